@@ -1,0 +1,3 @@
+//! The fusee binary.
+
+fn main() {}
