@@ -1,1 +1,31 @@
-//! Placeholder until this crate's first part lands.
+//! Talking to language models.
+//!
+//! A [`Conversation`] holds the messages, each encoded once for its [`Wire`]; a [`Model`] sends it and gives
+//! back one [`Reply`], telling a sink about every piece as it arrives. Models are HTTP servers ([`http`]),
+//! scripts ([`scripted`]) or cassettes ([`recorded`]); [`Models`] makes them from what a user typed.
+//! The wire codecs ([`wire`], [`sse`]) do no I/O: they are fed bytes. Retrying is the caller's, by the pure
+//! policy in [`retry`], because each attempt is a step of the caller's journal.
+
+pub mod choose;
+pub mod client;
+pub mod conversation;
+pub mod error;
+pub mod frames;
+pub mod message;
+pub mod request;
+pub mod retry;
+pub mod scripted;
+pub mod secret;
+pub mod wire;
+
+pub use choose::{ChoiceError, Clock, Models, Settings, Target};
+pub use client::{BoxFuture, Delta, Model};
+pub use conversation::Conversation;
+pub use error::{ErrorKind, ModelError};
+pub use frames::Frames;
+pub use message::{Message, Reasoning, Reply, StopReason, ToolCall, ToolSpec, Usage};
+pub use request::RequestOptions;
+pub use retry::RetryPolicy;
+pub use secret::Secret;
+pub use tokio_util::sync::CancellationToken;
+pub use wire::Wire;

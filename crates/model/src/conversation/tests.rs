@@ -1,0 +1,1 @@
+//! How a conversation keeps and encodes its messages.

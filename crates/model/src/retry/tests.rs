@@ -1,0 +1,1 @@
+//! The retry policy and the two forms of `Retry-After`.
