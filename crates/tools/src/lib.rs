@@ -1,1 +1,19 @@
-//! Placeholder until this crate's first part lands.
+//! Acting on a workspace: the tools a model may call, and how far they reach.
+//!
+//! The main type is [`Toolbox`], a set of [`Tool`]s. What a call may touch is decided by [`Workspace`] for
+//! paths and by [`sandbox`] for commands. Which tool a model may call at a given moment, what is written
+//! down about a call, and how often it is repeated is the engine's half.
+
+pub mod arguments;
+pub mod content;
+mod near;
+pub mod sandbox;
+pub mod tool;
+pub mod toolbox;
+pub mod workspace;
+
+pub use content::{ContentHash, FileChange, Seen};
+pub use sandbox::{Environment, Keeper, Sandbox};
+pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};
+pub use toolbox::{CommandSettings, Toolbox};
+pub use workspace::Workspace;

@@ -1,0 +1,67 @@
+//! What a file held at some moment, by hash: the currency between a call's intent, the workspace's memory of
+//! what a run has seen, and the settling of a call that a crash cut off.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The BLAKE3 hash of a file's whole content, written as 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ContentHash(blake3::Hash);
+
+impl ContentHash {
+    /// The hash of these bytes.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        Self(blake3::hash(content))
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.to_hex())
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ContentHash({})", &self.0.to_hex()[..12])
+    }
+}
+
+impl From<ContentHash> for String {
+    fn from(hash: ContentHash) -> Self {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for ContentHash {
+    type Error = blake3::HexError;
+
+    fn try_from(hex: String) -> Result<Self, Self::Error> {
+        blake3::Hash::from_hex(hex).map(Self)
+    }
+}
+
+/// A file's content that the run has now seen, in full or in part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Relative to the workspace, `/` between components.
+    pub path: String,
+    /// Of the whole file, also when only a part was shown.
+    pub hash: ContentHash,
+}
+
+/// One file before and after a change; `None` is a file that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Relative to the workspace, `/` between components.
+    pub path: String,
+    /// What it held before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ContentHash>,
+    /// What it holds after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ContentHash>,
+}

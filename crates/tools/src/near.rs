@@ -1,0 +1,22 @@
+//! Names near a wrong one: what an answer offers instead of an unknown tool, parameter or path.
+
+/// Up to `most` of `known` that are near `wrong`, best first, ties by name.
+pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most: usize) -> Vec<String> {
+    let wrong = wrong.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = known
+        .filter_map(|name| {
+            let score = likeness(&wrong, &name.to_lowercase());
+            (score >= 0.6).then_some((score, name))
+        })
+        .collect();
+    scored.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
+    scored.truncate(most);
+    scored.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// 0 to 1. Jaro-Winkler alone misses a name that is a part of the other (`grep_search`, `search`).
+fn likeness(left: &str, right: &str) -> f64 {
+    let whole = strsim::jaro_winkler(left, right);
+    let contained = left.len().min(right.len()) >= 3 && (left.contains(right) || right.contains(left));
+    if contained { whole.max(0.85) } else { whole }
+}
