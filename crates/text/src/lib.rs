@@ -1,1 +1,15 @@
-//! Placeholder until this crate's first part lands.
+//! Text with positions: the kit under every small language of the product (workflows, templates, prompt files).
+//!
+//! [`Source`] knows where lines begin, [`Span`] names a byte range in it, [`Diagnostic`] says what is wrong there as a
+//! plain value, and [`render`] turns diagnostics into terminal text or JSON. [`sexpr`] reads and lays out
+//! S-expressions; what they mean is the business of `fusee-lang`. Nothing here performs input or output.
+
+mod diagnostic;
+pub mod near;
+pub mod render;
+mod source;
+mod span;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use source::{Position, Source};
+pub use span::Span;

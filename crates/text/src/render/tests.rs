@@ -1,0 +1,81 @@
+//! What people and editors see.
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::Span;
+
+fn show(source: &Source, span: Span, message: &str) -> String {
+    let diagnostic = Diagnostic::error("a-code", source, span, message).help("do this instead");
+    terminal(&[diagnostic], |name| (name == &**source.name()).then_some(source), Colour::Never)
+}
+
+fn find(source: &Source, needle: &str) -> Span {
+    let start = source.text().find(needle).unwrap();
+    Span::new(start, start + needle.len())
+}
+
+#[test]
+fn a_caret_stands_under_the_name() {
+    let source = Source::new("w.fusee", "(defun f (x)\n  (g x))\n");
+    assert_snapshot!(show(&source, find(&source, "g"), "`g` is not bound"), @"");
+}
+
+#[test]
+fn wide_characters_keep_the_caret_in_place() {
+    let source = Source::new("w.fusee", "(f \"日本\" köter)");
+    assert_snapshot!(show(&source, find(&source, "köter"), "`köter` is not bound"), @"");
+}
+
+#[test]
+fn a_span_over_lines_is_bracketed_and_a_long_one_marked_on_its_first_line() {
+    let source = Source::new("w.fusee", "(a\n b\n c)\n(d\n\n\n\n\n e)");
+    assert_snapshot!(show(&source, Span::new(0, 9), "short"), @"");
+    assert_snapshot!(show(&source, Span::new(10, source.text().len()), "long"), @"");
+}
+
+#[test]
+fn control_characters_of_source_and_message_are_pictures() {
+    let source = Source::new("w\u{1b}[2J.fusee", "(a \u{1b}[31mred\u{202e} b)\r\n");
+    let text = show(&source, find(&source, "b"), "`\u{1b}]0;title\u{7}` is not bound");
+    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{text:?}");
+    assert_snapshot!(text, @"");
+}
+
+#[test]
+fn a_very_long_line_is_cut_around_the_caret_and_keeps_its_column() {
+    let source = Source::new("w.fusee", format!("({} here {})", "x ".repeat(5_000_000), "y ".repeat(5_000_000)));
+    assert_snapshot!(show(&source, find(&source, "here"), "`here` is not bound"), @"");
+}
+
+#[test]
+fn the_end_of_the_text_can_be_marked() {
+    let source = Source::new("w.fusee", "(a");
+    assert_snapshot!(show(&source, Span::at(2), "not closed"), @"");
+}
+
+#[test]
+fn without_a_source_the_place_is_still_named() {
+    let diagnostic = Diagnostic::file_error("unreadable", "gone.xml", "no such file");
+    assert_snapshot!(terminal(&[diagnostic], |_| None, Colour::Never), @"");
+}
+
+#[test]
+fn colour_is_the_callers_choice() {
+    let source = Source::new("w.fusee", "(a)");
+    let diagnostic = Diagnostic::warning("c", &source, Span::new(1, 2), "m");
+    let styled = terminal(std::slice::from_ref(&diagnostic), |_| Some(&source), Colour::Always);
+    let plain = terminal(&[diagnostic], |_| Some(&source), Colour::Never);
+    assert!(styled.contains("\u{1b}["));
+    assert!(!plain.contains('\u{1b}'));
+}
+
+#[test]
+fn json_is_an_array() {
+    assert_eq!(json(&[]), "[]");
+    let source = Source::new("w.fusee", "(a)");
+    assert_eq!(
+        json(&[Diagnostic::warning("c", &source, Span::new(1, 2), "m")]),
+        r#"[{"code":"c","severity":"warning","message":"m","file":"w.fusee","line":1,"column":2,"end_line":1,"end_column":3}]"#
+    );
+}
