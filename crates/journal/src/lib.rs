@@ -1,1 +1,34 @@
-//! Placeholder until this crate's first part lands.
+//! What was written down: steps, events and content, and the engine that keeps them.
+//!
+//! [`Engine`] is the one door through which everything that is not the program itself enters a run;
+//! [`Embedded`] is its form on a SQLite file ([`Journal`]) in the project. The crate knows nothing of
+//! models or tools: a step is a fingerprint and a JSON value.
+
+mod blob;
+mod branch;
+mod call;
+mod clock;
+mod divergence;
+mod embedded;
+mod engine;
+mod error;
+pub mod event;
+mod hub;
+mod journal;
+mod lock;
+mod reader;
+mod run;
+mod sqlite;
+mod writer;
+
+pub use branch::Branch;
+pub use call::{Call, Kind, StepKey};
+pub use clock::{Clock, FixedClock};
+pub use divergence::Divergence;
+pub use embedded::{Embedded, Mode, Perform};
+pub use engine::{Body, BoxFuture, Engine, Fault, Intend, Intention, Outcome, Recorded, Stop};
+pub use error::JournalError;
+pub use event::{Event, Stamped};
+pub use hub::Events;
+pub use journal::{Collected, Durability, Journal, Options, RunRow, StepRow};
+pub use run::{RunId, RunStatus};

@@ -1,0 +1,42 @@
+//! Where in a run a step belongs. Evaluation is sequential within a branch; each child task, stage and
+//! `pmap` element opens a branch of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A path of branch names, such as `main` or `main/2`. Also the id of the task that runs on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Branch(Arc<str>);
+
+impl Branch {
+    /// The branch every run starts on.
+    pub fn main() -> Self {
+        Self(Arc::from("main"))
+    }
+
+    /// The branch of a part of this one.
+    #[must_use]
+    pub fn child(&self, name: impl fmt::Display) -> Self {
+        Self(Arc::from(format!("{}/{name}", self.0)))
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Branch {
+    fn from(path: &str) -> Self {
+        Self(Arc::from(path))
+    }
+}
+
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

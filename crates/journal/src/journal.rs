@@ -1,0 +1,324 @@
+//! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a process;
+//! [`crate::Embedded`] is one run on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::reader::Reader;
+use crate::writer::{self, Request};
+use crate::{Clock, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, sqlite};
+
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, however it ends.
+    #[default]
+    Process,
+    /// Loss of power too, at the price of an fsync a commit.
+    Power,
+}
+
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What a commit survives.
+    pub durability: Durability,
+    /// When a new run begins and the file holds more than this, the oldest ended runs are removed.
+    pub max_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Durability::Process, max_bytes: 1 << 30 }
+    }
+}
+
+/// A handle on a journal file. Clones share the file, the writer and its thread.
+#[derive(Clone)]
+pub struct Journal(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    max_bytes: u64,
+    writer: Option<mpsc::Sender<Request>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    reader: Mutex<Option<Reader>>,
+}
+
+/// A run, as listed.
+#[derive(Clone, Debug)]
+pub struct RunRow {
+    pub(crate) key: i64,
+    /// Its name.
+    pub id: RunId,
+    /// What it was asked to do, shortened.
+    pub title: String,
+    /// How far it has come.
+    pub status: RunStatus,
+    /// Milliseconds since the epoch.
+    pub started_ms: i64,
+    /// When it ended.
+    pub ended_ms: Option<i64>,
+}
+
+/// A step, as recorded.
+#[derive(Clone, Debug)]
+pub struct StepRow {
+    /// Its place.
+    pub key: StepKey,
+    /// What sort of step.
+    pub kind: Kind,
+    /// Who was asked.
+    pub callee: String,
+    /// What was asked.
+    pub args: Value,
+    /// What it was about to do, if it was a `once`.
+    pub intent: Option<Value>,
+    /// What came of it; `None` if it was begun and not ended.
+    pub result: Option<Value>,
+    /// When the result, or else the intent, was written.
+    pub at_ms: i64,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// What a garbage collection did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Runs removed.
+    pub runs: usize,
+    /// Bytes in use before.
+    pub before: u64,
+    /// Bytes in use after.
+    pub after: u64,
+}
+
+impl Journal {
+    /// Opens a journal to write, making it if it is not there.
+    pub fn open(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+        let connection = sqlite::open_to_write(path, options.durability)?;
+        let (writer, thread) = writer::start(path.to_owned(), connection)?;
+        Ok(Self::with(path, clock, options.max_bytes, Some(writer), Some(thread)))
+    }
+
+    /// Opens an existing journal to read.
+    pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+        let reader = Reader::new(path.to_owned(), sqlite::open_to_read(path)?);
+        let journal = Self::with(path, clock, u64::MAX, None, None);
+        *journal.0.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+        Ok(journal)
+    }
+
+    fn with(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        max_bytes: u64,
+        writer: Option<mpsc::Sender<Request>>,
+        thread: Option<std::thread::JoinHandle<()>>,
+    ) -> Self {
+        let (thread, reader) = (Mutex::new(thread), Mutex::new(None));
+        Self(Arc::new(Inner { path: path.to_owned(), clock, max_bytes, writer, thread, reader }))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.0.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The time.
+    pub fn now_ms(&self) -> i64 {
+        self.0.clock.now_ms()
+    }
+
+    /// All runs, the newest first.
+    pub fn runs(&self) -> Result<Vec<RunRow>, JournalError> {
+        self.read(|reader| reader.runs())
+    }
+
+    /// One run; the error knows names like it.
+    pub fn run(&self, name: &str) -> Result<RunRow, JournalError> {
+        match self.read(|reader| reader.run(name))? {
+            Some(run) => Ok(run),
+            None => Err(JournalError::NoSuchRun { name: name.to_owned(), nearest: self.names_like(name)? }),
+        }
+    }
+
+    fn names_like(&self, name: &str) -> Result<Vec<String>, JournalError> {
+        let mut scored: Vec<_> = self
+            .runs()?
+            .into_iter()
+            .map(|run| {
+                let score =
+                    if run.id.as_str().starts_with(name) { 1.0 } else { strsim::jaro(name, run.id.as_str()) };
+                (score, run.id)
+            })
+            .filter(|(score, _)| *score > 0.8)
+            .collect();
+        scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        Ok(scored.into_iter().take(3).map(|(_, id)| format!("`{id}`")).collect())
+    }
+
+    /// All steps of a run, branch by branch.
+    pub fn steps(&self, run: &RunId) -> Result<Vec<StepRow>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.steps(key))
+    }
+
+    /// Events of a run after one number and up to another, at most `limit`.
+    pub fn events(
+        &self,
+        run: &RunId,
+        after: u64,
+        to: u64,
+        limit: usize,
+    ) -> Result<Vec<Stamped>, JournalError> {
+        let key = self.run(run.as_str())?.key;
+        self.read(|reader| reader.events(key, run, after, to, limit))
+    }
+
+    /// Leaves an answer for a run that waits, or will wait, under this name.
+    pub async fn signal(&self, run: &RunId, name: &str, value: &Value) -> Result<(), JournalError> {
+        let (key, name, value) = (self.run(run.as_str())?.key, name.to_owned(), value.to_string());
+        self.write_alone(move |connection| {
+            connection.execute(
+                "INSERT OR REPLACE INTO signals (run, name, value) VALUES (?,?,?)",
+                params![key, name, value],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes ended runs but the newest `keep`, and content that nothing refers to.
+    pub async fn collect(&self, keep: usize) -> Result<Collected, JournalError> {
+        self.write_alone(move |connection| {
+            let before = used_bytes(connection)?;
+            let runs = remove_ended(connection, keep)?;
+            connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+            Ok(Collected { runs, before, after: used_bytes(connection)? })
+        })
+        .await
+    }
+
+    /// What SQLite's own check says of the file; empty when all is well.
+    pub fn check(&self) -> Result<Vec<String>, JournalError> {
+        let connection = sqlite::open_to_read(&self.0.path)?;
+        let fail = |error: rusqlite::Error| JournalError::from_sqlite(&self.0.path, &error);
+        let mut statement = connection.prepare("PRAGMA integrity_check(20)").map_err(fail)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(fail)?;
+        let lines = rows.collect::<Result<Vec<_>, _>>().map_err(fail)?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    pub(crate) async fn begin(&self, run: &RunId, title: &str) -> Result<i64, JournalError> {
+        let (name, title, now) = (run.clone(), title.to_owned(), self.now_ms());
+        let max_bytes = self.0.max_bytes;
+        let added = self
+            .write_alone(move |connection| {
+                if used_bytes(connection)? > max_bytes {
+                    make_room(connection, max_bytes)?;
+                }
+                connection
+                    .execute(
+                        "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
+                        params![name.as_str(), title, now],
+                    )
+                    .map(|added| (added == 1).then(|| connection.last_insert_rowid()))
+            })
+            .await?;
+        added.ok_or_else(|| JournalError::RunExists(run.to_string()))
+    }
+
+    /// Runs something on the writing connection, between commits.
+    async fn write_alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (sender, receiver) = oneshot::channel();
+        let job = Request::Job(Box::new(move |connection| {
+            // The asker may be gone; then nobody needs the answer.
+            let _ = sender.send(work(connection));
+        }));
+        self.send(job).await?;
+        match receiver.await {
+            Ok(result) => result.map_err(|error| JournalError::from_sqlite(&self.0.path, &error)),
+            Err(_) => Err(self.writer_gone()),
+        }
+    }
+
+    pub(crate) async fn send(&self, request: Request) -> Result<(), JournalError> {
+        let Some(writer) = &self.0.writer else {
+            let cause = "it was opened only to read".to_owned();
+            return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
+        };
+        writer.send(request).await.map_err(|_| self.writer_gone())
+    }
+
+    pub(crate) fn writer_gone(&self) -> JournalError {
+        JournalError::Failed { path: self.0.path.clone(), cause: "its writer has ended".to_owned() }
+    }
+
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&mut Reader) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let mut reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if reader.is_none() {
+            *reader = Some(Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?));
+        }
+        match reader.as_mut() {
+            Some(reader) => work(reader),
+            None => Err(self.writer_gone()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Ends the writer's loop; what it holds is committed before it ends.
+        self.writer = None;
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            // A writer that panicked has nothing left to commit.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+    Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
+}
+
+/// Removes ended runs, oldest first, until a tenth of the limit is free or none is left.
+fn make_room(connection: &mut Connection, max_bytes: u64) -> rusqlite::Result<()> {
+    let ended: usize =
+        connection.query_row("SELECT COUNT(*) FROM runs WHERE status != 'open'", [], |row| row.get(0))?;
+    let mut keep = ended;
+    while keep > 0 && used_bytes(connection)? > max_bytes / 10 * 9 {
+        keep -= keep.div_ceil(4);
+        remove_ended(connection, keep)?;
+    }
+    Ok(())
+}
+
+fn remove_ended(connection: &mut Connection, keep: usize) -> rusqlite::Result<usize> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let old = "SELECT id FROM runs WHERE status != 'open' ORDER BY id DESC LIMIT -1 OFFSET ?1";
+    for table in ["steps", "events", "refs", "signals"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE run IN ({old})"), params![keep])?;
+    }
+    let runs = transaction.execute(&format!("DELETE FROM runs WHERE id IN ({old})"), params![keep])?;
+    transaction.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
+    transaction.commit()?;
+    Ok(runs)
+}

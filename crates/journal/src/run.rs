@@ -1,0 +1,77 @@
+//! The identity and the state of a run.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a run: 1 to 64 of letters, digits, dot, underscore and dash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if (1..=64).contains(&text.len()) && text.chars().all(legal) && !text.chars().all(|c| c == '.') {
+            Ok(Self(Arc::from(text)))
+        } else {
+            Err(format!("`{text}` is not a run id: use 1 to 64 of A-Z a-z 0-9 . _ -"))
+        }
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Begun and not ended: running now, or interrupted.
+    Open,
+    /// Ended with an answer.
+    Completed,
+    /// Ended without.
+    Failed,
+    /// Ended by a person.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// The name in the journal and in listings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub(crate) fn parse(name: &str) -> Self {
+        [Self::Completed, Self::Failed, Self::Cancelled]
+            .into_iter()
+            .find(|status| status.as_str() == name)
+            .unwrap_or(Self::Open)
+    }
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
