@@ -1,0 +1,83 @@
+//! Reading an event stream: every line valid by the shipped schema, the whole in the order of a task's life.
+//!
+//! The schema says what one event is; [`lifecycle`] says what may follow what. Every test that reads events goes
+//! through here, so every run of every test is held to both.
+
+mod lifecycle;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+pub use lifecycle::{Part, faults};
+
+/// The schema that ships with the product.
+pub fn schema_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../schema/events.schema.json")
+}
+
+/// Reads JSON Lines and stops the test at the first thing that is wrong, all of it named.
+#[track_caller]
+pub fn read_checked(lines: &str, part: Part) -> Vec<Value> {
+    let events = read(lines);
+    let mut wrong: Vec<String> = events.iter().filter_map(against_schema).collect();
+    wrong.extend(faults(&events, part));
+    assert!(wrong.is_empty(), "an event stream with faults:\n{}\n--- stream\n{lines}", wrong.join("\n"));
+    events
+}
+
+/// Reads JSON Lines; a last line without its newline, which a kill leaves behind, is dropped.
+#[track_caller]
+pub fn read(lines: &str) -> Vec<Value> {
+    let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
+    let parse = |line: &str| {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("a line that is no JSON: {error}: {line}"))
+    };
+    whole.lines().map(parse).collect()
+}
+
+/// The events of one type, in order.
+pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// The types in order, without deltas, whose number depends on how a stream was cut.
+pub fn outline(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .filter_map(|event| event["type"].as_str())
+        .filter(|kind| !kind.ends_with("_delta"))
+        .collect()
+}
+
+/// The events with everything that differs from run to run replaced, for comparing whole streams.
+pub fn steady(events: &[Value]) -> Vec<Value> {
+    events
+        .iter()
+        .filter(|event| !event["type"].as_str().is_some_and(|kind| kind.ends_with("_delta")))
+        .cloned()
+        .map(|mut event| {
+            for key in ["ts", "timestamp", "duration_ms", "seq", "run", "task", "submission_id", "turn_id"] {
+                if let Some(value) = event.get_mut(key) {
+                    *value = Value::String(format!("[{key}]"));
+                }
+            }
+            event
+        })
+        .collect()
+}
+
+fn against_schema(event: &Value) -> Option<String> {
+    static SCHEMA: OnceLock<Validator> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| {
+        let path = schema_path();
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("the event schema at {}: {error}", path.display()));
+        let schema = serde_json::from_str(&text).expect("a schema in JSON");
+        jsonschema::validator_for(&schema).expect("a valid JSON Schema")
+    });
+    let problems: Vec<String> = schema.iter_errors(event).map(|error| error.to_string()).collect();
+    (!problems.is_empty()).then(|| format!("not by the schema: {}: {event}", problems.join("; ")))
+}

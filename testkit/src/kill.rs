@@ -1,0 +1,90 @@
+//! Ending the unmodified binary with SIGKILL at a chosen write to its journal.
+//!
+//! A small C library (`kill/preload.c`), built here with `cc` and loaded with `LD_PRELOAD`, counts the writes, syncs and
+//! truncations of `journal.db` and its log. [`Killer`] first counts them in a run that nobody disturbs, then
+//! ends one run after the other at each of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::project::Command;
+
+const SOURCE: &str = include_str!("kill/preload.c");
+
+/// When, at the chosen write, the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Nothing of it is written.
+    Before,
+    /// All of it is written.
+    After,
+    /// Half of its bytes are written.
+    Torn,
+}
+
+/// The built library.
+pub struct Killer {
+    directory: tempfile::TempDir,
+    traces: AtomicUsize,
+}
+
+/// The record of one watched run.
+pub struct Trace(PathBuf);
+
+impl Killer {
+    /// Builds the library; `cc` is among the needs that `cargo xtask test` checks.
+    pub fn build() -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("fusee-kill-").tempdir().expect("a temporary directory");
+        let source = directory.path().join("preload.c");
+        fs::write(&source, SOURCE).expect("a source file");
+        let built = std::process::Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
+            .args([&library(directory.path()), &source])
+            .arg("-ldl")
+            .output()
+            .expect("cc is installed");
+        assert!(built.status.success(), "cc: {}", String::from_utf8_lossy(&built.stderr));
+        Self { directory, traces: AtomicUsize::new(0) }
+    }
+
+    /// The command with its journal writes counted.
+    pub fn watch<'p>(&self, command: Command<'p>) -> (Command<'p>, Trace) {
+        let n = self.traces.fetch_add(1, Ordering::Relaxed);
+        let trace = self.directory.path().join(format!("trace-{n}"));
+        let command =
+            command.env("LD_PRELOAD", library(self.directory.path())).env("FUSEE_KILL_TRACE", &trace);
+        (command, Trace(trace))
+    }
+
+    /// The command ended at the n-th journal write, counted from 1.
+    pub fn kill_at<'p>(&self, command: Command<'p>, n: usize, when: When) -> Command<'p> {
+        let when = match when {
+            When::Before => "before",
+            When::After => "after",
+            When::Torn => "torn",
+        };
+        let (command, _) = self.watch(command);
+        command.env("FUSEE_KILL_AT", n.to_string()).env("FUSEE_KILL_WHEN", when)
+    }
+}
+
+impl Trace {
+    /// One letter a call, in order: `w`, `s`, `t` for write, sync, truncate of the log, capitals for the database.
+    pub fn letters(&self) -> String {
+        fs::read_to_string(&self.0).unwrap_or_default()
+    }
+
+    /// How many calls there were.
+    pub fn count(&self) -> usize {
+        self.letters().len()
+    }
+}
+
+fn library(directory: &Path) -> PathBuf {
+    directory.join("preload.so")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! A project in a temporary directory, and commands run in it the way a user would.
+//!
+//! [`Project`] holds the files, a home of its own and the model scripts; [`Command`] is one invocation of the binary,
+//! [`Running`] the same while it runs, [`Outcome`] what it left behind. What an event stream must look like is `events`'.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
+
+use crate::events::{self, Part};
+use crate::script::Line;
+
+/// No test command may run longer: a hang is a failure with its output shown, not a stuck suite.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A git repository with a home beside it.
+pub struct Project {
+    root: tempfile::TempDir,
+    scratch: AtomicUsize,
+}
+
+impl Project {
+    /// An empty repository: `git init`, no commit.
+    pub fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("fusee-test-").tempdir().expect("a temporary directory");
+        let project = Self { root, scratch: AtomicUsize::new(0) };
+        for dir in [project.dir(), project.home()] {
+            fs::create_dir_all(dir).expect("a directory in a new directory");
+        }
+        let git = std::process::Command::new("git")
+            .args(["init", "--quiet", "--initial-branch=main", "."])
+            .current_dir(project.dir())
+            .status()
+            .expect("git is installed");
+        assert!(git.success(), "git init failed");
+        project
+    }
+
+    /// The same with one more file.
+    #[must_use]
+    pub fn with(self, path: &str, text: &str) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    /// The workspace.
+    pub fn dir(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    /// The user's home while in this project.
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// The journal of the project.
+    pub fn journal(&self) -> PathBuf {
+        self.dir().join(".fusee/journal.db")
+    }
+
+    /// A path that no other call got, outside the workspace.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        let n = self.scratch.fetch_add(1, Ordering::Relaxed);
+        self.root.path().join(format!("{n}-{name}"))
+    }
+
+    /// Writes a file of the workspace.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.dir().join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).expect("a directory for a file");
+        }
+        fs::write(path, text).expect("a file of the workspace");
+    }
+
+    /// Reads a file of the workspace; a missing one is empty.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.dir().join(path)).unwrap_or_default()
+    }
+
+    /// Writes a model script and returns what `--model` takes.
+    pub fn script(&self, lines: &[Line]) -> String {
+        let path = self.scratch("script.jsonl");
+        let text: String = lines.iter().map(|line| line.to_json() + "\n").collect();
+        fs::write(&path, text).expect("a script file");
+        format!("script:{}", path.display())
+    }
+
+    /// A command in the workspace, with an environment of nothing but a path and a home.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command<'_> {
+        Command {
+            project: self,
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: None,
+            limit: LIMIT,
+            directory: self.dir(),
+        }
+    }
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One invocation, not yet started.
+#[derive(Clone)]
+pub struct Command<'a> {
+    project: &'a Project,
+    program: OsString,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Option<String>,
+    limit: Duration,
+    directory: PathBuf,
+}
+
+impl Command<'_> {
+    /// More arguments.
+    #[must_use]
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// A variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// What it can read; otherwise stdin stays open and empty, so that waiting for it shows as a hang.
+    #[must_use]
+    pub fn stdin(mut self, text: &str) -> Self {
+        self.stdin = Some(text.to_owned());
+        self
+    }
+
+    /// How long it may take before the test fails.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Where it is started, if not in the workspace.
+    #[must_use]
+    pub fn in_directory(mut self, directory: &Path) -> Self {
+        directory.clone_into(&mut self.directory);
+        self
+    }
+
+    /// Starts it in a process group of its own.
+    pub fn start(self) -> Running {
+        let stdout = self.project.scratch("stdout");
+        let stderr = self.project.scratch("stderr");
+        let mut command = std::process::Command::new(&self.program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let home = self.project.home();
+        command
+            .args(&self.args)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", &home)
+            .env("LANG", "C.UTF-8")
+            .envs(self.env.iter().cloned())
+            .current_dir(&self.directory)
+            .stdin(Stdio::piped())
+            .stdout(File::create(&stdout).expect("a file for stdout"))
+            .stderr(File::create(&stderr).expect("a file for stderr"))
+            .process_group(0);
+        let begun = Instant::now();
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", self.program.display()));
+        if let Some(text) = &self.stdin {
+            use std::io::Write;
+            let mut pipe = child.stdin.take().expect("a pipe was asked for");
+            // A command that ends without reading is allowed to.
+            let _ = pipe.write_all(text.as_bytes());
+        }
+        let line = self.args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        Running { child, begun, limit: self.limit, line, stdout, stderr }
+    }
+
+    /// Starts it and waits for its end.
+    pub fn run(self) -> Outcome {
+        self.start().wait()
+    }
+}
+
+/// A command that runs. Dropping it ends its process group.
+pub struct Running {
+    child: Child,
+    begun: Instant,
+    limit: Duration,
+    line: String,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal; one that has ended already is left alone.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// What it has printed so far.
+    pub fn stdout_so_far(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap_or_default()
+    }
+
+    /// Waits until stdout satisfies the condition, and stops the test if it never does.
+    pub fn wait_for_stdout(&mut self, what: &str, seen: impl Fn(&str) -> bool) {
+        while !seen(&self.stdout_so_far()) {
+            let ended = self.child.try_wait().expect("a child can be waited for").is_some();
+            if (ended && !seen(&self.stdout_so_far())) || self.begun.elapsed() > self.limit {
+                panic!("no {what} from `fusee {}`:\n{}", self.line, self.said());
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_none()
+    }
+
+    /// Waits for its end; past the limit it is killed and the test fails with what it printed.
+    pub fn wait(mut self) -> Outcome {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                break status;
+            }
+            if self.begun.elapsed() > self.limit {
+                self.end_group();
+                panic!("`fusee {}` still ran after {:?}:\n{}", self.line, self.limit, self.said());
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        let elapsed = self.begun.elapsed();
+        Outcome {
+            line: self.line.clone(),
+            code: status.code(),
+            signal: status.signal(),
+            stdout: read_lossy(&self.stdout),
+            stderr: read_lossy(&self.stderr),
+            elapsed,
+        }
+    }
+
+    fn said(&self) -> String {
+        format!("--- stdout\n{}\n--- stderr\n{}", read_lossy(&self.stdout), read_lossy(&self.stderr))
+    }
+
+    fn end_group(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end_group();
+        }
+    }
+}
+
+fn read_lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+/// What a command left behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its arguments, for messages.
+    pub line: String,
+    /// The exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+    /// From start to end.
+    pub elapsed: Duration,
+}
+
+impl Outcome {
+    /// Holds the exit code against the expected one and shows everything if it differs.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "`fusee {}` (signal {:?})\n--- stdout\n{}\n--- stderr\n{}",
+            self.line,
+            self.signal,
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Whether kill -9 ended it.
+    pub fn was_killed(&self) -> bool {
+        self.signal == Some(Signal::KILL.as_raw())
+    }
+
+    /// The events on stdout, each valid by the schema and together a whole life of a task.
+    #[track_caller]
+    pub fn events(&self) -> Vec<Value> {
+        events::read_checked(&self.stdout, Part::Whole)
+    }
+
+    /// The events of a resumed run, which may begin where the killed one stopped.
+    #[track_caller]
+    pub fn events_after_resume(&self) -> Vec<Value> {
+        events::read_checked(&self.stdout, Part::Tail)
+    }
+
+    /// The events of a run that was killed: valid, in order, and without an end.
+    #[track_caller]
+    pub fn events_until_killed(&self) -> Vec<Value> {
+        events::read_checked(&self.stdout, Part::Head)
+    }
+}

@@ -1,0 +1,277 @@
+//! A scripted model server on loopback that can be slow, broken, silent and rude.
+//!
+//! [`Server`] accepts connections and keeps the record of what arrived; [`reply`] says what is sent back,
+//! [`script`] which reply a request gets, [`request`] reads HTTP from the socket. A thread a connection keeps pauses, cuts
+//! and hangs plain to read, and costs nothing at the few dozen connections of a test.
+
+mod chat;
+mod reply;
+mod request;
+mod script;
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+pub use chat::Message;
+pub use reply::{At, Framing, Prepared, Reply};
+pub use request::Arrived;
+pub use script::Script;
+
+use reply::Finish;
+use request::Reader;
+use script::Choose;
+
+/// A request as the server saw it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The bytes and head of the request.
+    pub arrived: Arrived,
+    /// When its first byte was read.
+    pub began: Instant,
+    /// When its last byte was read.
+    pub complete: Instant,
+    /// When the last byte of the reply was handed to the kernel; none while it is being sent, or if the client left.
+    pub answered: Option<Instant>,
+    /// When the client was seen to have left a reply that hangs.
+    pub abandoned: Option<Instant>,
+    /// Which connection it came on, counted from zero.
+    pub connection: usize,
+}
+
+/// A running server; dropping it ends every connection.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    choose: Mutex<Choose>,
+    log: Mutex<Vec<Request>>,
+    changed: Condvar,
+    open: Mutex<HashMap<usize, TcpStream>>,
+    connections: AtomicUsize,
+    stopping: AtomicBool,
+}
+
+impl Server {
+    /// A server that plays the script: one reply after the other, or by match.
+    pub fn start(script: impl Into<Script>) -> Self {
+        Self::choosing(script.into().into_choice())
+    }
+
+    /// A server whose replies are computed, given the number of requests answered before.
+    pub fn answering(mut answer: impl FnMut(usize, &Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
+        let mut count = 0;
+        Self::choosing(Box::new(move |arrived| {
+            count += 1;
+            answer(count - 1, arrived)
+        }))
+    }
+
+    fn choosing(choose: Choose) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
+        let address = listener.local_addr().expect("the address just bound");
+        let shared = Arc::new(Shared {
+            choose: Mutex::new(choose),
+            log: Mutex::default(),
+            changed: Condvar::new(),
+            open: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+        });
+        let acceptor = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        Self { address, shared, acceptor: Some(acceptor) }
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// What `--base-url` takes.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The model requests so far, in order of arrival. Probes such as `GET /v1/models` are not among them.
+    pub fn requests(&self) -> Vec<Request> {
+        lock(&self.shared.log).iter().filter(|r| r.arrived.is_for_a_model()).cloned().collect()
+    }
+
+    /// All requests so far, probes included.
+    pub fn everything(&self) -> Vec<Request> {
+        lock(&self.shared.log).clone()
+    }
+
+    /// How many connections were accepted.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// Waits until `count` model requests have arrived, and stops the test if they do not.
+    pub fn wait_for_requests(&self, count: usize, limit: Duration) -> Vec<Request> {
+        self.wait_until(limit, &format!("{count} requests"), |log| {
+            log.iter().filter(|r| r.arrived.is_for_a_model()).count() >= count
+        });
+        self.requests()
+    }
+
+    /// Waits until the client has left the hanging reply to model request `index`.
+    pub fn wait_until_abandoned(&self, index: usize, limit: Duration) {
+        self.wait_until(limit, &format!("request {index} to be abandoned"), |log| {
+            log.iter()
+                .filter(|r| r.arrived.is_for_a_model())
+                .nth(index)
+                .is_some_and(|r| r.abandoned.is_some())
+        });
+    }
+
+    fn wait_until(&self, limit: Duration, what: &str, done: impl Fn(&[Request]) -> bool) {
+        let log = lock(&self.shared.log);
+        let (log, waited) = self
+            .shared
+            .changed
+            .wait_timeout_while(log, limit, |log| !done(log))
+            .unwrap_or_else(PoisonError::into_inner);
+        assert!(!waited.timed_out(), "waited {limit:?} for {what}; {} requests arrived", log.len());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        for stream in lock(&self.shared.open).values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        // accept() has no time limit: one connection of our own wakes it.
+        let _ = TcpStream::connect(self.address);
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+    }
+}
+
+/// A port that refuses connections and that nobody else can take while this lives.
+pub struct ClosedPort {
+    _bound: OwnedFd,
+    port: u16,
+}
+
+impl ClosedPort {
+    /// Binds a port without listening on it.
+    pub fn reserve() -> Self {
+        use rustix::net::{AddressFamily, SocketAddrV4, SocketType};
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
+        let address = rustix::net::getsockname(&socket).expect("the address just bound");
+        let address = SocketAddrV4::try_from(address).expect("an IPv4 address");
+        Self { _bound: socket, port: address.port() }
+    }
+
+    /// What `--base-url` takes.
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut served = Vec::new();
+    for stream in listener.incoming() {
+        if shared.stopping.load(Ordering::SeqCst) {
+            break;
+        }
+        let Ok(stream) = stream else { continue };
+        let Ok(copy) = stream.try_clone() else { continue };
+        let id = shared.connections.fetch_add(1, Ordering::SeqCst);
+        lock(&shared.open).insert(id, copy);
+        let shared = Arc::clone(shared);
+        served.push(thread::spawn(move || {
+            let finish = serve(&stream, id, &shared).unwrap_or(Finish::Close);
+            // The copy goes first: the connection ends with its last descriptor, and how it ends is decided here.
+            lock(&shared.open).remove(&id);
+            if finish == Finish::Reset {
+                let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+            }
+        }));
+    }
+    for thread in served {
+        let _ = thread.join();
+    }
+}
+
+fn serve(stream: &TcpStream, connection: usize, shared: &Shared) -> io::Result<Finish> {
+    stream.set_nodelay(true)?;
+    let mut reader = Reader::new(stream);
+    while let Some((began, arrived)) = reader.next_request()? {
+        let complete = Instant::now();
+        let reply = if arrived.is_for_a_model() {
+            (lock(&shared.choose))(&arrived)
+        } else {
+            script::unknown_path(&arrived)
+        };
+        let index =
+            record(shared, Request { arrived, began, complete, answered: None, abandoned: None, connection });
+        deliver(stream, &reply)?;
+        match reply.finish {
+            Finish::KeepAlive => mark(shared, |log| log[index].answered = Some(Instant::now())),
+            Finish::Hang => {
+                wait_for_the_client_to_leave(stream);
+                mark(shared, |log| log[index].abandoned = Some(Instant::now()));
+                return Ok(Finish::Close);
+            }
+            Finish::Close | Finish::Reset => {
+                mark(shared, |log| log[index].answered = Some(Instant::now()));
+                return Ok(reply.finish);
+            }
+        }
+    }
+    Ok(Finish::Close)
+}
+
+fn deliver(mut stream: &TcpStream, reply: &Prepared) -> io::Result<()> {
+    if !reply.latency.is_zero() {
+        thread::sleep(reply.latency);
+    }
+    for (index, piece) in reply.writes.iter().enumerate() {
+        if index > 0 && !reply.pause.is_zero() {
+            thread::sleep(reply.pause);
+        }
+        stream.write_all(piece)?;
+    }
+    Ok(())
+}
+
+fn wait_for_the_client_to_leave(mut stream: &TcpStream) {
+    let mut scrap = [0; 1024];
+    while matches!(stream.read(&mut scrap), Ok(n) if n > 0) {}
+}
+
+fn record(shared: &Shared, request: Request) -> usize {
+    let mut log = lock(&shared.log);
+    log.push(request);
+    shared.changed.notify_all();
+    log.len() - 1
+}
+
+fn mark(shared: &Shared, change: impl FnOnce(&mut Vec<Request>)) {
+    change(&mut lock(&shared.log));
+    shared.changed.notify_all();
+}
+
+/// A test that failed while holding a lock has said why already; the others may go on.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
