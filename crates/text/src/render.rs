@@ -5,7 +5,7 @@
 mod excerpt;
 mod harmless;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Padding, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use crate::{Diagnostic, Severity, Source};
 use excerpt::Excerpt;
@@ -58,18 +58,30 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let place = Origin::path(harmless(&diagnostic.file).into_owned())
-        .line(diagnostic.start.line)
-        .char_column(diagnostic.start.column);
+    let file = harmless(&diagnostic.file).into_owned();
     let excerpt = source.map(|source| Excerpt::around(source, diagnostic));
-    let mut group: Group<'_> =
-        level.primary_title(harmless(&diagnostic.message)).id(diagnostic.code).element(place);
-    if let Some(excerpt) = &excerpt {
-        let caret = AnnotationKind::Primary.span(excerpt.marked.clone());
-        group = group.element(Padding).element(
-            Snippet::source(excerpt.text.as_str()).line_start(excerpt.first_line).fold(false).annotation(caret),
-        );
-    }
+    let title = level.primary_title(harmless(&diagnostic.message)).id(diagnostic.code);
+    let mut group = match &excerpt {
+        None => {
+            let place = Origin::path(file).line(diagnostic.start.line).char_column(diagnostic.start.column);
+            title.element(place)
+        }
+        Some(excerpt) => {
+            let caret = AnnotationKind::Primary.span(excerpt.marked.clone());
+            let snippet = Snippet::source(excerpt.text.as_str())
+                .line_start(excerpt.first_line)
+                .fold(false)
+                .annotation(caret);
+            // The drawn heading counts columns in the excerpt, which is wrong once its line lost its beginning.
+            match excerpt.cut {
+                false => title.element(snippet.path(file)),
+                true => {
+                    let place = format!("at {file}:{}", diagnostic.start);
+                    title.element(snippet).element(Level::NOTE.message(place))
+                }
+            }
+        }
+    };
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(harmless(help)));
     }

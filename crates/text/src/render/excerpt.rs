@@ -16,6 +16,8 @@ pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) marked: Range<usize>,
     pub(super) first_line: usize,
+    /// Whether the first line lost its beginning.
+    pub(super) cut: bool,
 }
 
 impl Excerpt {
@@ -24,7 +26,7 @@ impl Excerpt {
         let lines: Vec<Span> = (first_line..=last_line).take(LINES + 1).map(|line| source.line_span(line)).collect();
         let fits = lines.len() <= LINES && lines.iter().all(|line| line.len() <= WIDTH);
         let shown = if fits { lines.as_slice() } else { lines.get(..1).unwrap_or_default() };
-        let mut excerpt = Self { text: String::new(), marked: 0..0, first_line };
+        let mut excerpt = Self { text: String::new(), marked: 0..0, first_line, cut: false };
         for (index, line) in shown.iter().enumerate() {
             if index > 0 {
                 excerpt.text.push('\n');
@@ -39,6 +41,7 @@ impl Excerpt {
         let window = window(source.text(), line, span.start());
         if window.start() > line.start() {
             self.text.push('…');
+            self.cut = true;
         }
         let starts_here = span.start() >= line.start();
         if starts_here {

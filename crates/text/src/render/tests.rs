@@ -18,20 +18,62 @@ fn find(source: &Source, needle: &str) -> Span {
 #[test]
 fn a_caret_stands_under_the_name() {
     let source = Source::new("w.fusee", "(defun f (x)\n  (g x))\n");
-    assert_snapshot!(show(&source, find(&source, "g"), "`g` is not bound"), @"");
+    assert_snapshot!(show(&source, find(&source, "g"), "`g` is not bound"), @r"
+    error[a-code]: `g` is not bound
+     --> w.fusee:2:4
+      |
+    2 |   (g x))
+      |    ^
+      |
+      = help: do this instead
+
+    1 error
+    ");
 }
 
 #[test]
 fn wide_characters_keep_the_caret_in_place() {
     let source = Source::new("w.fusee", "(f \"日本\" köter)");
-    assert_snapshot!(show(&source, find(&source, "köter"), "`köter` is not bound"), @"");
+    assert_snapshot!(show(&source, find(&source, "köter"), "`köter` is not bound"), @r#"
+    error[a-code]: `köter` is not bound
+     --> w.fusee:1:9
+      |
+    1 | (f "日本" köter)
+      |           ^^^^^
+      |
+      = help: do this instead
+
+    1 error
+    "#);
 }
 
 #[test]
 fn a_span_over_lines_is_bracketed_and_a_long_one_marked_on_its_first_line() {
     let source = Source::new("w.fusee", "(a\n b\n c)\n(d\n\n\n\n\n e)");
-    assert_snapshot!(show(&source, Span::new(0, 9), "short"), @"");
-    assert_snapshot!(show(&source, Span::new(10, source.text().len()), "long"), @"");
+    assert_snapshot!(show(&source, Span::new(0, 9), "short"), @r"
+    error[a-code]: short
+     --> w.fusee:1:1
+      |
+    1 | / (a
+    2 | |  b
+    3 | |  c)
+      | |___^
+      |
+      = help: do this instead
+
+    1 error
+    ");
+    assert_snapshot!(show(&source, Span::new(10, source.text().len()), "long"), @r"
+    error[a-code]: long
+     --> w.fusee:4:1
+      |
+    4 | (d
+      | ^^
+      |
+      = help: do this instead
+
+    1 error
+    ");
 }
 
 #[test]
@@ -39,25 +81,60 @@ fn control_characters_of_source_and_message_are_pictures() {
     let source = Source::new("w\u{1b}[2J.fusee", "(a \u{1b}[31mred\u{202e} b)\r\n");
     let text = show(&source, find(&source, "b"), "`\u{1b}]0;title\u{7}` is not bound");
     assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{text:?}");
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r"
+    error[a-code]: `␛]0;title␇` is not bound
+     --> w␛[2J.fusee:1:14
+      |
+    1 | (a ␛[31mred� b)
+      |              ^
+      |
+      = help: do this instead
+
+    1 error
+    ");
 }
 
 #[test]
 fn a_very_long_line_is_cut_around_the_caret_and_keeps_its_column() {
     let source = Source::new("w.fusee", format!("({} here {})", "x ".repeat(5_000_000), "y ".repeat(5_000_000)));
-    assert_snapshot!(show(&source, find(&source, "here"), "`here` is not bound"), @"");
+    assert_snapshot!(show(&source, find(&source, "here"), "`here` is not bound"), @r"
+    error[a-code]: `here` is not bound
+      |
+    1 | … x x x x x x x x x x x x x x x x x x x  here y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y y…
+      |                                          ^^^^
+      |
+      = note: at w.fusee:1:10000003
+      = help: do this instead
+
+    1 error
+    ");
 }
 
 #[test]
 fn the_end_of_the_text_can_be_marked() {
     let source = Source::new("w.fusee", "(a");
-    assert_snapshot!(show(&source, Span::at(2), "not closed"), @"");
+    assert_snapshot!(show(&source, Span::at(2), "not closed"), @r"
+    error[a-code]: not closed
+     --> w.fusee:1:3
+      |
+    1 | (a
+      |   ^
+      |
+      = help: do this instead
+
+    1 error
+    ");
 }
 
 #[test]
 fn without_a_source_the_place_is_still_named() {
     let diagnostic = Diagnostic::file_error("unreadable", "gone.xml", "no such file");
-    assert_snapshot!(terminal(&[diagnostic], |_| None, Colour::Never), @"");
+    assert_snapshot!(terminal(&[diagnostic], |_| None, Colour::Never), @r"
+    error[unreadable]: no such file
+    --> gone.xml:1:1
+
+    1 error
+    ");
 }
 
 #[test]
