@@ -1,2 +1,62 @@
-//! Placeholder.
-fn main() {}
+//! `cargo xtask COMMAND`: the project's own commands, each of which first installs what it needs.
+//!
+//! [`needs`] knows the tools and where they come from, [`stage`] runs a command and says how long it took; each command
+//! is a file. The figures of `bench` are measured by the test kit's `bench` program, which is only built and started here.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a developer's command: it prints, reads the environment and starts other programs"
+)]
+
+mod bench;
+mod lint;
+mod needs;
+mod stage;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "cargo xtask COMMAND
+
+  test [FILTER…]  all tests and doc tests; arguments go to `cargo nextest run`
+  lint            format, clippy, licences and sources of dependencies
+  ci              what the CI runs: lint, then test
+  bench [NAME…]   figures against their targets; names pick some of them";
+
+/// What went wrong, in words for the person at the terminal.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next();
+    let rest: Vec<String> = args.collect();
+    let outcome = match command.as_deref() {
+        Some("test") => test::run(&rest),
+        Some("lint") => lint::run(),
+        Some("ci") => stage::run("ci", root().join(".ci/run"), [""; 0]),
+        Some("bench") => bench::run(&rest),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some(other) => Err(format!("unknown command {other:?}\n\n{USAGE}")),
+        None => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            if !message.is_empty() {
+                eprintln!("xtask: {message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}

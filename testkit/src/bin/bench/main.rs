@@ -1,0 +1,93 @@
+//! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
+//!
+//! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
+//! compares with the bare loop) and `crowd` (many processes at once). Machines are noisy: runs of ours and of
+//! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a bench prints, starts programs, and stops at what it cannot measure"
+)]
+
+mod against_floor;
+mod crowd;
+mod measure;
+mod turns;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use measure::Programs;
+
+/// One promise and what was measured.
+pub(crate) struct Figure {
+    name: String,
+    measured: f64,
+    unit: &'static str,
+    /// At most this; none for a figure that is only shown.
+    target: Option<f64>,
+}
+
+impl Figure {
+    pub(crate) fn at_most(name: impl Into<String>, measured: f64, unit: &'static str, target: f64) -> Self {
+        Self { name: name.into(), measured, unit, target: Some(target) }
+    }
+
+    pub(crate) fn shown(name: impl Into<String>, measured: f64, unit: &'static str) -> Self {
+        Self { name: name.into(), measured, unit, target: None }
+    }
+
+    fn holds(&self) -> bool {
+        self.target.is_none_or(|target| self.measured <= target)
+    }
+
+    fn print(&self) {
+        let Self { name, measured, unit, .. } = self;
+        let verdict = match self.target {
+            Some(target) => format!("{:>8} {unit:<4} {}", target, if self.holds() { "PASS" } else { "FAIL" }),
+            None => String::new(),
+        };
+        println!("{name:<58} {measured:>10.3} {unit:<4} {verdict}");
+    }
+}
+
+/// A name on the command line and the figures it stands for.
+type Bench = (&'static str, fn(&Programs) -> Vec<Figure>);
+
+/// Tasks in one process (RSS for 1, 100 and 1000) are to join this list with a program of the engine's own.
+const BENCHES: &[Bench] = &[
+    ("start", turns::start),
+    ("turns", turns::cost),
+    ("growth", turns::growth),
+    ("instructions", turns::instructions),
+    ("floor", against_floor::ratios),
+    ("crowd", crowd::ratio),
+];
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let Some(directory) = args.next().map(PathBuf::from) else {
+        eprintln!("bench DIRECTORY [NAME…], as `cargo xtask bench` starts it");
+        return ExitCode::FAILURE;
+    };
+    let names: Vec<String> = args.map(|name| name.to_string_lossy().into_owned()).collect();
+    if let Some(unknown) = names.iter().find(|name| !BENCHES.iter().any(|(known, _)| known == name)) {
+        let known: Vec<&str> = BENCHES.iter().map(|(name, _)| *name).collect();
+        eprintln!("no figure is called {unknown:?}; there are {}", known.join(", "));
+        return ExitCode::FAILURE;
+    }
+    let programs = Programs { fusee: directory.join("fusee"), floor: directory.join("floor") };
+    println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
+    let mut all_hold = true;
+    for (name, bench) in BENCHES {
+        if names.is_empty() || names.iter().any(|wanted| wanted == name) {
+            for figure in bench(&programs) {
+                figure.print();
+                all_hold &= figure.holds();
+            }
+        }
+    }
+    if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,20 @@
+//! `cargo xtask lint`: what can be said about the code without running it.
+
+use crate::stage::{self, cargo};
+use crate::{Outcome, needs};
+
+/// The format, then the lints, then the dependencies: the quick ones first.
+pub(crate) fn run() -> Outcome {
+    needs::meet(needs::LINT)?;
+    stage::run("format", cargo(), ["fmt", "--all", "--check"])?;
+    stage::run(
+        "dependencies",
+        cargo(),
+        ["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
+    )?;
+    stage::run(
+        "clippy",
+        cargo(),
+        ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+    )
+}

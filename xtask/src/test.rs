@@ -1,0 +1,56 @@
+//! `cargo xtask test`: every test there is, and nextest's own line of counts as the last line.
+
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, needs, root, stage};
+
+/// Unit and integration tests, then doc tests; both run even if the first fail.
+pub(crate) fn run(filter: &[String]) -> Outcome {
+    needs::meet(needs::TEST)?;
+    let mut summary = None;
+    let tests = stage::timed("tests", || nextest(filter, &mut summary));
+    let docs = if filter.is_empty() {
+        stage::run("doc tests", stage::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
+    } else {
+        Ok(())
+    };
+    for failure in [&tests, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
+        eprintln!("xtask: {failure}");
+    }
+    println!("{}", summary.unwrap_or_else(|| "no test was run".to_owned()).trim());
+    // Said above: the counts are the last line, whatever happened.
+    tests.and(docs).map_err(|_| String::new())
+}
+
+fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {
+    let colour = if std::io::stderr().is_terminal() { "always" } else { "never" };
+    let mut child = Command::new(stage::cargo())
+        .args(["nextest", "run", "--workspace", "--locked", "--color", colour, "--config-file"])
+        .arg(root().join("xtask/nextest.toml"))
+        .args(filter)
+        .current_dir(root())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cargo nextest: {error}"))?;
+    // Its lines pass through as they come; the one with the counts is kept for the end.
+    for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
+        let line = line.map_err(|error| format!("cargo nextest: {error}"))?;
+        eprintln!("{line}");
+        if without_colour(&line).trim_start().starts_with("Summary [") {
+            *summary = Some(without_colour(&line));
+        }
+    }
+    let status = child.wait().map_err(|error| format!("cargo nextest: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("tests failed ({status})")) }
+}
+
+fn without_colour(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line.split('\u{1b}');
+    plain.push_str(rest.next().unwrap_or_default());
+    for part in rest {
+        plain.push_str(part.split_once('m').map_or("", |(_, text)| text));
+    }
+    plain
+}
