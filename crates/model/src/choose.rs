@@ -1,18 +1,23 @@
 //! From what a user typed to a model. What was typed is a [`Target`]; what the app knows from flags, files
 //! and environment is [`Settings`]; [`Models`] puts the two together and shares connections.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use crate::http::HttpModel;
+use crate::http::endpoint::Endpoint;
+use crate::provider::{PROVIDERS, Provider};
+use crate::recorded::Cassette;
 use crate::scripted::Script;
-use crate::{Model, ModelError, Secret, Wire};
+use crate::{Model, Secret, Wire};
 
 /// The wall clock, handed in by the app; only `Retry-After` dates need it.
 pub type Clock = fn() -> SystemTime;
 
 /// A model as a user names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// `script:FILE`, replies written by hand.
     Script(PathBuf),
@@ -20,8 +25,8 @@ pub enum Target {
     Replay(PathBuf),
     /// A model on a server.
     Server {
-        /// The word before the colon, if there was one.
-        provider: Option<String>,
+        /// The word before the colon, if it names a provider.
+        provider: Option<&'static Provider>,
         /// The id the server knows it by.
         model: String,
     },
@@ -30,7 +35,7 @@ pub enum Target {
 /// What a server needs to be reached, gathered by the app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Where the server is, version path included (`http://127.0.0.1:8080/v1`).
+    /// Where the server is, version path included (`http://127.0.0.1:8080/v1`); else the provider's own.
     pub base_url: Option<String>,
     /// Sent as `Authorization: Bearer …`.
     pub api_key: Option<Secret>,
@@ -80,41 +85,101 @@ pub enum ChoiceError {
 /// Makes models, and keeps what models share: one connection pool and one rate gate an endpoint, one cursor a
 /// script. A process has one of these.
 pub struct Models {
-    _clock: Clock,
+    clock: Clock,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    models: HashMap<(Target, Settings), Arc<dyn Model>>,
+    endpoints: HashMap<(String, Settings), Arc<Endpoint>>,
 }
 
 impl Models {
-    /// No model yet.
+    /// No model yet. `clock` is only asked when a server without a clock of its own names a date.
     pub fn new(clock: Clock) -> Self {
-        Models { _clock: clock }
+        Models { clock, shared: Mutex::default() }
     }
 
-    /// The model `name` stands for. Asked twice for the same, gives models that share their connections.
+    /// The model `name` stands for. Asked twice for the same, gives the same.
     pub fn open(&self, name: &str, settings: &Settings) -> Result<Arc<dyn Model>, ChoiceError> {
-        let _ = settings;
-        match Target::parse(name)? {
-            Target::Script(path) => Ok(Arc::new(Script::open(name, &path)?)),
-            Target::Replay(_) | Target::Server { .. } => Err(ChoiceError::Name(name.into())),
+        let target = Target::parse(name)?;
+        // Files know no settings: two tasks with different ones still share the file's lines.
+        let settings = match target {
+            Target::Script(_) | Target::Replay(_) => Settings::default(),
+            Target::Server { .. } => settings.clone(),
+        };
+        let key = (target, settings);
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = shared.models.get(&key) {
+            return Ok(model.clone());
         }
+        let (target, settings) = &key;
+        let model: Arc<dyn Model> = match target {
+            Target::Script(path) => Arc::new(Script::open(name, path)?),
+            Target::Replay(path) => Arc::new(Cassette::open(name, path)?),
+            Target::Server { provider, model } => {
+                let endpoint =
+                    shared.endpoint(&base_url(*provider, model, settings)?, settings, self.clock)?;
+                Arc::new(HttpModel::new(name, model, settings.wire, endpoint))
+            }
+        };
+        shared.models.insert(key, model.clone());
+        Ok(model)
+    }
+}
+
+impl Shared {
+    fn endpoint(
+        &mut self,
+        base_url: &str,
+        settings: &Settings,
+        clock: Clock,
+    ) -> Result<Arc<Endpoint>, ChoiceError> {
+        let key = (base_url.to_owned(), settings.clone());
+        if let Some(endpoint) = self.endpoints.get(&key) {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = Arc::new(Endpoint::new(base_url, settings, clock)?);
+        self.endpoints.insert(key, endpoint.clone());
+        Ok(endpoint)
     }
 }
 
 impl Target {
-    /// Reads `script:FILE`, `replay:FILE`, `provider:model` or a plain model name.
+    /// Reads `script:FILE`, `replay:FILE`, `provider:model` or a plain model name. A word before a colon that
+    /// is no provider belongs to the model's name (`qwen2.5-coder:1.5b`).
     pub fn parse(name: &str) -> Result<Target, ChoiceError> {
+        let wrong = |what: &str| Err(ChoiceError::Name(format!("`{name}` names no {what}")));
         match name.split_once(':') {
+            Some(("script" | "replay", "")) => wrong("file"),
             Some(("script", file)) => Ok(Target::Script(file.into())),
             Some(("replay", file)) => Ok(Target::Replay(file.into())),
-            Some((provider, model)) => {
-                Ok(Target::Server { provider: Some(provider.into()), model: model.into() })
-            }
+            Some((word, model)) => match Provider::named(word) {
+                Some(_) if model.is_empty() => wrong("model"),
+                Some(provider) => Ok(Target::Server { provider: Some(provider), model: model.into() }),
+                None => Ok(Target::Server { provider: None, model: name.into() }),
+            },
+            None if name.trim().is_empty() => Err(ChoiceError::Name("the model's name is empty".into())),
             None => Ok(Target::Server { provider: None, model: name.into() }),
         }
     }
 }
 
-impl From<ModelError> for ChoiceError {
-    fn from(error: ModelError) -> Self {
-        ChoiceError::Settings(error.message)
+fn base_url(provider: Option<&Provider>, model: &str, settings: &Settings) -> Result<String, ChoiceError> {
+    match (&settings.base_url, provider) {
+        (Some(given), _) => Ok(given.clone()),
+        (None, Some(provider)) => Ok(provider.base_url.to_owned()),
+        (None, None) => {
+            let names: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).collect();
+            Err(ChoiceError::Settings(format!(
+                "no server is known for the model `{model}`: give its base URL, or say PROVIDER:MODEL with one of {}, \
+                 script:FILE or replay:FILE",
+                names.join(", ")
+            )))
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A failed attempt. It never holds a key or a header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
+#[error("{message}{}", status.map(|status| format!(" (HTTP {status})")).unwrap_or_default())]
 pub struct ModelError {
     /// What went wrong, in the terms that decide about a retry.
     pub kind: ErrorKind,

@@ -1,21 +1,93 @@
-//! Scripted replies.
+//! A model whose replies stand in a file (`script:FILE`): the model of the demo and of tests.
+//!
+//! JSON Lines, one reply a line. Every request takes a line, failed ones included. The format is in
+//! [`line`]; giving a line's reply as a stream is in [`play`]. Cassettes ([`crate::recorded`]) share both.
 
+pub(crate) mod fields;
+pub(crate) mod line;
+pub(crate) mod play;
+
+use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
+use self::fields::Fault;
+use self::line::{Line, Vocabulary};
 use crate::{
     BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
     RequestOptions, Wire,
 };
 
-/// A script.
+/// A script larger than this is not read; it is held in memory as a whole.
+const MAX_FILE: u64 = 256 << 20;
+/// So many faults of a file are listed, the rest are counted.
+const MAX_FAULTS: usize = 20;
+
+/// A script and how far it has been played. Tasks that run at the same time share it.
 pub struct Script {
     name: String,
+    file: String,
+    lines: Vec<Line>,
+    /// Where the lines with a `match` stand in `lines`.
+    matching: Vec<usize>,
+    /// Which lines have been taken, in step with `lines`.
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    lines: Vec<bool>,
+    /// All plain lines before this one are taken.
+    cursor: usize,
 }
 
 impl Script {
-    /// Reads a script.
-    pub fn open(name: &str, _path: &Path) -> Result<Script, ChoiceError> {
-        Ok(Script { name: name.into() })
+    /// Reads the script `path`; `name` is what the user called the model.
+    pub fn open(name: &str, path: &Path) -> Result<Script, ChoiceError> {
+        let text = read_file(path)?;
+        Script::parse(name, &path.display().to_string(), &text)
+    }
+
+    /// The script with this text; `file` is named in faults.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Script, ChoiceError> {
+        let lines = parse_lines(file, text, 1, Vocabulary::Script)?;
+        let matching = (0..lines.len()).filter(|index| lines[*index].pattern.is_some()).collect();
+        let taken = Mutex::new(Taken { lines: vec![false; lines.len()], cursor: 0 });
+        Ok(Script { name: name.to_owned(), file: file.to_owned(), lines, matching, taken })
+    }
+
+    fn take(&self, conversation: &Conversation) -> Result<&Line, ModelError> {
+        let last = conversation.messages().last().map_or("", |message| message.text());
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let matches = |index: &usize| {
+            !taken.lines[*index]
+                && self.lines[*index].pattern.as_ref().is_some_and(|regex| regex.is_match(last))
+        };
+        let matching = self.matching.iter().copied().find(matches);
+        let found =
+            matching.or_else(|| taken.next_plain(&self.lines)).ok_or_else(|| self.exhausted(&taken))?;
+        taken.lines[found] = true;
+        Ok(&self.lines[found])
+    }
+
+    fn exhausted(&self, taken: &Taken) -> ModelError {
+        let left = taken.lines.iter().filter(|taken| !**taken).count();
+        let mut message = format!("the script {} has no line left", self.file);
+        if left > 0 {
+            let _ = write!(message, " for this request: its {left} unused `match` lines do not match it");
+        } else {
+            let _ = write!(message, ": all {} are used", self.lines.len());
+        }
+        ModelError::new(ErrorKind::Exhausted, message)
+    }
+}
+
+impl Taken {
+    fn next_plain(&mut self, lines: &[Line]) -> Option<usize> {
+        while self.cursor < lines.len() && (self.lines[self.cursor] || lines[self.cursor].pattern.is_some()) {
+            self.cursor += 1;
+        }
+        (self.cursor < lines.len()).then_some(self.cursor)
     }
 }
 
@@ -30,11 +102,66 @@ impl Model for Script {
 
     fn send<'a>(
         &'a self,
-        _: &'a Conversation,
+        conversation: &'a Conversation,
         _: &'a RequestOptions,
-        _: &'a mut (dyn FnMut(Delta<'_>) + Send),
-        _: &'a CancellationToken,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async { Err(ModelError::new(ErrorKind::Exhausted, "no line left")) })
+        Box::pin(async move { play::play(self.take(conversation)?, sink, cancel).await })
+    }
+
+    fn replayed(&self, attempt: Result<&Reply, &ModelError>) {
+        let number = attempt.map_or_else(|error| error.source_line, |reply| reply.source_line);
+        let Some(number) = number else { return };
+        if let Ok(index) = self.lines.binary_search_by_key(&number, |line| line.number) {
+            self.taken.lock().unwrap_or_else(PoisonError::into_inner).lines[index] = true;
+        }
     }
 }
+
+/// The text of a script or cassette.
+pub(crate) fn read_file(path: &Path) -> Result<String, ChoiceError> {
+    let fault = |what: String| ChoiceError::File(format!("cannot read {}: {what}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
+    if size > MAX_FILE {
+        return Err(fault(format!("it is larger than {} MB", MAX_FILE >> 20)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        fault(format!("line {} is not UTF-8", line + 1))
+    })
+}
+
+/// The lines of `text`, of which the first has the number `first`; or all their faults.
+pub(crate) fn parse_lines(
+    file: &str,
+    text: &str,
+    first: usize,
+    vocabulary: Vocabulary,
+) -> Result<Vec<Line>, ChoiceError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = Vec::new();
+    let mut report = String::new();
+    let mut count = 0;
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = first + index;
+        let mut faults = Vec::new();
+        lines.extend(Line::parse(line, number, vocabulary, &mut faults));
+        for Fault { offset, message } in faults {
+            count += 1;
+            if count <= MAX_FAULTS {
+                let column = line.char_indices().take_while(|(at, _)| *at < offset).count() + 1;
+                let _ = writeln!(report, "{file}:{number}:{column}: {message}");
+            }
+        }
+    }
+    if count > MAX_FAULTS {
+        let _ = writeln!(report, "and {} more", count - MAX_FAULTS);
+    }
+    if report.is_empty() { Ok(lines) } else { Err(ChoiceError::File(report.trim_end().to_owned())) }
+}
+
+#[cfg(test)]
+mod tests;

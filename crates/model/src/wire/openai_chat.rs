@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
+pub mod decode;
+
 use crate::{Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {

@@ -1,0 +1,86 @@
+//! The words by which servers say that a conversation is too long, an account is empty, a key is wrong. Data:
+//! a provider with new words is a new line here and a line in the tests.
+
+/// Words that mean one thing, and who says them.
+pub(super) struct Wording {
+    /// For the reader of this table.
+    #[expect(dead_code, reason = "documents where the words come from")]
+    pub who: &'static str,
+    /// All of these stand in the lower-case message or in the error's code or type.
+    pub all_of: &'static [&'static str],
+}
+
+impl Wording {
+    pub(super) fn is_in(&self, message: &str, code: &str) -> bool {
+        self.all_of.iter().all(|words| message.contains(words) || code.contains(words))
+    }
+}
+
+const fn of(who: &'static str, all_of: &'static [&'static str]) -> Wording {
+    Wording { who, all_of }
+}
+
+/// The conversation does not fit.
+pub(super) const OVERFLOW: &[Wording] = &[
+    of("OpenAI, Groq, DeepSeek: code", &["context_length_exceeded"]),
+    of("OpenAI, vLLM, OpenRouter", &["maximum context length", "tokens"]),
+    of("OpenAI responses", &["exceeds the context window"]),
+    of("OpenAI, a prompt above the limit a minute", &["tokens must be reduced"]),
+    of("Anthropic", &["prompt is too long"]),
+    of("Anthropic", &["exceed context limit"]),
+    of("Anthropic: type", &["request_too_large"]),
+    of("llama.cpp: type", &["exceed_context_size_error"]),
+    of("llama.cpp", &["exceeds the available context size"]),
+    of("llama.cpp", &["context size has been exceeded"]),
+    of("llama.cpp", &["input is too large to process"]),
+    of("vLLM", &["longer than the maximum model length"]),
+    of("vLLM", &["reduce the length of the input"]),
+    of("SGLang", &["longer than the model's context length"]),
+    of("Ollama", &["exceeds the context length"]),
+    of("Ollama", &["exceeded max context length"]),
+    of("Groq", &["reduce the length of the messages"]),
+    of("Groq", &["request too large for model"]),
+    of("Mistral", &["too large for model with", "maximum context length"]),
+    of("Gemini", &["input token count", "exceeds the maximum number of tokens"]),
+    of("LM Studio", &["greater than the context length"]),
+    of("LM Studio", &["loaded with context length of only"]),
+    of("Together, TGI", &["inputs` tokens + `max_new_tokens` must be"]),
+    of("TGI", &["inputs` must have less than"]),
+    of("xAI", &["maximum prompt length is"]),
+    of("Bedrock", &["input is too long for requested model"]),
+];
+
+/// The account has nothing left.
+pub(super) const QUOTA: &[Wording] = &[
+    of("OpenAI: code", &["insufficient_quota"]),
+    of("OpenAI: code", &["billing_hard_limit_reached"]),
+    of("OpenAI: code", &["billing_not_active"]),
+    of("OpenAI", &["account is not active"]),
+    of("Anthropic", &["credit balance is too low"]),
+    of("OpenRouter", &["insufficient credits"]),
+    of("OpenRouter", &["requires more credits"]),
+    of("DeepSeek", &["insufficient balance"]),
+];
+
+/// The same, unless the server says when to come back.
+pub(super) const QUOTA_UNLESS_TIMED: &[Wording] =
+    &[of("OpenAI, Gemini", &["exceeded your current quota"]), of("Mistral", &["monthly limit"])];
+
+/// A wrong key, told with another status than 401.
+pub(super) const AUTH: &[Wording] = &[
+    of("OpenAI: code", &["invalid_api_key"]),
+    of("Anthropic: type", &["authentication_error"]),
+    of("Gemini", &["api key not valid"]),
+    of("many", &["invalid api key"]),
+];
+
+/// The server cannot cope for now, told with a status that would mean otherwise.
+pub(super) const OVERLOADED: &[Wording] = &[
+    of("Anthropic: type", &["overloaded_error"]),
+    of("many", &["overloaded"]),
+    of("llama.cpp", &["loading model"]),
+];
+
+/// Too many requests, told inside a stream or with another status than 429.
+pub(super) const RATE_LIMITED: &[Wording] =
+    &[of("OpenAI, Groq: code", &["rate_limit_exceeded"]), of("Anthropic: type", &["rate_limit_error"])];

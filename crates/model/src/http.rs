@@ -1,0 +1,208 @@
+//! A model behind HTTP: moves the bytes between a conversation and a server. What the bytes mean is
+//! [`crate::stream`]'s part, what a refusal means [`crate::fault`]'s; how a connection is made is in
+//! [`endpoint`], who has to wait in [`gate`], how large the context is in [`context`].
+
+mod context;
+pub(crate) mod endpoint;
+mod gate;
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use reqwest::header::{CONTENT_ENCODING, DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{Body, Response};
+use tokio::time::timeout;
+
+use self::endpoint::Endpoint;
+use crate::stream::{Decoder, Progress, Sink};
+use crate::{
+    BoxFuture, CancellationToken, Conversation, Delta, ErrorKind, Model, ModelError, Reply, RequestOptions,
+    Wire, fault, retry,
+};
+
+/// The body of a refusal is read up to this size and this long.
+const MAX_REFUSAL: usize = 64 << 10;
+const REFUSAL_TIME: Duration = Duration::from_secs(10);
+/// Once the model has stopped, its numbers follow at once or not at all.
+const TRAILER_TIME: Duration = Duration::from_secs(5);
+/// A finished response is read to its end in the background, so that its connection can be used again.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// A model on a server.
+pub struct HttpModel {
+    name: String,
+    /// What the server calls it.
+    id: String,
+    wire: Wire,
+    endpoint: Arc<Endpoint>,
+    context: tokio::sync::OnceCell<Option<u64>>,
+}
+
+impl HttpModel {
+    pub(crate) fn new(name: &str, id: &str, wire: Wire, endpoint: Arc<Endpoint>) -> Self {
+        let context = tokio::sync::OnceCell::new();
+        HttpModel { name: name.to_owned(), id: id.to_owned(), wire, endpoint, context }
+    }
+
+    async fn attempt(
+        &self,
+        conversation: &Conversation,
+        options: &RequestOptions,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ModelError> {
+        self.endpoint.gate.pass(sink).await;
+        let id = if options.model.is_empty() { &self.id } else { &options.model };
+        let request =
+            self.endpoint.post(self.wire.path()).body(Body::wrap(conversation.body_for(id, options)));
+        let response = match timeout(self.endpoint.silence, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.endpoint.unsent(&error)),
+            Err(_) => return Err(self.silence()),
+        };
+        if !response.status().is_success() {
+            return Err(self.refusal(response).await);
+        }
+        self.reply(response, conversation.messages().len(), sink).await
+    }
+
+    async fn reply(
+        &self,
+        mut response: Response,
+        seed: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ModelError> {
+        let coding = response.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
+        if let Some(coding) = coding {
+            let message = format!("the reply is compressed ({coding:?}), which was not asked for");
+            return Err(ModelError::new(ErrorKind::Protocol, message));
+        }
+        let mut decoder = Decoder::new(self.wire, seed);
+        let mut progress = Progress::Open;
+        let mut started = false;
+        while progress != Progress::Done {
+            let patience = match progress {
+                Progress::Open => self.endpoint.silence,
+                Progress::Stopped | Progress::Done => TRAILER_TIME.min(self.endpoint.silence),
+            };
+            match timeout(patience, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => {
+                    if !std::mem::replace(&mut started, true) {
+                        sink(Delta::Started);
+                    }
+                    progress = decoder.feed(&bytes, sink)?;
+                }
+                Ok(Ok(None)) => return decoder.finish(sink),
+                // The model had stopped: the reply is whole, only its numbers may be missing.
+                _ if progress == Progress::Stopped => return decoder.finish(sink),
+                Ok(Err(error)) => {
+                    let message = format!("the reply broke off before its end: {}", root_cause(&error));
+                    return Err(ModelError::new(ErrorKind::Cut, message));
+                }
+                Err(_) => return Err(self.silence()),
+            }
+        }
+        drain(response);
+        decoder.finish(sink)
+    }
+
+    async fn refusal(&self, mut response: Response) -> ModelError {
+        let status = response.status().as_u16();
+        let retry_after_ms = self.retry_after(response.headers());
+        let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
+        let mut body = Vec::new();
+        let reading = async {
+            while let Ok(Some(bytes)) = response.chunk().await {
+                let room = MAX_REFUSAL - body.len();
+                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                if body.len() == MAX_REFUSAL {
+                    break;
+                }
+            }
+        };
+        // What came until then is enough to know the kind.
+        let _ = timeout(REFUSAL_TIME.min(self.endpoint.silence), reading).await;
+        let mut error = fault::in_response(status, retry_after_ms, &String::from_utf8_lossy(&body));
+        if let Some(to) = location {
+            error.message = format!("{} ({to})", error.message);
+        }
+        error.message = self.endpoint.blot(&error.message);
+        if let (Some(ms), true) = (error.retry_after_ms, error.kind.retriable()) {
+            self.endpoint.gate.hold(Duration::from_millis(ms));
+        }
+        error
+    }
+
+    fn retry_after(&self, headers: &HeaderMap) -> Option<u64> {
+        let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(str::to_owned);
+        let exact = headers.get("retry-after-ms").and_then(text).and_then(|ms| ms.trim().parse::<f64>().ok());
+        if let Some(ms) = exact.filter(|ms| ms.is_finite() && *ms >= 0.0) {
+            return Some(ms as u64);
+        }
+        let asked = headers.get(RETRY_AFTER).and_then(text)?;
+        // A date is meant by the server's clock, so its own idea of now comes first.
+        let theirs = headers.get(DATE).and_then(text).and_then(|date| retry::http_date(&date));
+        retry::retry_after_ms(&asked, theirs.map_or_else(self.endpoint.clock, Into::into))
+    }
+
+    fn silence(&self) -> ModelError {
+        let message =
+            format!("{} said nothing for {} s", self.endpoint.shown, self.endpoint.silence.as_secs_f64());
+        ModelError::new(ErrorKind::Silence, message)
+    }
+}
+
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        options: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(ModelError::cancelled()),
+                outcome = self.attempt(conversation, options, sink) => outcome,
+            }
+        })
+    }
+
+    fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async { *self.context.get_or_init(|| context::ask(&self.endpoint, &self.id)).await })
+    }
+}
+
+/// Reads what is left of a finished response: at once if it is there, else in the background for a while.
+fn drain(mut response: Response) {
+    let mut rest = Box::pin(async move { while let Ok(Some(_)) = response.chunk().await {} });
+    if rest.as_mut().now_or_never().is_none() {
+        tokio::spawn(timeout(DRAIN_TIME, rest));
+    }
+}
+
+/// The innermost cause of a failure, which is the one that tells something.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    match error.source() {
+        // The outermost message would name the address, which may hold a password.
+        None => "the request failed".to_owned(),
+        Some(_) => cause.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! How large a model's context is, asked from its server: `max_model_len` and its cousins in the model list,
+//! and llama.cpp's `/props`, which knows what the server was really started with.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::endpoint::Endpoint;
+
+/// A server that does not answer in this time is not asked again.
+const TIME: Duration = Duration::from_secs(3);
+/// The longest list there is (OpenRouter's) has a third of this.
+const MAX_ANSWER: usize = 4 << 20;
+
+/// The context of the model `id`, if its server tells.
+pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
+    timeout(TIME, async {
+        let list = fetch(endpoint, "models").await;
+        let entry = list.as_ref().and_then(|list| entry(list, id));
+        if let Some(stated) = entry.and_then(stated) {
+            return Some(stated);
+        }
+        // Only llama.cpp has `meta`, and there the size the model was trained with is not the server's.
+        let trained = entry.and_then(|entry| size(&entry["meta"]["n_ctx_train"]));
+        if list.is_some() && trained.is_none() {
+            return None;
+        }
+        let props = fetch(endpoint, "/props").await;
+        props.as_ref().and_then(running).or(trained)
+    })
+    .await
+    .ok()
+    .flatten()
+}
+
+fn entry<'a>(list: &'a Value, id: &str) -> Option<&'a Value> {
+    let entries = list["data"].as_array().or_else(|| list.as_array())?;
+    let named = entries.iter().find(|entry| entry["id"] == id);
+    // A server with one model answers to any name.
+    named.or(if let [only] = entries.as_slice() { Some(only) } else { None })
+}
+
+/// The names under which servers state it: vLLM, OpenRouter and Together, Groq, Mistral, LM Studio.
+fn stated(entry: &Value) -> Option<u64> {
+    ["max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length"]
+        .into_iter()
+        .find_map(|key| size(&entry[key]))
+        .or_else(|| size(&entry["meta"]["n_ctx"]))
+}
+
+fn running(props: &Value) -> Option<u64> {
+    size(&props["default_generation_settings"]["n_ctx"]).or_else(|| size(&props["n_ctx"]))
+}
+
+fn size(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|tokens| *tokens > 0)
+}
+
+async fn fetch(endpoint: &Endpoint, path: &str) -> Option<Value> {
+    let mut response = endpoint.ask(path).send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.ok()? {
+        if body.len() + bytes.len() > MAX_ANSWER {
+            return None;
+        }
+        body.extend_from_slice(&bytes);
+    }
+    serde_json::from_slice(&body).ok()
+}

@@ -1,0 +1,203 @@
+//! How a server is reached: address, headers, TLS, proxy, and the connection pool that all models on it share.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Url};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::gate::Gate;
+use super::root_cause;
+use crate::{ChoiceError, Clock, ErrorKind, ModelError, Secret, Settings};
+
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Finds connections whose other end has gone without a word.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// More than so many idle connections to one server are closed.
+const MAX_IDLE: usize = 512;
+
+/// A server and the connections to it.
+pub(crate) struct Endpoint {
+    client: Client,
+    base: Url,
+    headers: HeaderMap,
+    secrets: Vec<Secret>,
+    /// The address as it may be shown: no password, no query.
+    pub(super) shown: String,
+    pub(super) silence: Duration,
+    pub(super) gate: Gate,
+    pub(super) clock: Clock,
+}
+
+impl Endpoint {
+    pub(crate) fn new(base_url: &str, settings: &Settings, clock: Clock) -> Result<Endpoint, ChoiceError> {
+        let base = parse_base(base_url)?;
+        let mut shown = base.clone();
+        // These only fail for addresses that have no host.
+        let _ = shown.set_username("").and_then(|()| shown.set_password(None));
+        shown.set_query(None);
+        let mut secrets: Vec<Secret> = settings.headers.iter().map(|(_, value)| value.clone()).collect();
+        secrets.extend(settings.api_key.clone());
+        secrets.extend(base.password().map(Secret::new));
+        Ok(Endpoint {
+            client: client(&base, settings)?,
+            headers: headers(settings)?,
+            base,
+            secrets,
+            shown: shown.as_str().trim_end_matches('/').to_owned(),
+            silence: settings.silence,
+            gate: Gate::default(),
+            clock,
+        })
+    }
+
+    /// A request to `path` under the base address, with all headers.
+    pub(super) fn post(&self, path: &str) -> RequestBuilder {
+        self.client.post(self.address(path)).headers(self.headers.clone())
+    }
+
+    /// The same without a body; a `path` with a leading slash stands beside the version path, not under it.
+    pub(super) fn ask(&self, path: &str) -> RequestBuilder {
+        self.client.get(self.address(path)).headers(self.headers.clone())
+    }
+
+    fn address(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        let base = self.base.path().trim_end_matches('/');
+        if let Some(beside) = path.strip_prefix('/') {
+            let root = base.strip_suffix("/v1").unwrap_or(base);
+            url.set_path(&format!("{root}/{beside}"));
+        } else {
+            url.set_path(&format!("{base}/{path}"));
+        }
+        url
+    }
+
+    /// Why a request got no answer at all.
+    pub(super) fn unsent(&self, error: &reqwest::Error) -> ModelError {
+        let cause = root_cause(error);
+        let (kind, message) = if error.is_connect() {
+            (ErrorKind::Connect, format!("cannot reach {}: {cause}", self.shown))
+        } else if error.is_timeout() {
+            (ErrorKind::Timeout, format!("{} took too long: {cause}", self.shown))
+        } else if error.is_builder() {
+            (ErrorKind::Invalid, format!("cannot make a request to {}: {cause}", self.shown))
+        } else {
+            (ErrorKind::Cut, format!("{} closed the connection without an answer: {cause}", self.shown))
+        };
+        ModelError::new(kind, self.blot(&message))
+    }
+
+    /// `text` without any of our secrets.
+    pub(super) fn blot(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blot(&text))
+    }
+}
+
+fn parse_base(base_url: &str) -> Result<Url, ChoiceError> {
+    let wrong = |why: &str| ChoiceError::Settings(format!("`{base_url}` is not a base URL: {why}"));
+    // People paste the whole address of the endpoint.
+    let trimmed = base_url.trim().trim_end_matches('/');
+    let trimmed = trimmed.strip_suffix("/chat/completions").unwrap_or(trimmed);
+    let url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
+    match (url.scheme(), url.has_host()) {
+        ("http" | "https", true) => Ok(url),
+        _ => Err(wrong("it must begin with http:// or https:// and name a host")),
+    }
+}
+
+fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    let hidden = |name: &str, value: &str| {
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            ChoiceError::Settings(format!("the value for `{name}` cannot be sent in a header"))
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    };
+    if let Some(key) = &settings.api_key {
+        headers.insert(AUTHORIZATION, hidden("the API key", &format!("Bearer {}", key.reveal().trim()))?);
+    }
+    for (name, value) in &settings.headers {
+        let known = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| ChoiceError::Settings(format!("`{name}` is not the name of a header")))?;
+        headers.insert(known, hidden(name, value.reveal())?);
+    }
+    Ok(headers)
+}
+
+fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
+    let wrong =
+        |what: &str, error: &reqwest::Error| ChoiceError::Settings(format!("{what}: {}", root_cause(error)));
+    let mut builder = Client::builder()
+        .user_agent(concat!("fusee/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIME)
+        .tcp_nodelay(true)
+        .tcp_keepalive(KEEPALIVE)
+        .pool_max_idle_per_host(MAX_IDLE)
+        // A redirected POST loses its body or its key; the refusal names the new address instead.
+        .redirect(Policy::none())
+        // What the environment says about proxies is the app's to read.
+        .no_proxy();
+    let mut encrypted = base.scheme() == "https";
+    if let Some(address) = &settings.proxy {
+        let proxy = Proxy::all(address).map_err(|error| wrong("the proxy's address", &error))?;
+        let direct = settings.no_proxy.as_deref().and_then(NoProxy::from_string);
+        builder = builder.proxy(proxy.no_proxy(direct));
+        encrypted |= address.starts_with("https");
+    }
+    let tls = if encrypted { trusting(settings.ca_file.as_deref())? } else { trusting_nobody()? };
+    builder.tls_backend_preconfigured(tls).build().map_err(|error| wrong("cannot set up HTTP", &error))
+}
+
+/// TLS with the system's certificate authorities and those of `ca_file`.
+fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut extra = Vec::new();
+    if let Some(path) = ca_file {
+        let wrong = |why: &dyn std::fmt::Display| {
+            ChoiceError::Settings(format!("cannot read certificates from {}: {why}", path.display()))
+        };
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
+            extra.push(certificate.map_err(|error| wrong(&error))?);
+        }
+        if extra.is_empty() {
+            return Err(wrong(&"there are none in it"));
+        }
+    }
+    let verifier = rustls_platform_verifier::Verifier::new_with_extra_roots(extra, provider.clone())
+        .map_err(|error| ChoiceError::Settings(format!("cannot read the system's certificates: {error}")))?;
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(tls_fault)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// For plain http, which needs no TLS: the client wants a configuration all the same, and this one costs no
+/// reading of certificates (0.1 ms against several).
+fn trusting_nobody() -> Result<rustls::ClientConfig, ChoiceError> {
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(tls_fault)?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+    Ok(config)
+}
+
+fn tls_fault(error: rustls::Error) -> ChoiceError {
+    ChoiceError::Settings(format!("cannot set up TLS: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! The servers people have, by the word before the colon in `provider:model`. Data; which keys and addresses
+//! a user really has is for the app to find out.
+
+/// A known kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Provider {
+    /// The word before the colon.
+    pub name: &'static str,
+    /// Where it is unless the user says otherwise.
+    pub base_url: &'static str,
+    /// The environment variable its key is usually in; none for servers of one's own.
+    pub key_variable: Option<&'static str>,
+}
+
+/// All of them.
+pub const PROVIDERS: &[Provider] = &[
+    hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    own("ollama", "http://127.0.0.1:11434/v1"),
+    own("llama.cpp", "http://127.0.0.1:8080/v1"),
+    own("lmstudio", "http://127.0.0.1:1234/v1"),
+    own("vllm", "http://127.0.0.1:8000/v1"),
+];
+
+impl Provider {
+    /// The provider called `name`.
+    pub fn named(name: &str) -> Option<&'static Provider> {
+        PROVIDERS.iter().find(|provider| provider.name == name)
+    }
+}
+
+const fn hosted(name: &'static str, base_url: &'static str, key_variable: &'static str) -> Provider {
+    Provider { name, base_url, key_variable: Some(key_variable) }
+}
+
+const fn own(name: &'static str, base_url: &'static str) -> Provider {
+    Provider { name, base_url, key_variable: None }
+}

@@ -1,0 +1,157 @@
+//! Cassettes: exchanges with a model as a file, and that file as a model (`replay:FILE`). Recording one is
+//! [`recorder`]'s part.
+//!
+//! JSON Lines. The first is a header, `{"cassette":1,"model":…,"wire":…}`; then one line an exchange: the reply
+//! in the words of a script ([`crate::scripted`]), and `request` with the hash of what was asked.
+
+pub mod recorder;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::scripted::line::{Line, Vocabulary};
+use crate::scripted::{parse_lines, play, read_file};
+use crate::{
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
+    RequestOptions, Wire,
+};
+
+/// The version of the format this code writes; it reads no other.
+const VERSION: u32 = 1;
+
+/// The first line of a cassette.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    cassette: u32,
+    /// What the recorded model was called.
+    model: String,
+    #[serde(default)]
+    wire: Wire,
+    /// The size of the recorded model's context, which decides when a conversation is compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_tokens: Option<u64>,
+}
+
+impl Header {
+    fn parse(file: &str, line: &str) -> Result<Header, ChoiceError> {
+        let header: Header = serde_json::from_str(line).map_err(|_| {
+            ChoiceError::File(format!(
+                "{file}:1:1: this is not a cassette: its first line must be like {{\"cassette\":{VERSION},\"model\":\"…\"}}"
+            ))
+        })?;
+        if header.cassette != VERSION {
+            return Err(ChoiceError::File(format!(
+                "{file}:1:1: this is a cassette of version {}, and this program reads version {VERSION}",
+                header.cassette
+            )));
+        }
+        Ok(header)
+    }
+}
+
+/// A cassette being played. It answers by the hash of the request, and where none is the same, in order.
+pub struct Cassette {
+    name: String,
+    file: String,
+    header: Header,
+    lines: Vec<Line>,
+    state: Mutex<State>,
+}
+
+struct State {
+    taken: Vec<bool>,
+    /// All lines before this one are taken.
+    cursor: usize,
+    /// The lines for a request, those not taken in front.
+    by_hash: HashMap<String, VecDeque<usize>>,
+}
+
+impl Cassette {
+    /// Reads the cassette `path`; `name` is what the user called the model.
+    pub fn open(name: &str, path: &Path) -> Result<Cassette, ChoiceError> {
+        let text = read_file(path)?;
+        Cassette::parse(name, &path.display().to_string(), &text)
+    }
+
+    /// The cassette with this text; `file` is named in faults.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Cassette, ChoiceError> {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let header = Header::parse(file, first)?;
+        let lines = parse_lines(file, rest, 2, Vocabulary::Cassette)?;
+        let mut by_hash = HashMap::<String, VecDeque<usize>>::new();
+        for (index, line) in lines.iter().enumerate() {
+            if let Some(hash) = &line.hash {
+                by_hash.entry(hash.clone()).or_default().push_back(index);
+            }
+        }
+        let state = Mutex::new(State { taken: vec![false; lines.len()], cursor: 0, by_hash });
+        Ok(Cassette { name: name.to_owned(), file: file.to_owned(), header, lines, state })
+    }
+
+    fn take(&self, conversation: &Conversation) -> Result<&Line, ModelError> {
+        let hash = conversation.hash();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = state.same_request(&hash).or_else(|| state.next_in_order()).ok_or_else(|| {
+            let count = self.lines.len();
+            let message = format!("the cassette {} has no reply left: all {count} are used", self.file);
+            ModelError::new(ErrorKind::Exhausted, message)
+        })?;
+        state.taken[index] = true;
+        Ok(&self.lines[index])
+    }
+}
+
+impl State {
+    fn same_request(&mut self, hash: &str) -> Option<usize> {
+        let lines = self.by_hash.get_mut(hash)?;
+        while lines.front().is_some_and(|index| self.taken[*index]) {
+            lines.pop_front();
+        }
+        lines.pop_front()
+    }
+
+    fn next_in_order(&mut self) -> Option<usize> {
+        while self.taken.get(self.cursor) == Some(&true) {
+            self.cursor += 1;
+        }
+        (self.cursor < self.taken.len()).then_some(self.cursor)
+    }
+}
+
+impl Model for Cassette {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wire(&self) -> Wire {
+        self.header.wire
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        _: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move { play::play(self.take(conversation)?, sink, cancel).await })
+    }
+
+    fn replayed(&self, attempt: Result<&Reply, &ModelError>) {
+        let number = attempt.map_or_else(|error| error.source_line, |reply| reply.source_line);
+        let Some(number) = number else { return };
+        if let Ok(index) = self.lines.binary_search_by_key(&number, |line| line.number) {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).taken[index] = true;
+        }
+    }
+
+    fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async { self.header.context_tokens })
+    }
+}
+
+#[cfg(test)]
+mod tests;

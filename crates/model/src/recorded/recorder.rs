@@ -1,0 +1,221 @@
+//! Records what a model says into a cassette, each exchange as it happens. Only what [`super::Cassette`] needs
+//! is written: replies, errors, and the hash of each request; never a header, a key or an address.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Header, VERSION};
+use crate::stream::excerpt;
+use crate::{
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
+    RequestOptions, StopReason, Usage, Wire,
+};
+
+/// So much of the last message is kept, for people who read a cassette.
+const LAST_CHARS: usize = 200;
+
+/// A model that records another.
+pub struct Recorder {
+    model: Arc<dyn Model>,
+    file: String,
+    tape: Arc<Mutex<Tape>>,
+}
+
+struct Tape {
+    file: File,
+    /// Written before the first exchange; by then the context size has been asked for, if it ever is.
+    header: Option<Header>,
+}
+
+impl Recorder {
+    /// Records `model` into `path`. An existing cassette is continued; a last line that was cut off by a crash
+    /// is dropped.
+    pub fn open(model: Arc<dyn Model>, path: &Path) -> Result<Recorder, ChoiceError> {
+        let name = path.display().to_string();
+        let fault = |error: io::Error| ChoiceError::File(format!("cannot record into {name}: {error}"));
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(fault)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(fault)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let header = if text.is_empty() {
+            Some(Header {
+                cassette: VERSION,
+                model: model.name().to_owned(),
+                wire: model.wire(),
+                context_tokens: None,
+            })
+        } else {
+            // Without a whole first line this is somebody else's file, and not ours to cut.
+            let first = String::from_utf8_lossy(&text);
+            Header::parse(&name, first.lines().next().unwrap_or_default())?;
+            None
+        };
+        if header.is_none() && whole > 0 && whole < text.len() {
+            file.set_len(whole as u64).map_err(fault)?;
+            file.seek(SeekFrom::End(0)).map_err(fault)?;
+        }
+        Ok(Recorder { model, file: name, tape: Arc::new(Mutex::new(Tape { file, header })) })
+    }
+
+    async fn record(&self, exchange: String) -> Result<(), ModelError> {
+        let tape = self.tape.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            tape.lock().unwrap_or_else(PoisonError::into_inner).append(&exchange)
+        })
+        .await;
+        // A recording with a hole would play the wrong replies, so the attempt fails with it.
+        let why = match written {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(ModelError::new(ErrorKind::Invalid, format!("cannot record into {}: {why}", self.file)))
+    }
+}
+
+impl Tape {
+    fn append(&mut self, exchange: &str) -> io::Result<()> {
+        let mut text = String::new();
+        if let Some(header) = &self.header {
+            text = serde_json::to_string(header)?;
+            text.push('\n');
+        }
+        text.push_str(exchange);
+        text.push('\n');
+        let before = self.file.metadata()?.len();
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => self.header = None,
+            // Half a line in the middle would make the rest unreadable.
+            Err(_) => self.file.set_len(before)?,
+        }
+        written
+    }
+}
+
+impl Model for Recorder {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn wire(&self) -> Wire {
+        self.model.wire()
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        options: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let outcome = self.model.send(conversation, options, sink, cancel).await;
+            // What we broke off ourselves is no answer of the model.
+            if !matches!(&outcome, Err(error) if error.kind == ErrorKind::Cancelled) {
+                self.record(exchange(conversation, outcome.as_ref())).await?;
+            }
+            outcome
+        })
+    }
+
+    fn replayed(&self, attempt: Result<&Reply, &ModelError>) {
+        self.model.replayed(attempt);
+    }
+
+    fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async {
+            let tokens = self.model.context_tokens().await;
+            let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(header) = &mut tape.header {
+                header.context_tokens = tokens;
+            }
+            tokens
+        })
+    }
+}
+
+/// One line of a cassette.
+pub(super) fn exchange(conversation: &Conversation, outcome: Result<&Reply, &ModelError>) -> String {
+    let last = conversation.messages().last().map_or("", |message| message.text());
+    let request = Request {
+        hash: conversation.hash(),
+        messages: conversation.messages().len(),
+        last: excerpt(last, LAST_CHARS),
+    };
+    let mut line = Exchange { request, ..Exchange::default() };
+    match outcome {
+        Ok(reply) => {
+            let reasoning = reply.reasoning.as_ref();
+            line.reasoning = reasoning.map_or("", |reasoning| &reasoning.text);
+            line.opaque = reasoning.map_or(&[], |reasoning| &reasoning.opaque);
+            line.text = &reply.text;
+            line.tool_calls = reply
+                .tool_calls
+                .iter()
+                .map(|call| Call { id: &call.id, name: &call.name, arguments: &call.arguments })
+                .collect();
+            line.usage = reply.usage;
+            line.stop = Some(&reply.stop);
+        }
+        Err(error) => {
+            line.error = Some(Failure {
+                kind: error.kind,
+                status: error.status,
+                retry_after: error.retry_after_ms.map(|ms| ms as f64 / 1_000.0),
+                message: &error.message,
+            });
+        }
+    }
+    // Strings and numbers into memory cannot fail.
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
+#[derive(Default, Serialize)]
+struct Exchange<'a> {
+    request: Request,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning: &'a str,
+    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+    opaque: &'a [Value],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<&'a StopReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure<'a>>,
+}
+
+#[derive(Default, Serialize)]
+struct Request {
+    hash: String,
+    messages: usize,
+    last: String,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    name: &'a str,
+    /// A string, so that the text stays exactly as the model sent it.
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    kind: ErrorKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<f64>,
+    message: &'a str,
+}

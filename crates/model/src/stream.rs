@@ -1,0 +1,136 @@
+//! From the bytes of a response to a [`Reply`]. This is the part all wire formats share: telling a stream from
+//! a whole JSON document, parsing the events, and deciding at the end whether the reply is complete. What an
+//! event means is its codec's business, which feeds the [`growing::Growing`] reply.
+
+pub mod growing;
+
+use self::growing::Growing;
+use crate::sse::{Parser, SseError};
+use crate::wire::openai_chat;
+use crate::{Delta, ErrorKind, ModelError, Reply, Wire};
+
+/// A non-streamed reply is gathered in memory up to this size.
+const MAX_DOCUMENT: usize = 64 << 20;
+
+/// Where the pieces of a reply go.
+pub type Sink<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
+
+/// How far a reply has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More is needed.
+    Open,
+    /// The model has stopped; numbers may follow.
+    Stopped,
+    /// The server said that nothing follows.
+    Done,
+}
+
+/// Decodes one response.
+pub struct Decoder {
+    wire: Wire,
+    form: Form,
+    reply: Growing,
+}
+
+enum Form {
+    /// Only white space so far.
+    Unknown,
+    Events(Parser),
+    Document(Vec<u8>),
+}
+
+impl Decoder {
+    /// `seed` goes into ids for calls that came without one; the number of messages sent keeps them unique in
+    /// a conversation and the same on every replay.
+    pub fn new(wire: Wire, seed: usize) -> Self {
+        Decoder { wire, form: Form::Unknown, reply: Growing::new(seed) }
+    }
+
+    /// Takes the next bytes of the response.
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<Progress, ModelError> {
+        if matches!(self.form, Form::Unknown) {
+            // By the first byte and not by the content type, which servers get wrong.
+            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => return Ok(Progress::Open),
+                Some(b'{' | b'[') => self.form = Form::Document(Vec::new()),
+                Some(b'<') => return Err(not_a_reply(&String::from_utf8_lossy(bytes))),
+                Some(_) => self.form = Form::Events(Parser::default()),
+            }
+        }
+        match &mut self.form {
+            Form::Unknown => {}
+            Form::Document(gathered) => {
+                if gathered.len() + bytes.len() > MAX_DOCUMENT {
+                    return Err(ModelError::new(
+                        ErrorKind::Protocol,
+                        format!("the reply is longer than {} MB", MAX_DOCUMENT >> 20),
+                    ));
+                }
+                gathered.extend_from_slice(bytes);
+            }
+            Form::Events(parser) => {
+                let (wire, reply) = (self.wire, &mut self.reply);
+                parser.feed(bytes, |event| decode_event(wire, reply, event.data, sink))?;
+            }
+        }
+        Ok(self.reply.progress())
+    }
+
+    /// The response is over: the reply, or why there is none.
+    pub fn finish(mut self, sink: &mut Sink<'_>) -> Result<Reply, ModelError> {
+        match &mut self.form {
+            Form::Unknown => {}
+            Form::Document(gathered) => {
+                let text = String::from_utf8_lossy(gathered);
+                match self.wire {
+                    Wire::Chat => openai_chat::decode::document(&mut self.reply, &text, sink)?,
+                }
+            }
+            Form::Events(parser) => {
+                let (wire, reply) = (self.wire, &mut self.reply);
+                // A half event at a cut is a sign of the cut, not a fault of its own.
+                let rest = parser.finish(|event| decode_event(wire, reply, event.data, sink));
+                match rest {
+                    Err(error) if error.kind == ErrorKind::Protocol && reply.progress() == Progress::Open => {
+                    }
+                    rest => rest?,
+                }
+            }
+        }
+        self.reply.finish(sink)
+    }
+}
+
+fn decode_event(wire: Wire, reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    match wire {
+        Wire::Chat => openai_chat::decode::event(reply, data, sink),
+    }
+}
+
+/// The complaint about something that is not in the format.
+pub(crate) fn not_a_reply(text: &str) -> ModelError {
+    ModelError::new(
+        ErrorKind::Protocol,
+        format!("the server's answer is not a model's reply: {}", excerpt(text, 200)),
+    )
+}
+
+/// The beginning of `text` on one line.
+pub(crate) fn excerpt(text: &str, chars: usize) -> String {
+    let mut short: String =
+        text.trim().chars().take(chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short
+}
+
+impl From<SseError> for ModelError {
+    fn from(error: SseError) -> Self {
+        ModelError::new(ErrorKind::Protocol, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! A reply while it arrives: the neutral accumulator every codec feeds. It tells the sink about each piece
+//! once, and is tolerant of calls whose parts come late, twice or in an odd order.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Progress, Sink};
+use crate::{Delta, ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage};
+
+/// Text, reasoning and arguments of one reply may have this many bytes together.
+const MAX_REPLY: usize = 64 << 20;
+/// And so many calls.
+const MAX_CALLS: usize = 1024;
+
+/// A reply that is not complete yet.
+#[derive(Debug)]
+pub struct Growing {
+    seed: usize,
+    size: usize,
+    text: String,
+    reasoning: Reasoning,
+    calls: Vec<Call>,
+    usage: Option<Usage>,
+    stop: Option<StopReason>,
+    refused: bool,
+    done: bool,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    /// The server's own number for this call, if it numbers them.
+    number: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// How much of the arguments the sink knows, once it knows the name.
+    told: Option<usize>,
+}
+
+/// What a server says about a call in one piece of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallPiece<'a> {
+    /// The server's number for the call.
+    pub number: Option<u64>,
+    /// Its id; empty if not in this piece.
+    pub id: &'a str,
+    /// Its name; empty if not in this piece.
+    pub name: &'a str,
+    /// More of its arguments.
+    pub arguments: &'a str,
+}
+
+impl Growing {
+    pub(super) fn new(seed: usize) -> Self {
+        Growing {
+            seed,
+            size: 0,
+            text: String::new(),
+            reasoning: Reasoning::default(),
+            calls: Vec::new(),
+            usage: None,
+            stop: None,
+            refused: false,
+            done: false,
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        match (self.done, &self.stop) {
+            (true, _) => Progress::Done,
+            (false, Some(_)) => Progress::Stopped,
+            (false, None) => Progress::Open,
+        }
+    }
+
+    /// More of the visible answer.
+    pub fn text(&mut self, piece: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        if !piece.is_empty() {
+            self.grow(piece)?;
+            self.text.push_str(piece);
+            sink(Delta::Text(piece));
+        }
+        Ok(())
+    }
+
+    /// More of the reasoning.
+    pub fn reasoning(&mut self, piece: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        if !piece.is_empty() {
+            self.grow(piece)?;
+            self.reasoning.text.push_str(piece);
+            sink(Delta::Reasoning(piece));
+        }
+        Ok(())
+    }
+
+    /// An item the server wants back. Pieces of one item (the same `index`, or none on both, and the same
+    /// `type`) are joined.
+    pub fn opaque(&mut self, piece: Value) -> Result<(), ModelError> {
+        // Its size in memory is within a small factor of its text, which is all the bound needs.
+        self.size += 64 + piece.as_object().map_or(0, |fields| fields.values().map(text_len).sum());
+        self.grow("")?;
+        if let (Some(Value::Object(last)), Value::Object(next)) = (self.reasoning.opaque.last_mut(), &piece) {
+            let same = |key| last.get(key) == next.get(key);
+            if next.contains_key("index") && same("index") && same("type") {
+                for (key, value) in next {
+                    match (last.get_mut(key), value) {
+                        (_, Value::Null) => {}
+                        (Some(Value::String(sofar)), Value::String(more)) if grows(key) => {
+                            sofar.push_str(more)
+                        }
+                        _ => _ = last.insert(key.clone(), value.clone()),
+                    }
+                }
+                return Ok(());
+            }
+        }
+        self.reasoning.opaque.push(piece);
+        Ok(())
+    }
+
+    /// Part of a call.
+    pub fn call(&mut self, piece: CallPiece<'_>, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        self.grow(piece.arguments)?;
+        self.size += piece.id.len() + piece.name.len();
+        let index = match self.position_of(&piece) {
+            Some(index) => index,
+            None if self.calls.len() >= MAX_CALLS => {
+                return Err(ModelError::new(
+                    ErrorKind::Protocol,
+                    format!("the reply asks for more than {MAX_CALLS} calls"),
+                ));
+            }
+            None => {
+                self.tell_all(sink);
+                self.calls.push(Call { number: piece.number, ..Call::default() });
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[index];
+        if call.id.is_empty() {
+            call.id.push_str(piece.id);
+        }
+        if piece.name.starts_with(call.name.as_str()) {
+            // The first time, repeated, or grown.
+            call.name.replace_range(.., piece.name);
+        } else if call.arguments.is_empty() {
+            call.name.push_str(piece.name);
+        }
+        call.arguments.push_str(piece.arguments);
+        if !call.arguments.is_empty() {
+            call.tell(index, sink);
+        }
+        Ok(())
+    }
+
+    /// The number of tokens. Later numbers replace earlier ones; all zero counts as not reported.
+    pub fn usage(&mut self, usage: Usage) {
+        if usage.input_tokens + usage.output_tokens > 0 {
+            self.usage = Some(usage);
+        }
+    }
+
+    /// The model has stopped.
+    pub fn stop(&mut self, reason: StopReason) {
+        self.stop = Some(reason);
+    }
+
+    /// The text is a refusal, even if the server goes on to say that the model stopped as usual.
+    pub fn refuse(&mut self) {
+        self.refused = true;
+    }
+
+    /// The server says that nothing follows.
+    pub fn done(&mut self) {
+        self.done = true;
+    }
+
+    pub(super) fn finish(mut self, sink: &mut Sink<'_>) -> Result<Reply, ModelError> {
+        if self.progress() == Progress::Open {
+            return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+        }
+        self.tell_all(sink);
+        let mut seen = HashSet::new();
+        let tool_calls: Vec<ToolCall> = self
+            .calls
+            .into_iter()
+            .enumerate()
+            .map(|(index, Call { mut id, name, arguments, .. })| {
+                if id.is_empty() || seen.contains(&id) {
+                    id = format!("call_{}_{index}", self.seed);
+                }
+                seen.insert(id.clone());
+                ToolCall { id, name, arguments }
+            })
+            .collect();
+        let stop = match self.stop {
+            _ if self.refused => StopReason::Refusal,
+            // Many servers say "stop" beside calls, some "tool_calls" without any.
+            None | Some(StopReason::End | StopReason::ToolCalls) if tool_calls.is_empty() => StopReason::End,
+            None | Some(StopReason::End | StopReason::ToolCalls) => StopReason::ToolCalls,
+            Some(stop) => stop,
+        };
+        let reasoning = (self.reasoning != Reasoning::default()).then_some(self.reasoning);
+        Ok(Reply { text: self.text, reasoning, tool_calls, usage: self.usage, stop, source_line: None })
+    }
+
+    /// Which call a piece belongs to; `None` for a new one.
+    fn position_of(&self, piece: &CallPiece<'_>) -> Option<usize> {
+        let last = self.calls.len().checked_sub(1)?;
+        let renamed = |call: &Call| {
+            !piece.id.is_empty() && !call.id.is_empty() && piece.id != call.id && !piece.name.is_empty()
+        };
+        if let Some(number) = piece.number {
+            let index = self.calls.iter().rposition(|call| call.number == Some(number))?;
+            // Some servers give every call the number 0; a new id together with a name tells them apart.
+            return (!renamed(&self.calls[index])).then_some(index);
+        }
+        if !piece.id.is_empty() {
+            let known = self.calls.iter().rposition(|call| call.id == piece.id);
+            // An id that comes late belongs to the call that still lacks one.
+            return known
+                .or_else(|| (self.calls[last].id.is_empty() && piece.name.is_empty()).then_some(last));
+        }
+        (piece.name.is_empty() || self.calls[last].name.is_empty()).then_some(last)
+    }
+
+    fn tell_all(&mut self, sink: &mut Sink<'_>) {
+        for (index, call) in self.calls.iter_mut().enumerate() {
+            call.tell(index, sink);
+        }
+    }
+
+    fn grow(&mut self, piece: &str) -> Result<(), ModelError> {
+        self.size += piece.len();
+        if self.size > MAX_REPLY {
+            let message = format!("the reply is longer than {} MB", MAX_REPLY >> 20);
+            return Err(ModelError::new(ErrorKind::Protocol, message));
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    /// Tells the sink what it does not know yet, unless the name is still missing.
+    fn tell(&mut self, index: usize, sink: &mut Sink<'_>) {
+        if self.name.is_empty() {
+            return;
+        }
+        let told = self.told.unwrap_or_else(|| {
+            sink(Delta::ToolCall { index, name: &self.name });
+            0
+        });
+        if told < self.arguments.len() {
+            sink(Delta::ToolArguments { index, fragment: &self.arguments[told..] });
+        }
+        self.told = Some(self.arguments.len());
+    }
+}
+
+/// The fields of an opaque item that come in pieces; the others are repeated whole.
+fn grows(key: &str) -> bool {
+    matches!(key, "text" | "summary" | "data" | "signature" | "thinking")
+}
+
+fn text_len(value: &Value) -> usize {
+    value.as_str().map_or(16, str::len)
+}
+
+#[cfg(test)]
+mod tests;

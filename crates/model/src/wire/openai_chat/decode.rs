@@ -1,0 +1,283 @@
+//! OpenAI chat completions: from what a server sent to a growing reply. Tolerant by design: the format is
+//! spoken by dozens of servers with as many readings of it, and a field of the wrong type must not cost the
+//! reply.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::stream::growing::{CallPiece, Growing};
+use crate::stream::{Sink, not_a_reply};
+use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
+
+/// The data of one server-sent event.
+pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    let data = data.trim();
+    if data == "[DONE]" {
+        reply.done();
+        return Ok(());
+    }
+    if data.is_empty() {
+        return Ok(());
+    }
+    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| not_a_reply(data))?;
+    chunk.apply(reply, data, sink).map(|_| ())
+}
+
+/// A whole reply, from a server that does not stream.
+pub(crate) fn document(reply: &mut Growing, text: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    let chunk: Chunk<'_> = match serde_json::from_str(text) {
+        Ok(chunk) => chunk,
+        Err(error) if error.is_eof() => {
+            return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+        }
+        Err(_) => return Err(fault::in_reply(text).unwrap_or_else(|| not_a_reply(text))),
+    };
+    let Found::Choice = chunk.apply(reply, text, sink)? else { return Err(not_a_reply(text)) };
+    reply.done();
+    Ok(())
+}
+
+enum Found {
+    Choice,
+    Nothing,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    /// Groq reports usage here.
+    #[serde(borrow, default)]
+    x_groq: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    message: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Chunk<'_> {
+    fn apply(self, reply: &mut Growing, whole: &str, sink: &mut Sink<'_>) -> Result<Found, ModelError> {
+        let error_object = self.object.and_then(string).is_some_and(|object| object == "error");
+        if error_object || self.error.is_some_and(|error| error.get() != "null") {
+            return Err(fault::in_reply(whole).unwrap_or_else(|| not_a_reply(whole)));
+        }
+        if let Some(usage) = self.usage.and_then(usage) {
+            reply.usage(usage);
+        } else if let Some(usage) = self.x_groq.and_then(groq_usage) {
+            reply.usage(usage);
+        }
+        let mut found = Found::Nothing;
+        for choice in self.choices.unwrap_or_default() {
+            if choice.index.unwrap_or(0) == 0 {
+                found = Found::Choice;
+                choice.apply(reply, sink)?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Choice<'_> {
+    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        if let Some(piece) = self.delta.or(self.message) {
+            piece.apply(reply, sink)?;
+        }
+        match self.finish_reason.as_deref() {
+            None | Some("") => {}
+            Some("error") => {
+                return Err(ModelError::new(ErrorKind::Server, "the server stopped the reply with an error"));
+            }
+            Some(word) => reply.stop(stop_reason(word)),
+        }
+        Ok(())
+    }
+}
+
+impl Piece<'_> {
+    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        // Two names for one thing; a server that sends both sends the same under both.
+        let thought = [self.reasoning_content, self.reasoning].into_iter().flatten().find_map(string);
+        if let Some(thought) = thought {
+            reply.reasoning(&thought, sink)?;
+        }
+        let details: Option<Vec<Value>> =
+            self.reasoning_details.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        for detail in details.unwrap_or_default() {
+            reply.opaque(detail)?;
+        }
+        if let Some(content) = self.content {
+            match string(content) {
+                Some(text) => reply.text(&text, sink)?,
+                None => content_parts(content, reply, sink)?,
+            }
+        }
+        if let Some(refusal) = self.refusal.and_then(string)
+            && !refusal.is_empty()
+        {
+            reply.text(&refusal, sink)?;
+            reply.refuse();
+        }
+        if let Some(calls) = self.tool_calls {
+            let calls: Option<Vec<Call<'_>>> =
+                serde_json::from_str(calls.get()).map_err(|_| not_a_reply(calls.get()))?;
+            for call in calls.unwrap_or_default() {
+                call.apply(reply, sink)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Call<'_> {
+    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        let id = self.id.map(string_or_number).unwrap_or_default();
+        let function = self.function.unwrap_or(Function { name: None, arguments: None });
+        let arguments = match function.arguments {
+            None => Cow::Borrowed(""),
+            Some(raw) => match string(raw) {
+                Some(text) => text,
+                None if raw.get() == "null" => Cow::Borrowed(""),
+                // An object where a string belongs; its own text is what the model meant.
+                None => Cow::Borrowed(raw.get()),
+            },
+        };
+        let name = function.name.unwrap_or_default();
+        reply.call(CallPiece { number: self.index, id: &id, name: &name, arguments: &arguments }, sink)
+    }
+}
+
+/// Content as a list of parts, as Mistral sends it.
+fn content_parts(raw: &RawValue, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    let Ok(Value::Array(parts)) = serde_json::from_str(raw.get()) else { return Ok(()) };
+    for part in &parts {
+        if let Some(text) = part["text"].as_str() {
+            reply.text(text, sink)?;
+        }
+        match &part["thinking"] {
+            Value::String(thought) => reply.reasoning(thought, sink)?,
+            Value::Array(thoughts) => {
+                for thought in thoughts {
+                    reply.reasoning(thought["text"].as_str().unwrap_or_default(), sink)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
+}
+
+fn string_or_number(raw: &RawValue) -> Cow<'_, str> {
+    match string(raw) {
+        Some(text) => text,
+        None if raw.get().starts_with(|first: char| first.is_ascii_digit()) => raw.get().into(),
+        None => Cow::Borrowed(""),
+    }
+}
+
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" => StopReason::End,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolCalls,
+        "length" | "max_tokens" | "model_length" => StopReason::Length,
+        "content_filter" | "refusal" => StopReason::Refusal,
+        other => StopReason::Other(other.to_owned()),
+    }
+}
+
+fn usage(raw: &RawValue) -> Option<Usage> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Wired {
+        prompt_tokens: Option<u64>,
+        input_tokens: Option<u64>,
+        completion_tokens: Option<u64>,
+        output_tokens: Option<u64>,
+        prompt_tokens_details: Option<Details>,
+        completion_tokens_details: Option<Details>,
+        prompt_cache_hit_tokens: Option<u64>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Details {
+        cached_tokens: Option<u64>,
+        reasoning_tokens: Option<u64>,
+    }
+    let wired: Wired = serde_json::from_str(raw.get()).ok()?;
+    let cached = wired.prompt_tokens_details.and_then(|details| details.cached_tokens);
+    let reasoning = wired.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+    Some(Usage {
+        input_tokens: wired.prompt_tokens.or(wired.input_tokens).unwrap_or(0),
+        output_tokens: wired.completion_tokens.or(wired.output_tokens).unwrap_or(0),
+        cached_tokens: cached.or(wired.prompt_cache_hit_tokens).unwrap_or(0),
+        reasoning_tokens: reasoning.unwrap_or(0),
+    })
+}
+
+fn groq_usage(raw: &RawValue) -> Option<Usage> {
+    #[derive(Deserialize)]
+    struct Groq<'a> {
+        #[serde(borrow)]
+        usage: &'a RawValue,
+    }
+    usage(serde_json::from_str::<Groq<'_>>(raw.get()).ok()?.usage)
+}
+
+#[cfg(test)]
+mod tests;
