@@ -79,6 +79,13 @@ impl Diagnostic {
         self
     }
 
+    /// Adds help unless there is some already.
+    #[must_use]
+    pub fn or_help(mut self, help: &str) -> Self {
+        self.help.get_or_insert_with(|| help.to_owned());
+        self
+    }
+
     fn new(code: &'static str, severity: Severity, source: &Source, span: Span, message: String) -> Self {
         let (start, end) = source.positions(span);
         Self { code, severity, message, file: source.name().clone(), span, start, end, help: None }

@@ -7,6 +7,7 @@
 mod diagnostic;
 pub mod near;
 pub mod render;
+pub mod sexpr;
 mod source;
 mod span;
 

@@ -61,5 +61,8 @@ fn distance(folded: &str, length: usize, candidate: &str) -> Option<usize> {
 }
 
 fn fold(name: &str) -> String {
-    name.chars().map(|c| if matches!(c, '_' | ':' | '.') { '-' } else { c }).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .map(|c| if matches!(c, '_' | ':' | '.') { '-' } else { c })
+        .flat_map(char::to_lowercase)
+        .collect()
 }

@@ -9,7 +9,8 @@ fn source() -> Source {
 #[test]
 fn the_json_shape_is_the_documented_one() {
     let source = source();
-    let error = Diagnostic::error("unbound-name", &source, Span::new(12, 13), "`x` is not bound").help("did you mean `y`?");
+    let error = Diagnostic::error("unbound-name", &source, Span::new(12, 13), "`x` is not bound")
+        .help("did you mean `y`?");
     assert_eq!(
         serde_json::to_string(&error).unwrap(),
         r#"{"code":"unbound-name","severity":"error","message":"`x` is not bound","file":"w.fusee","line":2,"column":6,"end_line":2,"end_column":7,"help":"did you mean `y`?"}"#
@@ -51,6 +52,9 @@ fn past_the_capacity_problems_are_counted_and_an_omitted_error_still_counts() {
     assert_eq!(list.len(), Diagnostics::CAPACITY + 2);
     let sorted = list.into_sorted();
     let last = sorted.last().unwrap();
-    assert_eq!((sorted.len(), last.code, last.severity), (Diagnostics::CAPACITY + 1, "too-many-problems", Severity::Error));
+    assert_eq!(
+        (sorted.len(), last.code, last.severity),
+        (Diagnostics::CAPACITY + 1, "too-many-problems", Severity::Error)
+    );
     assert_eq!(last.message, "2 more problems are not shown");
 }

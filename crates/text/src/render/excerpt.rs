@@ -23,7 +23,8 @@ pub(super) struct Excerpt {
 impl Excerpt {
     pub(super) fn around(source: &Source, diagnostic: &Diagnostic) -> Self {
         let (first_line, last_line) = (diagnostic.start.line, diagnostic.end.line);
-        let lines: Vec<Span> = (first_line..=last_line).take(LINES + 1).map(|line| source.line_span(line)).collect();
+        let lines: Vec<Span> =
+            (first_line..=last_line).take(LINES + 1).map(|line| source.line_span(line)).collect();
         let fits = lines.len() <= LINES && lines.iter().all(|line| line.len() <= WIDTH);
         let shown = if fits { lines.as_slice() } else { lines.get(..1).unwrap_or_default() };
         let mut excerpt = Self { text: String::new(), marked: 0..0, first_line, cut: false };

@@ -20,7 +20,9 @@ pub(super) fn picture(c: char) -> char {
         '\u{80}'..='\u{9f}' => '\u{fffd}',
         // Zero-width, bidirectional overrides and isolates, line separators, the byte order mark, tags.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => '\u{fffd}',
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => {
+            '\u{fffd}'
+        }
         _ => c,
     }
 }

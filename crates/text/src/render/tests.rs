@@ -96,7 +96,8 @@ fn control_characters_of_source_and_message_are_pictures() {
 
 #[test]
 fn a_very_long_line_is_cut_around_the_caret_and_keeps_its_column() {
-    let source = Source::new("w.fusee", format!("({} here {})", "x ".repeat(5_000_000), "y ".repeat(5_000_000)));
+    let source =
+        Source::new("w.fusee", format!("({} here {})", "x ".repeat(5_000_000), "y ".repeat(5_000_000)));
     assert_snapshot!(show(&source, find(&source, "here"), "`here` is not bound"), @r"
     error[a-code]: `here` is not bound
       |

@@ -33,7 +33,8 @@ fn offsets_past_the_end_are_the_end() {
 #[test]
 fn line_spans_leave_out_both_kinds_of_line_ending() {
     let source = Source::new("crlf", "one\r\ntwo\nthree");
-    let lines: Vec<&str> = (1..=source.line_count()).map(|line| source.slice(source.line_span(line))).collect();
+    let lines: Vec<&str> =
+        (1..=source.line_count()).map(|line| source.slice(source.line_span(line))).collect();
     assert_eq!(lines, ["one", "two", "three"]);
 }
 

@@ -1,0 +1,78 @@
+//! Expressions on one line: how wide they are, and their text.
+
+use super::super::tree::{Kind, NodeId, Tree};
+use super::WIDTH;
+
+/// Width of every node on one line, where it can stand on one line at all.
+pub(in crate::sexpr) struct Widths<'t> {
+    tree: &'t Tree,
+    of: Vec<u32>,
+}
+
+const NEVER: u32 = u32::MAX;
+
+impl<'t> Widths<'t> {
+    pub(super) fn of(tree: &'t Tree) -> Self {
+        let mut of = vec![0; tree.len()];
+        // A comment needs the rest of its line, so no list around one stands on one line.
+        for owner in tree.comments.iter().filter_map(|comment| comment.owner) {
+            of[owner.0 as usize] = NEVER;
+        }
+        // Items come after their list: backwards, they are known when the list needs them.
+        for node in tree.all().rev() {
+            let width = match tree.kind(node) {
+                _ if of[node.0 as usize] == NEVER => NEVER,
+                Kind::List => {
+                    let items = tree.items(node);
+                    let spaces = items.len().saturating_sub(1) as u32;
+                    items.iter().fold(2 + spaces, |sum, item| sum.saturating_add(of[item.0 as usize]))
+                }
+                Kind::Quote => {
+                    tree.items(node).iter().fold(1, |sum: u32, item| sum.saturating_add(of[item.0 as usize]))
+                }
+                _ => {
+                    let spelled = tree.source.slice(tree.span(node));
+                    if spelled.contains('\n') { NEVER } else { spelled.chars().count() as u32 }
+                }
+            };
+            of[node.0 as usize] = width;
+        }
+        Self { tree, of }
+    }
+
+    /// Whether the node, written from `column` on, ends within the line.
+    pub(in crate::sexpr) fn fits(&self, node: NodeId, column: usize) -> bool {
+        let width = self.width(node);
+        let is_atom = !matches!(self.tree.kind(node), Kind::List | Kind::Quote);
+        is_atom || (width != NEVER && column.saturating_add(width as usize) <= WIDTH)
+    }
+
+    pub(in crate::sexpr) fn width(&self, node: NodeId) -> u32 {
+        self.of.get(node.0 as usize).copied().unwrap_or(NEVER)
+    }
+}
+
+/// The text of a node on one line.
+pub(super) fn text(tree: &Tree, node: NodeId) -> String {
+    let mut out = String::new();
+    let mut ends: Vec<u32> = Vec::new();
+    for id in tree.subtree(node) {
+        while ends.last().is_some_and(|end| *end <= id.0) {
+            ends.pop();
+            out.push(')');
+        }
+        if !out.is_empty() && !out.ends_with(['(', '\'']) {
+            out.push(' ');
+        }
+        match tree.kind(id) {
+            Kind::List => {
+                out.push('(');
+                ends.push(tree.extent(id).end.0);
+            }
+            Kind::Quote => out.push('\''),
+            _ => out.push_str(tree.source.slice(tree.span(id))),
+        }
+    }
+    out.extend(std::iter::repeat_n(')', ends.len()));
+    out
+}

@@ -1,0 +1,281 @@
+//! Characters to tokens. [`read`](super::read) puts the tokens together.
+
+use super::tree::Kind;
+use crate::{Diagnostic, Diagnostics, Source, Span};
+
+/// A token and where it is.
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
+    pub(super) span: Span,
+}
+
+pub(super) enum TokenKind {
+    Open,
+    Close,
+    Quote,
+    Comment,
+    /// Anything else, with the value of a string whose spelling differs from it.
+    Atom(Kind, Option<Box<str>>),
+}
+
+/// Reads tokens and collects what is wrong with them.
+pub(super) struct Lexer<'s> {
+    source: &'s Source,
+    text: &'s str,
+    at: usize,
+    /// A string that ran to the end of the text was seen: the next ones end with their line, so that a text of many
+    /// stray quotes is not scanned to its end for each.
+    ran_out: bool,
+    pub(super) problems: Diagnostics,
+}
+
+impl<'s> Lexer<'s> {
+    pub(super) fn new(source: &'s Source) -> Self {
+        let text = source.text();
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self { source, text, at, ran_out: false, problems: Diagnostics::new() }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Token> {
+        loop {
+            let rest = self.rest();
+            self.at += rest.len() - rest.trim_start().len();
+            let start = self.at;
+            let c = self.rest().chars().next()?;
+            let kind = match c {
+                '(' => self.single(TokenKind::Open),
+                ')' => self.single(TokenKind::Close),
+                '\'' => self.single(TokenKind::Quote),
+                ';' => {
+                    self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+                    TokenKind::Comment
+                }
+                '"' => self.string(),
+                _ if is_name(c) => self.word(),
+                _ => {
+                    self.at += c.len_utf8();
+                    self.stray(c, Span::new(start, self.at));
+                    continue;
+                }
+            };
+            let mut span = Span::new(start, self.at);
+            if matches!(kind, TokenKind::Comment) {
+                span = Span::new(start, start + self.source.slice(span).trim_end().len());
+            }
+            return Some(Token { kind, span });
+        }
+    }
+
+    fn rest(&self) -> &'s str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn single(&mut self, kind: TokenKind) -> TokenKind {
+        self.at += 1;
+        kind
+    }
+
+    fn stray(&mut self, c: char, span: Span) {
+        let help = match c {
+            '[' | ']' | '{' | '}' => "lists are written with ( and ), maps with (dict key value …)",
+            '`' | ',' => "there is no quasiquote; build the list with (list …)",
+            _ => "names have no control characters",
+        };
+        let message = match c.is_control() {
+            true => format!("unexpected control character U+{:04X}", u32::from(c)),
+            false => format!("unexpected character `{c}`"),
+        };
+        self.problems.push(Diagnostic::error("unexpected-character", self.source, span, message).help(help));
+    }
+
+    fn word(&mut self) -> TokenKind {
+        let start = self.at;
+        self.at += self.rest().find(|c| !is_name(c)).unwrap_or(self.rest().len());
+        let span = Span::new(start, self.at);
+        TokenKind::Atom(self.atom(self.source.slice(span), span), None)
+    }
+
+    fn atom(&mut self, word: &str, span: Span) -> Kind {
+        match word {
+            "true" => return Kind::Bool(true),
+            "false" => return Kind::Bool(false),
+            "nil" => return Kind::Nil,
+            _ => {}
+        }
+        if looks_like_a_number(word) {
+            return self.number(word, span);
+        }
+        let help = match word.as_bytes() {
+            [b':'] => "a keyword has a name, as in :limit",
+            [b'#', ..] => "true and false are written true and false; there is no # syntax",
+            [b':', ..] => return Kind::Keyword,
+            _ => return Kind::Symbol,
+        };
+        let message = format!("`{word}` is not a name");
+        self.problems.push(Diagnostic::error("bad-name", self.source, span, message).help(help));
+        Kind::Unreadable
+    }
+
+    fn number(&mut self, word: &str, span: Span) -> Kind {
+        let digits = word.strip_prefix(['+', '-']).unwrap_or(word);
+        let help = if digits.bytes().all(|b| b.is_ascii_digit()) {
+            match word.parse::<i64>() {
+                Ok(value) => return Kind::Int(value),
+                Err(_) => "integers have 64 bits; write a larger number with a point, as in 1e30",
+            }
+        } else if is_decimal(digits) {
+            match word.parse::<f64>() {
+                Ok(value) if value.is_finite() => return Kind::Float(value),
+                _ => "numbers reach to about 1.8e308",
+            }
+        } else if digits.starts_with('.') || digits.ends_with('.') {
+            "a decimal point has digits on both sides, as in 0.5"
+        } else {
+            "a name does not begin with a digit; a number is written like 12, -3, 0.5 or 1e9"
+        };
+        let shown: String = word.chars().take(40).collect();
+        let message = format!("`{shown}` is not a number");
+        self.problems.push(Diagnostic::error("bad-number", self.source, span, message).help(help));
+        Kind::Unreadable
+    }
+
+    fn string(&mut self) -> TokenKind {
+        let start = self.at;
+        let limit = if self.ran_out { self.end_of_line() } else { self.text.len() };
+        let bytes = self.text.as_bytes();
+        let mut escapes = false;
+        let mut at = start + 1;
+        while at < limit {
+            match bytes[at] {
+                b'"' => {
+                    self.at = at + 1;
+                    let inside = Span::new(start + 1, at);
+                    return TokenKind::Atom(Kind::String, self.value_of_string(inside, escapes));
+                }
+                b'\\' => {
+                    escapes = true;
+                    at += 2;
+                }
+                _ => at += 1,
+            }
+        }
+        self.ran_out = true;
+        self.at = self.end_of_line();
+        let span = Span::new(start, self.at);
+        let problem = Diagnostic::error("unclosed-string", self.source, span, "this string is not closed");
+        self.problems.push(problem.help("close it with \"; a quote inside a string is written \\\""));
+        TokenKind::Atom(Kind::Unreadable, None)
+    }
+
+    fn end_of_line(&self) -> usize {
+        self.at + self.rest().find('\n').unwrap_or(self.rest().len())
+    }
+
+    /// The value where it differs from the spelling.
+    fn value_of_string(&mut self, inside: Span, escapes: bool) -> Option<Box<str>> {
+        let spelled = self.source.slice(inside);
+        let refused = |c: char| c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t');
+        for (offset, c) in spelled.char_indices().filter(|(_, c)| refused(*c)) {
+            let span = Span::new(inside.start() + offset, inside.start() + offset + 1);
+            let message = format!("control character U+{:04X} in a string", u32::from(c));
+            let help = format!("write it as \\u{:04x}", u32::from(c));
+            self.problems.push(Diagnostic::error("control-character", self.source, span, message).help(help));
+        }
+        if !escapes {
+            return None;
+        }
+        let mut value = String::with_capacity(spelled.len());
+        let mut rest = spelled;
+        while let Some(backslash) = rest.find('\\') {
+            value.push_str(&rest[..backslash]);
+            rest = &rest[backslash..];
+            let offset = inside.end() - rest.len();
+            let (c, length) = match escape(rest) {
+                Ok(escape) => escape,
+                Err((length, help)) => {
+                    let span = Span::new(offset, offset + length);
+                    let message = format!("`{}` is not an escape", self.source.slice(span));
+                    self.problems
+                        .push(Diagnostic::error("bad-escape", self.source, span, message).help(help));
+                    ('\u{fffd}', length)
+                }
+            };
+            value.push(c);
+            rest = rest.get(length..).unwrap_or("");
+        }
+        value.push_str(rest);
+        Some(value.into())
+    }
+}
+
+/// The character an escape stands for and the length of its spelling; or that length and what would be right.
+fn escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
+    let Some(c) = text.chars().nth(1) else {
+        return Err((text.len(), "a backslash is written \\\\"));
+    };
+    let plain = match c {
+        '"' | '\\' | '/' => c,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return unicode_escape(text),
+        _ => return Err((1 + c.len_utf8(), "the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u1234")),
+    };
+    Ok((plain, 2))
+}
+
+fn unicode_escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
+    const FOUR_DIGITS: &str = "\\u is followed by four hexadecimal digits";
+    const PAIR: &str = "a character past U+FFFF is two escapes, as in \\ud83d\\ude00, or written as it is";
+    let unit = |text: &str| {
+        let digits = text.strip_prefix("\\u")?.get(..4)?;
+        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+    };
+    let Some(first) = unit(text) else {
+        let digits = text.bytes().skip(2).take(4).take_while(u8::is_ascii_hexdigit).count();
+        return Err((2 + digits, FOUR_DIGITS));
+    };
+    if let Some(c) = char::from_u32(first) {
+        return Ok((c, 6));
+    }
+    let second = text.get(6..).and_then(unit);
+    match (first, second) {
+        (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+            let scalar = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
+            char::from_u32(scalar).map(|c| (c, 12)).ok_or((12, PAIR))
+        }
+        _ => Err((6, PAIR)),
+    }
+}
+
+fn is_name(c: char) -> bool {
+    !(c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | '\'' | '`' | ',' | ';'))
+}
+
+fn looks_like_a_number(word: &str) -> bool {
+    let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
+    let mut bytes = unsigned.bytes();
+    match bytes.next() {
+        Some(b'0'..=b'9') => true,
+        Some(b'.') => bytes.next().is_some_and(|b| b.is_ascii_digit()),
+        _ => false,
+    }
+}
+
+/// `12.5`, `1e9`, `1.5e-3`: digits, then a point with digits or an exponent or both.
+fn is_decimal(unsigned: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
+        None => (unsigned, None),
+    };
+    let mantissa_fits = match mantissa.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => digits(mantissa),
+    };
+    mantissa_fits && exponent.is_none_or(digits)
+}

@@ -1,0 +1,179 @@
+//! The tree [`read`](super::read) makes: nodes in one array, in the order of the text.
+
+use std::ops::Range;
+
+use crate::{Source, Span};
+
+/// A node of a [`Tree`]. Ids grow in the order of the text; a list comes before its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(super) u32);
+
+impl NodeId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is. Text of symbols, keywords and strings is read through the tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `( … )`
+    List,
+    /// `'x`, with one item.
+    Quote,
+    /// A name; [`Tree::text`] is its spelling.
+    Symbol,
+    /// `:name`; [`Tree::text`] is the name without the colon.
+    Keyword,
+    /// A string; [`Tree::text`] is its value.
+    String,
+    /// An integer.
+    Int(i64),
+    /// A finite number with a point or an exponent.
+    Float(f64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `nil`
+    Nil,
+    /// Something unreadable that was reported; it holds a place so that what follows keeps its own.
+    Unreadable,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+    /// Range in [`Tree::children`].
+    pub(super) items: (u32, u32),
+    /// Id after the last descendant.
+    pub(super) next: u32,
+}
+
+/// A comment, with the list it stands in and how many of that list's items come before it.
+#[derive(Clone, Debug)]
+pub(super) struct Comment {
+    pub(super) span: Span,
+    pub(super) owner: Option<NodeId>,
+    pub(super) before: u32,
+    /// Nothing but space stands before it on its line.
+    pub(super) own_line: bool,
+}
+
+/// All expressions of one source.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub(super) source: Source,
+    pub(super) nodes: Vec<Node>,
+    pub(super) children: Vec<NodeId>,
+    pub(super) roots: Vec<NodeId>,
+    pub(super) comments: Vec<Comment>,
+    /// Values of the strings whose spelling has escapes, in order of their nodes.
+    pub(super) decoded: Vec<(NodeId, Box<str>)>,
+}
+
+impl Tree {
+    pub(super) fn empty(source: Source) -> Self {
+        Self {
+            source,
+            nodes: Vec::new(),
+            children: Vec::new(),
+            roots: Vec::new(),
+            comments: Vec::new(),
+            decoded: Vec::new(),
+        }
+    }
+
+    /// The source that was read.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The top-level expressions.
+    pub fn roots(&self) -> &[NodeId] {
+        &self.roots
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether the source holds no expression.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What the node is.
+    pub fn kind(&self, node: NodeId) -> Kind {
+        self.node(node).kind
+    }
+
+    /// Where the node is, parentheses, quotes and colons included.
+    pub fn span(&self, node: NodeId) -> Span {
+        self.node(node).span
+    }
+
+    /// The items of a list, or the one item of a quote.
+    pub fn items(&self, node: NodeId) -> &[NodeId] {
+        let (start, end) = self.node(node).items;
+        self.children.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// The node and all its descendants, in the order of the text.
+    pub fn subtree(&self, node: NodeId) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (node.0..self.node(node).next).map(NodeId)
+    }
+
+    /// Every node in the order of the text.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
+    /// The range of ids of the node and its descendants, to compare with those of other nodes.
+    pub fn extent(&self, node: NodeId) -> Range<NodeId> {
+        node..NodeId(self.node(node).next)
+    }
+
+    /// Name of a symbol, name of a keyword without its colon, value of a string; the spelling of anything else.
+    pub fn text(&self, node: NodeId) -> &str {
+        let Node { kind, span, .. } = self.node(node);
+        let spelled = self.source.slice(*span);
+        match kind {
+            Kind::Keyword => spelled.get(1..).unwrap_or(""),
+            Kind::String => match self.decoded.binary_search_by_key(&node, |(id, _)| *id) {
+                Ok(index) => self.decoded.get(index).map_or("", |(_, text)| text),
+                Err(_) => spelled.get(1..spelled.len().saturating_sub(1)).unwrap_or(""),
+            },
+            _ => spelled,
+        }
+    }
+
+    /// The name, if the node is a symbol.
+    pub fn symbol(&self, node: NodeId) -> Option<&str> {
+        (self.kind(node) == Kind::Symbol).then(|| self.text(node))
+    }
+
+    /// The name, if the node is a keyword.
+    pub fn keyword(&self, node: NodeId) -> Option<&str> {
+        (self.kind(node) == Kind::Keyword).then(|| self.text(node))
+    }
+
+    /// The value, if the node is a string.
+    pub fn string(&self, node: NodeId) -> Option<&str> {
+        (self.kind(node) == Kind::String).then(|| self.text(node))
+    }
+
+    /// The items, if the node is a list.
+    pub fn list(&self, node: NodeId) -> Option<&[NodeId]> {
+        (self.kind(node) == Kind::List).then(|| self.items(node))
+    }
+
+    /// The symbol a list begins with.
+    pub fn head(&self, node: NodeId) -> Option<&str> {
+        self.symbol(*self.list(node)?.first()?)
+    }
+
+    fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node.index()]
+    }
+}
