@@ -45,18 +45,23 @@ pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 /// The types in order, without deltas, whose number depends on how a stream was cut.
 pub fn outline(events: &[Value]) -> Vec<&str> {
-    events
-        .iter()
-        .filter_map(|event| event["type"].as_str())
-        .filter(|kind| !kind.ends_with("_delta"))
-        .collect()
+    events.iter().filter(|event| !is_passing(event)).filter_map(|event| event["type"].as_str()).collect()
+}
+
+/// The events that the journal keeps: all but the pieces of what is under way.
+pub fn kept(events: &[Value]) -> Vec<Value> {
+    events.iter().filter(|event| !is_passing(event)).cloned().collect()
+}
+
+fn is_passing(event: &Value) -> bool {
+    ["message_delta", "reasoning_delta", "tool_output", "gap"].iter().any(|kind| event["type"] == *kind)
 }
 
 /// The events with everything that differs from run to run replaced, for comparing whole streams.
 pub fn steady(events: &[Value]) -> Vec<Value> {
     events
         .iter()
-        .filter(|event| !event["type"].as_str().is_some_and(|kind| kind.ends_with("_delta")))
+        .filter(|event| !is_passing(event))
         .cloned()
         .map(|mut event| {
             for key in ["ts", "timestamp", "duration_ms", "seq", "run", "task", "submission_id", "turn_id"] {

@@ -94,6 +94,28 @@ impl Project {
         format!("script:{}", path.display())
     }
 
+    /// The processes whose working directory is in the workspace: after a run there must be none.
+    pub fn processes(&self) -> Vec<u32> {
+        let inside = |pid: &u32| {
+            fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(self.dir()))
+        };
+        let entries = fs::read_dir("/proc").expect("a /proc");
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter(inside).collect()
+    }
+
+    /// Waits until no process is left in the workspace, and stops the test if one stays.
+    #[track_caller]
+    pub fn assert_no_process_left(&self) {
+        let begun = Instant::now();
+        while !self.processes().is_empty() {
+            let line = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let left: Vec<String> = self.processes().iter().map(line).collect();
+            assert!(begun.elapsed() < Duration::from_secs(3), "processes left behind: {left:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// A command in the workspace, with an environment of nothing but a path and a home.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command<'_> {
         Command {
