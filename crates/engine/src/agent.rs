@@ -1,0 +1,24 @@
+//! Driving a model through one task, turn by turn.
+//!
+//! [`AgentTask`] is the task; `turns.rs` decides what happens next and does nothing, `driver.rs` does it and
+//! decides nothing, `calls.rs` makes the tool calls. Everything from outside comes through the journal's
+//! engine, so a task is a pure function of its journal.
+
+mod calls;
+mod compaction;
+mod control;
+mod driver;
+mod facts;
+mod guard;
+mod limits;
+mod meanwhile;
+mod occupancy;
+mod plan;
+mod session;
+mod task;
+mod turns;
+
+pub use limits::Limits;
+pub use plan::{Plan, PlanStatus, PlannedTask};
+pub use session::Session;
+pub use task::{AgentTask, Progress, TaskOutcome};

@@ -1,0 +1,103 @@
+//! The tools that steer the task itself: they touch nothing outside and so are answered here, not in the
+//! tools crate.
+
+use std::sync::LazyLock;
+
+use fusee_tools::{Category, Definition, ToolOutput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::plan::Plan;
+use super::turns::Finish;
+
+/// What a control call came to.
+pub(crate) struct Controlled {
+    pub(crate) output: ToolOutput,
+    pub(crate) finish: Option<Finish>,
+}
+
+/// Their definitions, in the order a model sees them.
+pub(crate) fn definitions() -> &'static [Definition] {
+    static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(define);
+    &DEFINITIONS
+}
+
+fn define() -> Vec<Definition> {
+    let define = |name: &'static str, description: &'static str, category, parameters| Definition {
+        name: name.into(),
+        description: description.into(),
+        parameters,
+        category,
+        aliases: &[],
+        parameter_aliases: &[],
+    };
+    vec![
+        define(
+            "plan_tasks",
+            "Keep a short plan: create it, update a task's status as you go, list it.",
+            Category::Reason,
+            json!({
+                "type": "object",
+                "properties": {
+                    "action": { "type": "string", "enum": ["create", "update", "list"] },
+                    "tasks": { "type": "array", "items": { "type": "object", "properties": {
+                        "id": { "type": "string" },
+                        "description": { "type": "string" },
+                        "goal": { "type": "string" },
+                        "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "failed"] },
+                        "priority": { "type": "integer" }
+                    }, "required": ["description"], "additionalProperties": false } },
+                    "task_id": { "type": "string" },
+                    "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "failed"] },
+                    "summary": { "type": "string" }
+                },
+                "required": ["action"],
+                "additionalProperties": false
+            }),
+        ),
+        define(
+            "finish",
+            "End the task: `done` with a summary of what you did, or `blocked` with what stands in the way.",
+            Category::Control,
+            json!({
+                "type": "object",
+                "properties": {
+                    "status": { "type": "string", "enum": ["done", "blocked"] },
+                    "summary": { "type": "string" }
+                },
+                "required": ["status"],
+                "additionalProperties": false
+            }),
+        ),
+    ]
+}
+
+/// Answers a control call whose arguments fit its definition.
+pub(crate) fn answer(name: &str, arguments: Value, plan: &mut Plan) -> Controlled {
+    match name {
+        "plan_tasks" => {
+            let output = match plan.call(arguments) {
+                Ok(content) => ToolOutput::done(content),
+                Err(problem) => ToolOutput::error(problem),
+            };
+            Controlled { output, finish: None }
+        }
+        _ => finish(arguments),
+    }
+}
+
+fn finish(arguments: Value) -> Controlled {
+    #[derive(Deserialize)]
+    struct Arguments {
+        status: String,
+        #[serde(default)]
+        summary: String,
+    }
+    match serde_json::from_value::<Arguments>(arguments) {
+        Ok(Arguments { status, summary }) => {
+            let finish = Finish { blocked: status == "blocked", summary };
+            Controlled { output: ToolOutput::done("The task ends here."), finish: Some(finish) }
+        }
+        Err(error) => Controlled { output: ToolOutput::error(error.to_string()), finish: None },
+    }
+}

@@ -1,0 +1,433 @@
+//! Does what the turn machine says: sends requests, waits, has calls made, compacts. Each is a step of the
+//! journal, and what comes back is told to the machine.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fusee_journal::event::{Delta, Event, Role};
+use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
+use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::compaction::{self, Keep};
+use super::facts::Facts;
+use super::meanwhile::Known;
+use super::occupancy::Occupancy;
+use super::plan::Plan;
+use super::session::Session;
+use super::task::AgentTask;
+use super::turns::{Effect, Ending, Gauge, Input, Turns};
+
+/// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
+const ASK_CONTEXT_FROM: u64 = 2_000;
+
+/// The share of the limit that a compaction aims at.
+const COMPACT_TO: f64 = 0.4;
+
+/// The share of the limit that the newest turns may keep word for word.
+const KEEP_RECENT: f64 = 0.2;
+
+/// One task under way.
+pub(crate) struct Driver<'t> {
+    pub(crate) task: &'t AgentTask,
+    pub(crate) conversation: Conversation,
+    pub(crate) turns: Turns,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Plan,
+    pub(crate) occupancy: Occupancy,
+    /// Working time: the sum of what the steps took, so that a resumed run counts as it would have.
+    pub(crate) active_ms: u64,
+    started_ms: i64,
+    last_ms: i64,
+    pub(crate) known: Known,
+    /// Messages that earlier requests held.
+    sent: usize,
+    turn: Turn,
+    context_asked: bool,
+    max_tokens: u64,
+}
+
+/// The turn under way.
+#[derive(Default)]
+struct Turn {
+    began_ms: u64,
+    output_tokens: u64,
+    calls: u32,
+}
+
+/// One attempt at a request, as the journal keeps it.
+#[derive(Serialize, Deserialize)]
+struct Attempt {
+    /// What was added to the conversation right before sending, because the world had moved on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preface: Option<String>,
+    #[serde(flatten)]
+    result: AttemptResult,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AttemptResult {
+    Reply(Reply),
+    Error {
+        error: ModelError,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_ms: Option<u64>,
+    },
+    /// The task's own time ran out first.
+    OutOfTime(bool),
+}
+
+impl<'t> Driver<'t> {
+    pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
+        let session = &task.session;
+        let mut conversation = Conversation::new(session.model.wire(), task.system.clone(), session.specs());
+        for message in &task.input {
+            conversation.push(message.clone());
+        }
+        Self {
+            task,
+            conversation,
+            turns: Turns::new(session.limits),
+            facts: Facts::default(),
+            plan: Plan::default(),
+            occupancy: Occupancy::default(),
+            active_ms: 0,
+            started_ms,
+            last_ms: started_ms,
+            known: Known::default(),
+            sent: 0,
+            turn: Turn::default(),
+            context_asked: false,
+            max_tokens: session.limits.max_tokens,
+        }
+    }
+
+    pub(crate) fn session(&self) -> &'t Session {
+        &self.task.session
+    }
+
+    pub(crate) fn engine(&self) -> &'t dyn Engine {
+        &*self.task.engine
+    }
+
+    /// From the start to the last step.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.last_ms - self.started_ms).unwrap_or_default()
+    }
+
+    pub(crate) fn emit(&self, event: Event) {
+        self.task.engine.emit(&self.task.branch, event);
+    }
+
+    /// Runs the loop to its end.
+    pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
+        let mut input = Input::Ready;
+        loop {
+            self.learn_context().await?;
+            let gauge = self.gauge();
+            let mut warnings = Vec::new();
+            let effect = self.turns.step(input, gauge, &mut warnings);
+            for warning in warnings {
+                self.emit(warning);
+            }
+            input = match effect {
+                Effect::Ask { attempt } => self.ask(attempt, gauge).await?,
+                Effect::Rest { after_ms } => self.rest(after_ms).await?,
+                Effect::Call(planned) => {
+                    let answered = self.make_calls(planned).await?;
+                    self.complete_turn();
+                    Input::Answered(answered)
+                }
+                Effect::Say(hint) => {
+                    self.complete_turn();
+                    self.facts.fed_back("asked_again");
+                    self.say(hint);
+                    Input::Ready
+                }
+                Effect::Compact => self.compact(gauge),
+                Effect::End(ending) => {
+                    if let Ending::Completed { .. } = &ending {
+                        self.complete_turn();
+                    }
+                    return Ok(ending);
+                }
+            };
+        }
+    }
+
+    fn gauge(&self) -> Gauge {
+        Gauge { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
+    }
+
+    /// Takes note of the time a step took and when it ended.
+    pub(crate) fn passed(&mut self, recorded: &Recorded) {
+        self.active_ms += recorded.duration_ms;
+        self.last_ms = self.last_ms.max(recorded.at_ms);
+    }
+
+    /// Working time left, if there is a limit.
+    pub(crate) fn left_ms(&self) -> Option<u64> {
+        self.session().limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
+    }
+
+    fn say(&mut self, text: &str) {
+        self.emit(Event::Message { role: Role::User, text: text.to_owned() });
+        self.conversation.push(Message::User { text: text.to_owned() });
+    }
+
+    async fn ask(&mut self, attempt: u32, gauge: Gauge) -> Result<Input, Stop> {
+        let turn_index = self.turns.turn_index();
+        if attempt == 1 {
+            self.turn = Turn { began_ms: self.active_ms, ..Turn::default() };
+            let turn_id = self.turn_id(turn_index);
+            self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
+        }
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Model,
+            callee: self.session().model.name().to_owned(),
+            args: self.request_args(),
+        };
+        let (attempt_now, recorded) = self.attempt(call, attempt).await?;
+        self.passed(&recorded);
+        if recorded.replayed {
+            self.session().model.replayed(match &attempt_now.result {
+                AttemptResult::Reply(reply) => Ok(reply),
+                AttemptResult::Error { error, .. } => Err(error),
+                AttemptResult::OutOfTime(_) => return Ok(Input::OutOfTime),
+            });
+        }
+        if let Some(preface) = attempt_now.preface {
+            self.emit(Event::Message { role: Role::User, text: preface.clone() });
+            // Sending it has put it into the conversation already.
+            if recorded.replayed {
+                self.conversation.push(Message::User { text: preface });
+            }
+        }
+        self.sent = self.conversation.messages().len();
+        Ok(match attempt_now.result {
+            AttemptResult::Reply(reply) => self.reply(reply),
+            AttemptResult::Error { error, after_ms } => {
+                if let Some(after_ms) = after_ms {
+                    self.emit(Event::Retry { attempt, after_ms, reason: error.message.clone() });
+                }
+                Input::Failed { error, after_ms }
+            }
+            AttemptResult::OutOfTime(_) => Input::OutOfTime,
+        })
+    }
+
+    /// What the request holds beyond the last one: enough to tell two requests apart and to show how they
+    /// differ, at the price of what the turn added.
+    fn request_args(&self) -> Value {
+        let added = &self.conversation.messages()[self.sent.min(self.conversation.messages().len())..];
+        let mut args = json!({ "messages": added });
+        if self.sent == 0 {
+            let tools: Vec<_> = self.conversation.tools().iter().map(|tool| tool.name.as_str()).collect();
+            args["system"] = self.conversation.system().into();
+            args["tools"] = tools.into();
+        }
+        args
+    }
+
+    async fn attempt(&mut self, call: Call, attempt: u32) -> Result<(Attempt, Recorded), Stop> {
+        let (task, session, engine) = (self.task, self.session(), self.engine());
+        let left = self.left_ms();
+        let (conversation, known) = (&mut self.conversation, &self.known);
+        let body = Box::new(move || {
+            let send = async move {
+                let preface = preface(session, known, conversation);
+                let result = send(task, conversation, attempt, left).await;
+                to_value(&Attempt { preface, result })
+            };
+            Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
+        });
+        let mut recorded = engine.step(call, body).await?;
+        let value = std::mem::take(&mut recorded.value);
+        let attempt = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
+        Ok((attempt, recorded))
+    }
+
+    fn reply(&mut self, reply: Reply) -> Input {
+        if let Some(reasoning) = reply.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty()) {
+            self.emit(Event::Reasoning { text: reasoning.text.clone() });
+        }
+        if !reply.text.is_empty() {
+            self.emit(Event::Message { role: Role::Assistant, text: reply.text.clone() });
+        }
+        let before = self.conversation.encoded_len();
+        self.conversation.push(reply.clone().into_message());
+        self.sent = self.conversation.messages().len();
+        let added = self.conversation.encoded_len() - before;
+        self.occupancy.replied(before, added, reply.usage.as_ref());
+        self.turn.output_tokens =
+            reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
+        self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
+        let mut usage = self.turns.usage;
+        if let Some(reported) = &reply.usage {
+            usage.input_tokens += reported.input_tokens;
+            usage.output_tokens += reported.output_tokens;
+        }
+        self.task.progress.turned(self.turns.turn_index() + 1, usage);
+        Input::Replied(reply)
+    }
+
+    fn complete_turn(&self) {
+        let turn_index = self.turns.turn_index() - 1;
+        self.emit(Event::TurnComplete {
+            turn_index,
+            turn_id: self.turn_id(turn_index),
+            output_tokens: self.turn.output_tokens,
+            tool_calls: self.turn.calls,
+            duration_ms: self.active_ms - self.turn.began_ms,
+        });
+    }
+
+    fn turn_id(&self, turn_index: u32) -> String {
+        format!("{}:{turn_index}", self.task.branch)
+    }
+
+    /// Waits before a retry, as a step: a run killed meanwhile does not ask earlier than it was told to.
+    async fn rest(&mut self, after_ms: u64) -> Result<Input, Stop> {
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Wait,
+            callee: "retry".to_owned(),
+            args: json!({ "after_ms": after_ms }),
+        };
+        let cancel = &self.task.cancel;
+        // Past the task's own deadline there is nothing to wait for.
+        let pause = Duration::from_millis(after_ms.min(self.left_ms().unwrap_or(u64::MAX)));
+        let body = Box::new(move || {
+            let wait = async move {
+                let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+                json!({ "cancelled": slept.is_none() })
+            };
+            Box::pin(wait) as fusee_journal::BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        self.passed(&recorded);
+        let cancelled = recorded.value["cancelled"] == Value::Bool(true);
+        Ok(if cancelled { Input::Cancelled } else { Input::Rested })
+    }
+
+    fn compact(&mut self, gauge: Gauge) -> Input {
+        let limit = self.max_tokens as f64;
+        let keep =
+            Keep { first_user_messages: self.task.input.len(), recent_tokens: (limit * KEEP_RECENT) as u64 };
+        let overhead = self.occupancy.estimate(self.conversation.system().len());
+        let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
+        let occupancy = &self.occupancy;
+        let count = |message: &Message| occupancy.estimate(size(message));
+        let Some(compacted) = compaction::compact(self.conversation.messages(), &keep, target, &count) else {
+            return Input::Compacted { smaller: false };
+        };
+        self.conversation.rewrite(compacted.messages);
+        self.occupancy.rewritten();
+        self.sent = 0;
+        self.emit(Event::Compaction {
+            timestamp: self.last_ms,
+            turn_index: self.turns.turn_index(),
+            tokens_before: gauge.tokens,
+            tokens_after: self.gauge().tokens,
+            items_removed: compacted.items_removed,
+        });
+        Input::Compacted { smaller: true }
+    }
+
+    /// Asks the server for the size of its context, once, when that can begin to matter.
+    async fn learn_context(&mut self) -> Result<(), Stop> {
+        if self.context_asked || self.gauge().tokens < ASK_CONTEXT_FROM {
+            return Ok(());
+        }
+        self.context_asked = true;
+        let model = &self.session().model;
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Environment,
+            callee: "context_tokens".to_owned(),
+            args: Value::Null,
+        };
+        let body = Box::new(move || {
+            Box::pin(async move { json!(model.context_tokens().await) })
+                as fusee_journal::BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        if let Some(tokens) = recorded.value.as_u64().filter(|tokens| *tokens > 0) {
+            self.turns.learn_context(tokens);
+            self.max_tokens = self.max_tokens.min(tokens);
+        }
+        Ok(())
+    }
+}
+
+/// What to tell the model first, if an earlier process began this run and files changed since it looked.
+fn preface(session: &Session, known: &Known, conversation: &mut Conversation) -> Option<String> {
+    if !session.resumed.swap(false, Ordering::Relaxed) {
+        return None;
+    }
+    let changed = known.changed(&session.workspace);
+    if changed.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "The run was interrupted and goes on now. These files changed meanwhile, so read them again before you \
+         rely on them: {}.",
+        changed.join(", ")
+    );
+    conversation.push(Message::User { text: text.clone() });
+    Some(text)
+}
+
+async fn send(
+    task: &AgentTask,
+    conversation: &Conversation,
+    attempt: u32,
+    left_ms: Option<u64>,
+) -> AttemptResult {
+    let session = &task.session;
+    let (engine, branch) = (&task.engine, &task.branch);
+    let mut show = |piece: Piece<'_>| match piece {
+        Piece::Text(text) => engine.pass(branch, Delta::Text(text.to_owned())),
+        Piece::Reasoning(text) => engine.pass(branch, Delta::Reasoning(text.to_owned())),
+        Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
+    };
+    let reply = session.model.send(conversation, &session.options, &mut show, &task.cancel);
+    let result = match left_ms {
+        None => reply.await,
+        Some(left) => match tokio::time::timeout(Duration::from_millis(left), reply).await {
+            Ok(result) => result,
+            Err(_) => return AttemptResult::OutOfTime(true),
+        },
+    };
+    match result {
+        Ok(reply) => AttemptResult::Reply(reply),
+        Err(error) => {
+            let retry = error.kind.retriable() && error.kind != ErrorKind::Cancelled;
+            let delay = retry
+                .then(|| session.limits.retry_policy.delay(attempt, error.retry_after_ms, (session.jitter)()))
+                .flatten();
+            let after_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            AttemptResult::Error { error, after_ms }
+        }
+    }
+}
+
+pub(crate) fn to_value(value: &impl Serialize) -> Value {
+    // Our own types have string keys and finite numbers, the only ways this could fail.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn size(message: &Message) -> usize {
+    match message {
+        Message::User { text } => text.len(),
+        Message::Tool { content, name, .. } => content.len() + name.len(),
+        Message::Assistant { text, reasoning, tool_calls } => {
+            let calls: usize =
+                tool_calls.iter().map(|call| call.name.len() + call.arguments.len() + 40).sum();
+            text.len() + calls + reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len())
+        }
+    }
+}

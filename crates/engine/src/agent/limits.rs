@@ -1,0 +1,36 @@
+//! What a task may use up. All of it is checked in one place, `turns.rs`.
+
+use fusee_model::RetryPolicy;
+use serde::{Deserialize, Serialize};
+
+/// Bounds of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Assistant messages.
+    pub max_turns: u32,
+    /// Tokens the context may hold at once.
+    pub max_tokens: u64,
+    /// The share of `max_tokens` from which the context is compacted.
+    pub compaction_threshold: f64,
+    /// Silence of one model call, in seconds.
+    pub timeout_s: u64,
+    /// Working time of the whole task, in seconds. Waiting for a person does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_timeout_s: Option<u64>,
+    /// How failed requests are made again.
+    pub retry_policy: RetryPolicy,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_turns: 50,
+            max_tokens: 100_000,
+            compaction_threshold: 0.75,
+            timeout_s: 300,
+            task_timeout_s: None,
+            retry_policy: RetryPolicy::default(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What changed in the workspace while nobody worked on the run, for a run that goes on.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use fusee_tools::workspace::Opened;
+use fusee_tools::{ContentHash, ToolOutput, Workspace};
+
+/// Larger files are not compared; an edit looks at their content anyway.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// More names than this help nobody.
+const MOST_NAMES: usize = 20;
+
+/// The content of files as the run knows it; `None` is a file it deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Known(BTreeMap<String, Option<ContentHash>>);
+
+impl Known {
+    /// Takes note of a result.
+    pub(crate) fn learn(&mut self, output: &ToolOutput) {
+        for seen in &output.seen {
+            self.0.insert(seen.path.clone(), Some(seen.hash));
+        }
+        for change in &output.changed {
+            self.0.insert(change.path.clone(), change.after);
+        }
+    }
+
+    /// Files that hold something else now.
+    pub(crate) fn changed(&self, workspace: &Workspace) -> Vec<String> {
+        let differs =
+            |path: &str, known: Option<ContentHash>| current(workspace, path).is_some_and(|now| now != known);
+        self.0
+            .iter()
+            .filter(|(path, known)| differs(path, **known))
+            .map(|(path, _)| path.clone())
+            .take(MOST_NAMES)
+            .collect()
+    }
+}
+
+/// What the file holds now: `Some(None)` if it is not there, `None` if that cannot be told.
+fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
+    let located = workspace.locate(path).ok()?;
+    match workspace.open_to_read(&located) {
+        Ok(Opened::File { file, size }) if size <= MOST_BYTES => {
+            let mut content = Vec::new();
+            file.take(MOST_BYTES).read_to_end(&mut content).ok()?;
+            Some(Some(ContentHash::of(&content)))
+        }
+        Ok(_) => None,
+        Err(_) => Some(None),
+    }
+}

@@ -1,0 +1,46 @@
+//! How full the context is: the last reply's reported usage plus an estimate of what was added since.
+//!
+//! Counted by bytes and corrected by every usage a server reports, so that a turn costs what it adds.
+
+use fusee_model::Usage;
+use fusee_model::tokens::Estimator;
+
+/// The fill of one conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Occupancy {
+    estimator: Estimator,
+    /// Tokens up to and including the last reply.
+    known: u64,
+    /// Encoded bytes the known tokens stand for.
+    known_bytes: usize,
+}
+
+impl Occupancy {
+    /// Tokens of a conversation of this encoded size.
+    pub(crate) fn now(&self, encoded: usize) -> u64 {
+        self.known + self.estimator.count(encoded.saturating_sub(self.known_bytes))
+    }
+
+    /// Tokens of one piece of text.
+    pub(crate) fn estimate(&self, bytes: usize) -> u64 {
+        self.estimator.count(bytes)
+    }
+
+    /// A reply came for a request of `encoded` bytes; `reply_bytes` is what it adds.
+    pub(crate) fn replied(&mut self, encoded: usize, reply_bytes: usize, usage: Option<&Usage>) {
+        match usage.filter(|usage| usage.input_tokens > 0) {
+            Some(usage) => {
+                self.estimator.correct(self.estimator.count(encoded), usage.input_tokens);
+                self.known = usage.input_tokens + usage.output_tokens;
+            }
+            None => self.known = self.now(encoded) + self.estimator.count(reply_bytes),
+        }
+        self.known_bytes = encoded + reply_bytes;
+    }
+
+    /// The conversation was rewritten: what was reported no longer holds.
+    pub(crate) fn rewritten(&mut self) {
+        self.known = 0;
+        self.known_bytes = 0;
+    }
+}

@@ -1,0 +1,159 @@
+//! The plan a model keeps with `plan_tasks`. It belongs to the session and is a pure function of the calls
+//! made, so it needs no storage of its own: running the journal again makes it again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Longer plans help nobody and would fill the context.
+const MOST_TASKS: usize = 50;
+
+/// How far a planned task has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Being worked on.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Given up.
+    Failed,
+}
+
+/// One planned task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTask {
+    /// Names it in updates.
+    pub id: String,
+    /// What is to be done.
+    pub description: String,
+    /// What it is for.
+    pub goal: Option<String>,
+    /// How far it is.
+    pub status: PlanStatus,
+    /// Lower comes first.
+    pub priority: Option<i64>,
+    /// What came of it, in the model's words.
+    pub summary: Option<String>,
+}
+
+/// The current plan.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    tasks: Vec<PlannedTask>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    action: Action,
+    #[serde(default)]
+    tasks: Vec<Draft>,
+    task_id: Option<String>,
+    status: Option<PlanStatus>,
+    summary: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Create,
+    Update,
+    List,
+}
+
+#[derive(Deserialize)]
+struct Draft {
+    id: Option<String>,
+    description: Option<String>,
+    goal: Option<String>,
+    status: Option<PlanStatus>,
+    priority: Option<i64>,
+}
+
+impl Plan {
+    /// The tasks, in order.
+    pub fn tasks(&self) -> &[PlannedTask] {
+        &self.tasks
+    }
+
+    /// Does one `plan_tasks` call. The answer, or what is wrong with the call, is for the model.
+    pub(crate) fn call(&mut self, arguments: Value) -> Result<String, String> {
+        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
+        match arguments.action {
+            Action::List => Ok(self.render()),
+            Action::Create => self.create(arguments.tasks),
+            Action::Update => self.update(arguments),
+        }
+    }
+
+    fn create(&mut self, drafts: Vec<Draft>) -> Result<String, String> {
+        if drafts.is_empty() {
+            return Err("`create` needs `tasks`: a list of { description, goal?, priority? }.".to_owned());
+        }
+        if drafts.len() > MOST_TASKS {
+            return Err(format!("A plan has at most {MOST_TASKS} tasks; this one has {}.", drafts.len()));
+        }
+        let mut tasks: Vec<PlannedTask> = Vec::with_capacity(drafts.len());
+        for (n, draft) in drafts.into_iter().enumerate() {
+            let description = draft.description.unwrap_or_default().trim().to_owned();
+            if description.is_empty() {
+                return Err(format!("Task {} has no description.", n + 1));
+            }
+            let id = draft.id.unwrap_or_else(|| (n + 1).to_string());
+            if tasks.iter().any(|task| task.id == id) {
+                return Err(format!("Two tasks have the id `{id}`."));
+            }
+            let status = draft.status.unwrap_or(PlanStatus::Pending);
+            let (goal, priority, summary) = (draft.goal, draft.priority, None);
+            tasks.push(PlannedTask { id, description, goal, status, priority, summary });
+        }
+        self.tasks = tasks;
+        Ok(self.render())
+    }
+
+    fn update(&mut self, arguments: Arguments) -> Result<String, String> {
+        let mut changes: Vec<(Option<String>, Option<PlanStatus>, Option<String>, Option<String>)> =
+            arguments
+                .tasks
+                .into_iter()
+                .map(|draft| (draft.id, draft.status, draft.description, None))
+                .collect();
+        if arguments.task_id.is_some() || changes.is_empty() {
+            changes.push((arguments.task_id, arguments.status, None, arguments.summary));
+        }
+        let known = self.tasks.iter().map(|task| format!("`{}`", task.id)).collect::<Vec<_>>().join(", ");
+        let mut tasks = self.tasks.clone();
+        for (id, status, description, summary) in changes {
+            let id = id.ok_or_else(|| format!("`update` needs `task_id`, one of {known}."))?;
+            let task = tasks
+                .iter_mut()
+                .find(|task| task.id == id)
+                .ok_or_else(|| format!("There is no task `{id}` in the plan; there are {known}."))?;
+            task.status = status.unwrap_or(task.status);
+            if let Some(description) = description {
+                task.description = description;
+            }
+            task.summary = summary.or_else(|| task.summary.take());
+        }
+        self.tasks = tasks;
+        Ok(self.render())
+    }
+
+    fn render(&self) -> String {
+        if self.tasks.is_empty() {
+            return "There is no plan yet.".to_owned();
+        }
+        let lines = self.tasks.iter().map(|task| {
+            let mark = match task.status {
+                PlanStatus::Pending => "[ ]",
+                PlanStatus::InProgress => "[~]",
+                PlanStatus::Completed => "[x]",
+                PlanStatus::Failed => "[!]",
+            };
+            let summary = task.summary.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+            format!("{mark} {}. {}{summary}", task.id, task.description)
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}

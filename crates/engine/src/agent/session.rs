@@ -1,0 +1,51 @@
+//! What a task works with and may not change: the model, the tools, the workspace, the limits.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fusee_model::{Model, RequestOptions, ToolSpec};
+use fusee_tools::{Definition, Toolbox, Workspace};
+
+use super::control;
+use super::limits::Limits;
+use crate::approval::Gatekeeper;
+
+/// The surroundings of one task. Nothing leaks between two of them.
+pub struct Session {
+    /// Answers.
+    pub model: Arc<dyn Model>,
+    /// The knobs of each request.
+    pub options: RequestOptions,
+    /// Acts.
+    pub toolbox: Toolbox,
+    /// Where it acts.
+    pub workspace: Arc<Workspace>,
+    /// How much.
+    pub limits: Limits,
+    /// Who says whether a command may run.
+    pub gatekeeper: Gatekeeper,
+    /// What confines commands, in words, for the events.
+    pub sandbox: String,
+    /// Chance, for spreading retries: a number from -1 to 1.
+    pub jitter: fn() -> f64,
+    /// Whether an earlier process worked on this run: then the world may have moved on meanwhile. Cleared by
+    /// the first request that takes that into account.
+    pub resumed: AtomicBool,
+}
+
+impl Session {
+    /// All tools on offer, in the order a model sees them.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.toolbox.definitions().chain(control::definitions())
+    }
+
+    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+        self.definitions()
+            .map(|definition| ToolSpec {
+                name: definition.name.to_string(),
+                description: definition.description.to_string(),
+                parameters: definition.parameters.clone(),
+            })
+            .collect()
+    }
+}

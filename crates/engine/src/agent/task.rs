@@ -1,0 +1,190 @@
+//! One task from its start to its one terminal event.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::{Branch, Engine, Stop};
+use fusee_model::{CancellationToken, Message, Usage};
+
+use super::driver::Driver;
+use super::facts::End;
+use super::session::Session;
+use super::turns::Ending;
+
+/// A task that a model works through.
+pub struct AgentTask {
+    pub(crate) session: Arc<Session>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) branch: Branch,
+    pub(crate) submission_id: String,
+    pub(crate) turn_type: TurnType,
+    pub(crate) system: String,
+    pub(crate) input: Vec<Message>,
+    pub(crate) request: String,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// How far a task has come, for those who look on.
+#[derive(Debug, Default)]
+pub struct Progress {
+    turn_index: AtomicU32,
+    usage: Mutex<Usage>,
+    status: Mutex<Option<TaskStatus>>,
+}
+
+impl Progress {
+    pub(crate) fn turned(&self, turn_index: u32, usage: Usage) {
+        self.turn_index.store(turn_index, Ordering::Relaxed);
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+    }
+}
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutcome {
+    /// How.
+    pub status: TaskStatus,
+    /// The model said that something stands in its way.
+    pub blocked: bool,
+    /// The answer, or what there is of it.
+    pub answer: String,
+    /// On failure.
+    pub error: Option<TaskError>,
+    /// On failure: the model could not be reached.
+    pub unreachable: bool,
+    /// Assistant messages.
+    pub total_turns: u32,
+    /// As reported, over all model calls.
+    pub usage: Usage,
+}
+
+impl AgentTask {
+    /// A task on `branch` of a run: the system prompt, and what is said first.
+    pub fn new(
+        session: Arc<Session>,
+        engine: Arc<dyn Engine>,
+        branch: Branch,
+        submission_id: String,
+        system: String,
+        request: String,
+        turn_type: TurnType,
+    ) -> Self {
+        let input = vec![Message::User { text: request.clone() }];
+        let (cancel, progress) = (CancellationToken::new(), Arc::default());
+        Self { session, engine, branch, submission_id, turn_type, system, input, request, cancel, progress }
+    }
+
+    /// The same task with a token and a progress that others hold too.
+    #[must_use]
+    pub fn watched(self, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
+        Self { cancel, progress, ..self }
+    }
+
+    /// Stops it: ends the model's stream, kills the running tool, answers what is open.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// The token that stops it, for those who outlive it.
+    pub fn cancellation(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn status(&self) -> Option<TaskStatus> {
+        *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Assistant messages so far.
+    pub fn current_turn_index(&self) -> u32 {
+        self.progress.turn_index.load(Ordering::Relaxed)
+    }
+
+    /// Tokens so far, as reported.
+    pub fn token_usage(&self) -> Usage {
+        *self.progress.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works through the task. There is exactly one terminal event, whatever happens; an error means that the
+    /// journal itself failed, and then the caller tells the readers.
+    pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
+        self.engine.emit(
+            &self.branch,
+            Event::TaskStarted(TaskStarted {
+                submission_id: self.submission_id.clone(),
+                turn_type: self.turn_type,
+                timestamp: started_ms,
+                request: self.request.clone(),
+                model: self.session.model.name().to_owned(),
+                sandbox: self.session.sandbox.clone(),
+                parent: None,
+            }),
+        );
+        let mut driver = Driver::new(self, started_ms);
+        let ending = driver.drive().await?;
+        let outcome = outcome(ending, &driver);
+        self.report(&driver, &outcome);
+        *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        Ok(outcome)
+    }
+
+    fn report(&self, driver: &Driver<'_>, outcome: &TaskOutcome) {
+        let error = outcome.error.as_ref();
+        if let Some(error) = error.filter(|_| outcome.status == TaskStatus::Failed) {
+            let event = Event::Error { code: error.code, message: error.message.clone() };
+            self.engine.emit(&self.branch, event);
+        }
+        let end = End {
+            status: outcome.status,
+            plan_steps: u32::try_from(driver.plan.tasks().len()).unwrap_or(u32::MAX),
+            asked_again: driver.turns.asked_again_count,
+            error: error.map(|error| error.message.as_str()),
+        };
+        let report = driver.facts.report(&self.branch, &self.request, end);
+        self.engine.emit(&self.branch, Event::TaskReport(report));
+        self.engine.emit(
+            &self.branch,
+            Event::TaskComplete(TaskComplete {
+                submission_id: self.submission_id.clone(),
+                total_turns: outcome.total_turns,
+                total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+                duration_ms: driver.elapsed_ms(),
+                status: outcome.status,
+                answer: outcome.answer.clone(),
+                error: outcome.error.clone(),
+            }),
+        );
+    }
+}
+
+fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
+    let partial = driver.turns.answer.clone();
+    let (total_turns, usage) = (driver.turns.turn_index(), driver.turns.usage);
+    let base = TaskOutcome {
+        status: TaskStatus::Failed,
+        blocked: false,
+        answer: partial,
+        error: None,
+        unreachable: false,
+        total_turns,
+        usage,
+    };
+    match ending {
+        Ending::Completed { answer } => TaskOutcome { status: TaskStatus::Completed, answer, ..base },
+        Ending::Blocked { answer } => {
+            TaskOutcome { status: TaskStatus::Completed, blocked: true, answer, ..base }
+        }
+        Ending::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
+        Ending::Cancelled => {
+            let message = "the task was cancelled".to_owned();
+            let error = TaskError {
+                code: fusee_journal::event::ErrorCode::Cancelled,
+                reason: "cancelled".to_owned(),
+                message,
+            };
+            TaskOutcome { status: TaskStatus::Cancelled, error: Some(error), ..base }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The turn loop as a state machine: told what happened, it says what to do next. It does nothing itself;
+//! `driver.rs` does, and every limit and guard rail of a task is decided here and nowhere else.
+
+use fusee_journal::event::{ErrorCode, Event, TaskError};
+use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
+
+use super::guard::{Guard, Verdict};
+use super::limits::Limits;
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The conversation is set up.
+    Ready,
+    /// The model answered.
+    Replied(Reply),
+    /// An attempt failed; `after_ms` is how long to wait before the next, if there is one.
+    Failed { error: ModelError, after_ms: Option<u64> },
+    /// The wait is over.
+    Rested,
+    /// All calls of the reply have their results.
+    Answered(Answered),
+    /// The conversation was made smaller, or could not be.
+    Compacted { smaller: bool },
+    /// A person stopped the task while something was under way.
+    Cancelled,
+    /// The task's time ran out while something was under way.
+    OutOfTime,
+}
+
+/// What the calls of one reply came to.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    /// The model declared the task ended.
+    pub(crate) finished: Option<Finish>,
+    /// A call was aborted by a cancellation.
+    pub(crate) aborted: bool,
+}
+
+/// The model's word that it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finish {
+    pub(crate) blocked: bool,
+    pub(crate) summary: String,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Send the conversation; this is the `attempt`-th try, from 1.
+    Ask { attempt: u32 },
+    /// Wait before the next try.
+    Rest { after_ms: u64 },
+    /// Make these calls, in order.
+    Call(Vec<Planned>),
+    /// Say this to the model and ask again.
+    Say(&'static str),
+    /// Make the conversation smaller.
+    Compact,
+    /// It is over.
+    End(Ending),
+}
+
+/// A call with the guard's verdict.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) call: ToolCall,
+    pub(crate) verdict: Planning,
+}
+
+/// Whether a call runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Planning {
+    Run,
+    /// The same call stands earlier in the same reply, at this position.
+    Duplicate(usize),
+    /// It came too often in a row.
+    Circling(u32),
+}
+
+/// How the task ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ending {
+    Completed {
+        answer: String,
+    },
+    Blocked {
+        answer: String,
+    },
+    Failed {
+        error: TaskError,
+        /// The model could not be reached, whatever was tried.
+        unreachable: bool,
+    },
+    Cancelled,
+}
+
+/// How full things are when the machine decides, as the driver measured it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gauge {
+    /// Tokens the next request would hold.
+    pub(crate) tokens: u64,
+    /// Working time so far.
+    pub(crate) active_ms: u64,
+}
+
+const EMPTY_REPLY: &str =
+    "Your last reply was empty. Call a tool to go on, or answer in words if you are done.";
+const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
+
+/// The state of the loop.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    limits: Limits,
+    guard: Guard,
+    turn_index: u32,
+    attempt: u32,
+    asked_again: bool,
+    overflowed: bool,
+    /// Tokens after the last compaction; another is worth it only when the context has grown since.
+    compacted_to: Option<u64>,
+    halted: Option<u32>,
+    warned: Vec<&'static str>,
+    pub(crate) answer: String,
+    pub(crate) usage: Usage,
+    pub(crate) asked_again_count: u32,
+}
+
+impl Turns {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            guard: Guard::default(),
+            turn_index: 0,
+            attempt: 1,
+            asked_again: false,
+            overflowed: false,
+            compacted_to: None,
+            halted: None,
+            warned: Vec::new(),
+            answer: String::new(),
+            usage: Usage::default(),
+            asked_again_count: 0,
+        }
+    }
+
+    /// Assistant messages so far.
+    pub(crate) fn turn_index(&self) -> u32 {
+        self.turn_index
+    }
+
+    /// Takes the server's word for the size of its context.
+    pub(crate) fn learn_context(&mut self, tokens: u64) {
+        self.limits.max_tokens = self.limits.max_tokens.min(tokens);
+    }
+
+    /// The guard's memory of a call that ran.
+    pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
+        self.guard.saw(content, changed_files);
+    }
+
+    /// The next thing to do. `warnings` gets what a person should know.
+    pub(crate) fn step(&mut self, input: Input, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
+        match input {
+            Input::Ready | Input::Rested => self.ask(gauge, warnings),
+            Input::Replied(reply) => self.replied(reply),
+            Input::Failed { error, after_ms } => self.failed(error, after_ms),
+            Input::Answered(answered) => self.answered(answered, gauge, warnings),
+            Input::Compacted { smaller } => self.compacted(smaller, gauge, warnings),
+            Input::Cancelled => Effect::End(Ending::Cancelled),
+            Input::OutOfTime => Effect::End(self.out_of_time()),
+        }
+    }
+
+    fn ask(&mut self, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
+        if let Some(ending) = self.limit_reached(gauge) {
+            return Effect::End(ending);
+        }
+        let threshold = (self.limits.max_tokens as f64 * self.limits.compaction_threshold) as u64;
+        let grown = self.compacted_to.is_none_or(|tokens| gauge.tokens > tokens + tokens / 4);
+        if self.attempt == 1 && gauge.tokens > threshold && grown {
+            return Effect::Compact;
+        }
+        if gauge.tokens > self.limits.max_tokens {
+            return Effect::End(self.out_of_tokens(gauge));
+        }
+        self.warn(gauge, warnings);
+        Effect::Ask { attempt: self.attempt }
+    }
+
+    fn limit_reached(&self, gauge: Gauge) -> Option<Ending> {
+        if let Some(times) = self.halted {
+            let message = format!("the model made the same call {times} times in a row with the same result");
+            return Some(fail(ErrorCode::TurnFailed, "execution_halted", message));
+        }
+        if self.turn_index >= self.limits.max_turns {
+            let message = format!(
+                "the task did not end within {} turns; `--max-turns` allows more",
+                self.limits.max_turns
+            );
+            return Some(fail(ErrorCode::MaxTurns, "turns", message));
+        }
+        let limit = self.limits.task_timeout_s?;
+        (gauge.active_ms >= limit * 1000).then(|| self.out_of_time())
+    }
+
+    fn out_of_time(&self) -> Ending {
+        let limit = self.limits.task_timeout_s.unwrap_or_default();
+        let message = format!("the task did not end within {limit} s; `--timeout` allows more");
+        fail(ErrorCode::Timeout, "time", message)
+    }
+
+    fn out_of_tokens(&self, gauge: Gauge) -> Ending {
+        let message = format!(
+            "the context is full: the next request would hold about {} tokens, and {} fit; `--max-tokens` allows \
+             more if the model does",
+            gauge.tokens, self.limits.max_tokens
+        );
+        fail(ErrorCode::TokenLimit, "context", message)
+    }
+
+    fn warn(&mut self, gauge: Gauge, warnings: &mut Vec<Event>) {
+        let share = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
+        let limits = [
+            ("turns", u64::from(self.turn_index), u64::from(self.limits.max_turns), "turns"),
+            ("tokens", gauge.tokens, self.limits.max_tokens, "tokens of context"),
+            ("time", gauge.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
+        ];
+        for (code, used, limit, unit) in limits {
+            if share(used, limit) && !self.warned.contains(&code) {
+                self.warned.push(code);
+                let message = format!("{used} of {limit} {unit} are used");
+                warnings.push(Event::Warning { code: format!("limit_{code}"), message });
+            }
+        }
+    }
+
+    fn replied(&mut self, reply: Reply) -> Effect {
+        self.attempt = 1;
+        self.turn_index += 1;
+        self.overflowed = false;
+        if let Some(usage) = &reply.usage {
+            self.usage.input_tokens += usage.input_tokens;
+            self.usage.output_tokens += usage.output_tokens;
+            self.usage.cached_tokens += usage.cached_tokens;
+            self.usage.reasoning_tokens += usage.reasoning_tokens;
+        }
+        if !reply.text.trim().is_empty() {
+            self.answer.clone_from(&reply.text);
+        }
+        if !reply.tool_calls.is_empty() {
+            self.asked_again = false;
+            return Effect::Call(self.plan(reply.tool_calls));
+        }
+        let problem = match reply.stop {
+            StopReason::Refusal => {
+                let message = format!("the model declined: {}", reply.text);
+                return Effect::End(fail(ErrorCode::TurnFailed, "llm_error", message));
+            }
+            StopReason::Length => Some(TOO_LONG),
+            _ if reply.text.trim().is_empty() => Some(EMPTY_REPLY),
+            _ => None,
+        };
+        match problem {
+            None => Effect::End(Ending::Completed { answer: self.answer.clone() }),
+            Some(hint) if !self.asked_again => {
+                self.asked_again = true;
+                self.asked_again_count += 1;
+                Effect::Say(hint)
+            }
+            Some(EMPTY_REPLY) => {
+                let message = "the model answered twice with neither words nor a call".to_owned();
+                Effect::End(fail(ErrorCode::TurnFailed, "llm_error", message))
+            }
+            Some(_) => {
+                let message = "the model's reply was cut off twice by its output limit".to_owned();
+                Effect::End(fail(ErrorCode::TurnFailed, "llm_error", message))
+            }
+        }
+    }
+
+    fn plan(&mut self, calls: Vec<ToolCall>) -> Vec<Planned> {
+        let mut planned: Vec<Planned> = Vec::with_capacity(calls.len());
+        for call in calls {
+            let same =
+                |other: &Planned| other.call.name == call.name && other.call.arguments == call.arguments;
+            let verdict = match planned.iter().position(same) {
+                Some(first) => Planning::Duplicate(first),
+                None => match self.guard.judge(&call.name, &call.arguments) {
+                    Verdict::Run => Planning::Run,
+                    Verdict::Hint { times } => Planning::Circling(times),
+                    Verdict::Halt { times } => {
+                        self.halted = Some(times);
+                        Planning::Circling(times)
+                    }
+                },
+            };
+            planned.push(Planned { call, verdict });
+        }
+        planned
+    }
+
+    fn failed(&mut self, error: ModelError, after_ms: Option<u64>) -> Effect {
+        if error.kind == ErrorKind::Cancelled {
+            return Effect::End(Ending::Cancelled);
+        }
+        if error.kind == ErrorKind::Overflow && !self.overflowed {
+            self.overflowed = true;
+            return Effect::Compact;
+        }
+        match after_ms {
+            Some(after_ms) => {
+                self.attempt += 1;
+                Effect::Rest { after_ms }
+            }
+            None => Effect::End(model_failure(&error, self.attempt)),
+        }
+    }
+
+    fn answered(&mut self, answered: Answered, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
+        if answered.aborted {
+            return Effect::End(Ending::Cancelled);
+        }
+        match answered.finished {
+            Some(Finish { blocked: true, summary }) => {
+                Effect::End(Ending::Blocked { answer: self.last_words(summary) })
+            }
+            Some(Finish { blocked: false, summary }) => {
+                Effect::End(Ending::Completed { answer: self.last_words(summary) })
+            }
+            None => self.ask(gauge, warnings),
+        }
+    }
+
+    fn last_words(&self, summary: String) -> String {
+        if summary.trim().is_empty() { self.answer.clone() } else { summary }
+    }
+
+    fn compacted(&mut self, smaller: bool, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
+        self.compacted_to = Some(gauge.tokens);
+        if self.overflowed && !smaller {
+            return Effect::End(self.out_of_tokens(gauge));
+        }
+        self.ask(gauge, warnings)
+    }
+}
+
+fn fail(code: ErrorCode, reason: &str, message: String) -> Ending {
+    Ending::Failed { error: TaskError { code, reason: reason.to_owned(), message }, unreachable: false }
+}
+
+fn model_failure(error: &ModelError, attempts: u32) -> Ending {
+    let (code, reason) = match error.kind {
+        ErrorKind::Overflow => (ErrorCode::TokenLimit, "context"),
+        _ => (ErrorCode::TurnFailed, "llm_error"),
+    };
+    let tries = if attempts > 1 { format!(" (after {attempts} tries)") } else { String::new() };
+    let error_out =
+        TaskError { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
+    Ending::Failed { error: error_out, unreachable: error.kind.unreachable() }
+}

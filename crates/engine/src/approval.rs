@@ -1,0 +1,98 @@
+//! Who says whether a call may run. The policy is data; asking a person is a trait, with one implementation a
+//! face. The answer is a step, so it survives a restart.
+
+use std::sync::Arc;
+
+use fusee_journal::BoxFuture;
+use fusee_tools::Category;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// When a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approve {
+    /// Not for what the sandbox confines, nor with the sandbox off by the user's word.
+    #[default]
+    Auto,
+    /// For everything that may change something.
+    Ask,
+    /// Never: what would be asked is refused.
+    Never,
+}
+
+/// Asks a person.
+pub trait Approver: Send + Sync {
+    /// The person's answer; an implementation with nobody there refuses.
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
+}
+
+/// What a person is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// What it is asked.
+    pub arguments: Value,
+    /// Why a person is asked.
+    pub reason: String,
+}
+
+/// What the person said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whether it may run.
+    pub approved: bool,
+    /// For the model, if not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Nobody is there: every question is a refusal.
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+        let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
+        Box::pin(async { Answer { approved: false, reason: Some(reason) } })
+    }
+}
+
+/// Decides for each call whether it runs, is asked about, or is refused.
+#[derive(Clone)]
+pub struct Gatekeeper {
+    /// The user's policy.
+    pub approve: Approve,
+    /// Whether commands are confined, or free by the user's word.
+    pub commands_settled: bool,
+    /// Asks.
+    pub approver: Arc<dyn Approver>,
+}
+
+/// The gate's decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open,
+    Ask(String),
+    Shut(String),
+}
+
+impl Gatekeeper {
+    pub(crate) fn judge(&self, category: Category, runs_commands: bool) -> Gate {
+        if category != Category::Write {
+            return Gate::Open;
+        }
+        let unconfined = runs_commands && !self.commands_settled;
+        match self.approve {
+            Approve::Auto if unconfined => Gate::Ask("no sandbox holds commands here".to_owned()),
+            Approve::Auto => Gate::Open,
+            Approve::Ask => Gate::Ask("this run asks before anything is changed".to_owned()),
+            Approve::Never if unconfined => {
+                Gate::Shut("no sandbox holds commands here, and this run may not ask".to_owned())
+            }
+            Approve::Never => Gate::Open,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Runs as a whole: started, resumed, replayed. Faces (terminal, JSON, web) send commands here and read events.
+
+mod absent;
+mod outcome;
+mod settings;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
+use fusee_journal::{
+    Body, BoxFuture, Branch, Call, Embedded, Engine, Events, Journal, JournalError, Kind, RunId, RunStatus,
+    Stop,
+};
+use fusee_model::{CancellationToken, Model};
+use fusee_tools::{CommandSettings, Toolbox, Workspace};
+use serde_json::Value;
+
+use crate::agent::{AgentTask, Progress, Session, TaskOutcome};
+use crate::approval::{Approver, Gatekeeper, Nobody};
+use crate::prompt::{self, Environment};
+
+pub use outcome::{Exit, RunOutcome};
+pub use settings::{SandboxMode, Settings};
+
+/// What a run needs from its process.
+pub struct Resources {
+    /// Where it is written down.
+    pub journal: Journal,
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// How commands run.
+    pub commands: CommandSettings,
+    /// What confines them, in words.
+    pub sandbox: String,
+    /// Whether that, or the user's word, settles that commands may run.
+    pub commands_settled: bool,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// Chance, from -1 to 1.
+    pub jitter: fn() -> f64,
+}
+
+/// A run that could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its directory.
+    #[error("{0}")]
+    Workspace(String),
+    /// Its settings.
+    #[error("run {run} has no settings in the journal: it was killed before it began; start it anew")]
+    NoSettings {
+        /// The run.
+        run: RunId,
+    },
+    /// Written by another version.
+    #[error("the settings of run {run} cannot be read: {cause}")]
+    Unreadable {
+        /// The run.
+        run: RunId,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// A run under way.
+pub struct Running {
+    embedded: Arc<Embedded>,
+    cancel: CancellationToken,
+    progress: Arc<Progress>,
+    work: tokio::task::JoinHandle<Result<TaskOutcome, Stop>>,
+}
+
+impl Running {
+    /// Its name.
+    pub fn id(&self) -> &RunId {
+        self.embedded.run()
+    }
+
+    /// A reader of what happens from now on. All readers see the same.
+    pub fn events(&self) -> Events {
+        self.embedded.events()
+    }
+
+    /// Stops it.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// The token that stops it.
+    pub fn cancellation(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Waits for its end.
+    pub async fn outcome(self) -> RunOutcome {
+        match self.work.await {
+            Ok(Ok(outcome)) => RunOutcome::Ended(outcome),
+            Ok(Err(stop)) => RunOutcome::Stopped(stop),
+            Err(lost) => RunOutcome::Lost(lost.to_string()),
+        }
+    }
+}
+
+/// Begins a run.
+pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
+    let workspace = open_workspace(&settings)?;
+    let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
+    Ok(spawn(embedded, settings, resources, workspace, false))
+}
+
+/// What a run was started with.
+pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
+    let steps = journal.steps(run)?;
+    let first = steps.into_iter().find(|step| step.kind == Kind::Settings).and_then(|step| step.result);
+    let value = first.ok_or_else(|| StartError::NoSettings { run: run.clone() })?;
+    serde_json::from_value(value)
+        .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })
+}
+
+/// Goes on with a run. One that has ended gives its result again.
+pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
+    let workspace = open_workspace(&settings)?;
+    let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
+    let embedded = Embedded::resume(&resources.journal, run, None)?;
+    if open {
+        let from_seq = embedded.resumed_from();
+        embedded.note(&Branch::main(), Event::TaskResumed { from_seq });
+    }
+    Ok(spawn(embedded, settings, resources, workspace, true))
+}
+
+/// Runs it again from the journal alone: no model, no tools, no workspace.
+pub async fn replay(journal: &Journal, run: &RunId, settings: Settings) -> Result<RunOutcome, StartError> {
+    let embedded = Embedded::replay(journal, run, None)?;
+    // Nothing is read there: no tool runs in a replay.
+    let workspace = Workspace::open(std::path::Path::new("/"));
+    let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
+    let resources = Resources {
+        journal: journal.clone(),
+        model: Arc::new(absent::Absent::new(&settings)),
+        commands: CommandSettings::default(),
+        sandbox: String::new(),
+        commands_settled: settings.commands_settled,
+        approver: Arc::new(Nobody),
+        jitter: || 0.0,
+    };
+    Ok(spawn(embedded, settings, resources, Arc::new(workspace), false).outcome().await)
+}
+
+fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
+    match Workspace::open(&settings.workspace) {
+        Ok(workspace) => Ok(Arc::new(workspace)),
+        Err(error) => {
+            let cause =
+                std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            Err(StartError::Workspace(format!("{error}{cause}")))
+        }
+    }
+}
+
+fn spawn(
+    embedded: Arc<Embedded>,
+    settings: Settings,
+    resources: Resources,
+    workspace: Arc<Workspace>,
+    resumed: bool,
+) -> Running {
+    let (cancel, progress) = (CancellationToken::new(), Arc::new(Progress::default()));
+    let work = work(
+        Arc::clone(&embedded),
+        settings,
+        resources,
+        workspace,
+        resumed,
+        cancel.clone(),
+        Arc::clone(&progress),
+    );
+    let work = tokio::spawn(work);
+    Running { embedded, cancel, progress, work }
+}
+
+async fn work(
+    embedded: Arc<Embedded>,
+    settings: Settings,
+    resources: Resources,
+    workspace: Arc<Workspace>,
+    resumed: bool,
+    cancel: CancellationToken,
+    progress: Arc<Progress>,
+) -> Result<TaskOutcome, Stop> {
+    let result = task(&embedded, settings, resources, workspace, resumed, cancel, progress).await;
+    let result = match result {
+        Ok(outcome) => {
+            let status = match outcome.status {
+                TaskStatus::Completed => RunStatus::Completed,
+                TaskStatus::Failed => RunStatus::Failed,
+                TaskStatus::Cancelled => RunStatus::Cancelled,
+            };
+            embedded.finish(status).await.map(|()| outcome)
+        }
+        Err(stop) => Err(stop),
+    };
+    if let Err(stop) = &result {
+        embedded.abandon(&Branch::main(), stopped(&embedded, stop));
+    }
+    result
+}
+
+async fn task(
+    embedded: &Arc<Embedded>,
+    settings: Settings,
+    resources: Resources,
+    workspace: Arc<Workspace>,
+    resumed: bool,
+    cancel: CancellationToken,
+    progress: Arc<Progress>,
+) -> Result<TaskOutcome, Stop> {
+    let branch = Branch::main();
+    let engine: Arc<dyn Engine> = Arc::clone(embedded) as Arc<dyn Engine>;
+    let written = serde_json::to_value(&settings).unwrap_or_default();
+    let recorded = engine.step(call(&branch, Kind::Settings, "run"), value_body(async { written })).await?;
+    let started_ms = recorded.at_ms;
+    let settings: Settings = recorded.read()?;
+
+    let directory = settings.workspace.clone();
+    let look =
+        async move { serde_json::to_value(Environment::look(&directory, started_ms)).unwrap_or_default() };
+    let environment = engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?;
+    let environment: Environment = environment.read()?;
+
+    let session = Session {
+        model: resources.model,
+        options: settings.options.clone(),
+        toolbox: Toolbox::standard(resources.commands),
+        workspace,
+        limits: settings.limits,
+        gatekeeper: Gatekeeper {
+            approve: settings.approve,
+            commands_settled: resources.commands_settled,
+            approver: resources.approver,
+        },
+        sandbox: settings.sandbox_state.clone(),
+        jitter: resources.jitter,
+        resumed: AtomicBool::new(resumed),
+    };
+    let task = AgentTask::new(
+        Arc::new(session),
+        engine,
+        branch,
+        embedded.run().to_string(),
+        prompt::default_system(&environment),
+        prompt::request_text(&settings.request, settings.background.as_deref()),
+        TurnType::User,
+    )
+    .watched(cancel, progress);
+    task.run(started_ms).await
+}
+
+fn call(branch: &Branch, kind: Kind, callee: &str) -> Call {
+    Call { branch: branch.clone(), kind, callee: callee.to_owned(), args: Value::Null }
+}
+
+fn value_body<'a>(value: impl Future<Output = Value> + Send + 'a) -> Body<'a> {
+    Box::new(move || Box::pin(value) as BoxFuture<'a, Value>)
+}
+
+/// The last thing readers hear of a run whose journal failed.
+fn stopped(embedded: &Embedded, stop: &Stop) -> Event {
+    let error = TaskError {
+        code: fusee_journal::event::ErrorCode::TurnFailed,
+        reason: "unexpected_error".to_owned(),
+        message: stop.to_string(),
+    };
+    Event::TaskComplete(TaskComplete {
+        submission_id: embedded.run().to_string(),
+        total_turns: 0,
+        total_tokens: 0,
+        duration_ms: 0,
+        status: TaskStatus::Failed,
+        answer: String::new(),
+        error: Some(error),
+    })
+}

@@ -1,0 +1,71 @@
+//! What a run was started with: its step 0. Resuming needs no flags, and a run finishes on the settings it
+//! began with. Keys are never part of it, only what names them.
+
+use std::path::PathBuf;
+
+use fusee_model::{RequestOptions, Wire};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Limits;
+use crate::approval::Approve;
+
+/// Longer titles are cut in listings.
+const TITLE_CHARACTERS: usize = 80;
+
+/// Everything that decides how a run goes, but for the world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The version of the product that began it.
+    pub version: String,
+    /// What is asked.
+    pub request: String,
+    /// What is good to know for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<String>,
+    /// Where it works.
+    pub workspace: PathBuf,
+    /// The model, as the user named it.
+    pub model: String,
+    /// Where the model is, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The format that the model speaks.
+    pub wire: Wire,
+    /// The knobs of each request.
+    pub options: RequestOptions,
+    /// How much it may use up.
+    pub limits: Limits,
+    /// When a person is asked.
+    pub approve: Approve,
+    /// What the user said of the sandbox.
+    pub sandbox: SandboxMode,
+    /// What confines commands, in words, when the run began.
+    pub sandbox_state: String,
+    /// Whether that settles that commands may run.
+    pub commands_settled: bool,
+    /// A file that records the model's traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+}
+
+/// What the user said of the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Commands are confined, or asked about where that is not possible.
+    #[default]
+    On,
+    /// Commands run free.
+    Off,
+}
+
+impl Settings {
+    /// The request on one line.
+    pub(crate) fn title(&self) -> String {
+        let line = self.request.split_whitespace().collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(TITLE_CHARACTERS) {
+            Some((at, _)) => format!("{}…", &line[..at]),
+            None => line,
+        }
+    }
+}
