@@ -1,0 +1,24 @@
+//! The real binary, driven as a user would drive it, against a scripted model, a scripted server and a hostile machine.
+//!
+//! Each module is a behaviour. What surrounds the binary (servers, projects, kills, the checks of an event stream) is the
+//! test kit's; `fusee` here only knows how to start it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails, and stands outside the seams of the product"
+)]
+
+mod architecture;
+mod cancel;
+mod events;
+mod exit_codes;
+mod fusee;
+mod http_faults;
+mod http_model;
+mod journal_troubles;
+mod kill_sweep;
+mod output;
+mod replay;
+mod resume;
+mod run_task;

@@ -1,0 +1,73 @@
+//! What goes where: the answer on stdout, everything else on stderr, plain in a pipe, nothing read unasked.
+
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::json;
+
+use crate::fusee::{fusee, run, run_json};
+
+fn looking(project: &Project) -> String {
+    project.script(&[
+        Line::call("shell", json!({"command": "echo from the command"})).saying("I will look."),
+        Line::text("The answer."),
+    ])
+}
+
+#[test]
+fn stdout_carries_the_answer_and_nothing_else() {
+    let project = Project::new();
+    let outcome = run(&project, &looking(&project)).run().exits(0);
+    assert_eq!(outcome.stdout, "The answer.\n");
+    assert!(outcome.stderr.contains("echo from the command"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_pipe_gets_plain_lines() {
+    let project = Project::new();
+    let outcome = run(&project, &looking(&project)).run().exits(0);
+    for (name, text) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+        assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{name} is not plain: {text:?}");
+    }
+}
+
+#[test]
+fn with_json_every_line_of_stdout_is_an_event() {
+    let project = Project::new();
+    let outcome = run_json(&project, &looking(&project)).run().exits(0);
+    assert_eq!(outcome.stdout.lines().count(), outcome.events().len());
+    assert!(outcome.stdout.ends_with("}\n"));
+}
+
+#[test]
+fn a_failed_task_says_why_on_stderr_and_leaves_stdout_to_what_there_is() {
+    let project = Project::new();
+    let script = project.script(&[Line::error(401, "who are you?")]);
+    let outcome = run(&project, &script).run().exits(1);
+    assert_eq!(outcome.stdout, "");
+    assert!(outcome.stderr.contains("who are you?"), "{}", outcome.stderr);
+}
+
+#[test]
+fn stdin_is_read_only_when_asked_for() {
+    // The test kit leaves stdin open: a run that waited for it would hang here.
+    let project = Project::new();
+    let script = project.script(&[Line::text("Done.")]);
+    run(&project, &script).run().exits(0);
+
+    let script = project.script(&[Line::text("Read.")]);
+    let events = fusee(&project)
+        .args(["run", "-", "--model", &script, "--json"])
+        .stdin("The request from stdin.\n")
+        .run()
+        .exits(0)
+        .events();
+    assert_eq!(events[0]["request"].as_str().unwrap().trim(), "The request from stdin.");
+}
+
+#[test]
+fn bare_fusee_prints_the_short_help_with_a_handful_of_commands() {
+    let project = Project::new();
+    let help = fusee(&project).run().exits(0);
+    assert!(help.stdout.contains("run") && help.stdout.contains("resume"), "{}", help.stdout);
+    assert!(help.stdout.lines().count() < 30, "{}", help.stdout);
+}

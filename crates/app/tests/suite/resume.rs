@@ -1,0 +1,141 @@
+//! Going on after a kill: where it continues, what the model is told, what a finished run answers.
+
+use std::time::Duration;
+
+use fusee_testkit::events::{Part, of_type, read_checked};
+use fusee_testkit::project::{Command, Project, Running};
+use fusee_testkit::script::Line;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::fusee::{fusee, run, run_json};
+
+fn resume(project: &Project) -> Command<'_> {
+    fusee(project).args(["resume", "killed", "--json"])
+}
+
+fn start(project: &Project, lines: &[Line]) -> Running {
+    run_json(project, &project.script(lines)).args(["--run-id", "killed"]).start()
+}
+
+fn kill(running: Running) {
+    running.signal(Signal::KILL);
+    assert!(running.wait().was_killed());
+}
+
+/// Kills the run while its command sleeps, after the command's first effect.
+fn kill_in_command(project: &Project, rest: &[Line]) {
+    let command = json!({"command": "echo begun >> effects.txt; sleep 60; echo ended >> effects.txt"});
+    let lines: Vec<Line> = [Line::call("shell", command)].iter().chain(rest).cloned().collect();
+    let mut running = start(project, &lines);
+    while project.read("effects.txt").is_empty() {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(running);
+    project.assert_no_process_left();
+}
+
+fn shown(project: &Project) -> Vec<Value> {
+    read_checked(&fusee(project).args(["show", "killed", "--json"]).run().exits(0).stdout, Part::Whole)
+}
+
+#[test]
+fn a_command_in_flight_is_not_run_again_and_the_model_is_told() {
+    let project = Project::new();
+    kill_in_command(&project, &[Line::text("I will check.")]);
+    let resumed = resume(&project).run().exits(0).events_after_resume();
+    assert_eq!(of_type(&resumed, "task_resumed").len(), 1);
+    let events = shown(&project);
+    let result = of_type(&events, "tool_result")[0];
+    assert_eq!((&result["ok"], &result["fate"]), (&json!(false), &json!("interrupted")), "{result:#}");
+    let content = result["content"].as_str().unwrap();
+    assert!(content.contains("interrupted") && content.contains("unknown"), "{content}");
+    assert_eq!(project.read("effects.txt"), "begun\n");
+}
+
+#[test]
+fn the_last_run_is_resumed_when_none_is_named() {
+    let project = Project::new();
+    kill_in_command(&project, &[Line::text("I will check.")]);
+    let resumed = fusee(&project).args(["resume"]).run().exits(0);
+    assert_eq!(resumed.stdout, "I will check.\n");
+}
+
+#[test]
+fn the_script_goes_on_after_the_lines_the_journal_has_seen() {
+    let project = Project::new();
+    let lines = [
+        Line::error(503, "down").delay_ms(0),
+        Line::call("shell", json!({"command": "echo first >> effects.txt"})),
+        Line::text("This one is waited for.").delay_ms(60_000),
+        Line::text("Never reached."),
+    ];
+    let mut running = start(&project, &lines);
+    running.wait_for_stdout("second turn", |out| out.matches("\"turn_start\"").count() >= 2);
+    kill(running);
+    // The line was asked for and never answered: it is not among those seen, and its delay begins anew.
+    let mut running = resume(&project).start();
+    running.wait_for_stdout("task_resumed", |out| out.contains("\"task_resumed\""));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(running.is_running(), "{}", running.stdout_so_far());
+    assert_eq!(project.read("effects.txt"), "first\n");
+    kill(running);
+}
+
+#[test]
+fn files_that_changed_meanwhile_are_named_to_the_model() {
+    let project = Project::new().with("a.txt", "before\n");
+    let read = Line::call("read_file", json!({"path": "a.txt"}));
+    let wait = Line::call("shell", json!({"command": "echo begun >> effects.txt; sleep 60"}));
+    let edit = Line::call("edit_file", json!({"path": "a.txt", "old": "before", "new": "after"}));
+    let mut running = start(&project, &[read, wait, edit, Line::text("Done.")]);
+    while project.read("effects.txt").is_empty() {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(running);
+    project.write("a.txt", "before, but not as before\n");
+    resume(&project).run().exits(0);
+    let events = shown(&project);
+    let told = events.iter().any(|event| {
+        ["message", "tool_result", "warning"].iter().any(|kind| event["type"] == *kind)
+            && event.to_string().contains("a.txt")
+            && event.to_string().contains("changed")
+    });
+    assert!(told, "{events:#?}");
+    // The edit is refused: what it was to change has not been seen as it is now.
+    let results = of_type(&events, "tool_result");
+    assert_eq!(results[2]["ok"], json!(false), "{results:#?}");
+    assert_eq!(project.read("a.txt"), "before, but not as before\n");
+}
+
+#[test]
+fn a_finished_run_repeats_its_result_and_its_exit_code() {
+    let project = Project::new();
+    run(&project, &project.script(&[Line::text("Forty-two.")])).args(["--run-id", "good"]).run().exits(0);
+    run(&project, &project.script(&[Line::error(401, "no")])).args(["--run-id", "bad"]).run().exits(1);
+    let good = fusee(&project).args(["resume", "good"]).run().exits(0);
+    assert_eq!(good.stdout, "Forty-two.\n");
+    fusee(&project).args(["resume", "bad"]).run().exits(1);
+}
+
+#[test]
+fn settings_of_the_run_need_not_be_given_again() {
+    let project = Project::new();
+    let loops: Vec<Line> =
+        (0..9).map(|n| Line::call("shell", json!({"command": format!("echo {n}")}))).collect();
+    let mut first = vec![Line::call("shell", json!({"command": "echo x >> effects.txt; sleep 60"}))];
+    first.extend(loops);
+    let script = project.script(&first);
+    let mut running = run_json(&project, &script).args(["--run-id", "killed", "--max-turns", "3"]).start();
+    while project.read("effects.txt").is_empty() {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(running);
+    resume(&project).run().exits(3);
+    let events = shown(&project);
+    assert_eq!(events.last().unwrap()["error"]["code"], json!("MAX_TURNS"));
+    assert_eq!(of_type(&events, "turn_start").len(), 3);
+}
