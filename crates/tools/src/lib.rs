@@ -5,15 +5,30 @@
 //! down about a call, and how often it is repeated is the engine's half.
 
 pub mod arguments;
+mod change;
 pub mod content;
+mod edit;
+mod endings;
+mod find;
+mod glob;
+mod list;
+mod look;
 mod near;
+mod nearest;
+mod numbered;
+mod read;
 pub mod sandbox;
+mod search;
 pub mod tool;
 pub mod toolbox;
+#[cfg(test)]
+mod trial;
+mod walk;
 pub mod workspace;
+mod write;
 
 pub use content::{ContentHash, FileChange, Seen};
 pub use sandbox::{Environment, Keeper, Sandbox};
 pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};
 pub use toolbox::{CommandSettings, Toolbox};
-pub use workspace::Workspace;
+pub use workspace::{Workspace, WorkspacePath};

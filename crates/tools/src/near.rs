@@ -16,7 +16,8 @@ pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most:
 
 /// 0 to 1. Jaro-Winkler alone misses a name that is a part of the other (`grep_search`, `search`).
 fn likeness(left: &str, right: &str) -> f64 {
-    let whole = strsim::jaro_winkler(left, right);
+    // Letters swapped at the beginning count for more than Jaro-Winkler thinks.
+    let whole = strsim::jaro_winkler(left, right).max(strsim::normalized_damerau_levenshtein(left, right));
     let contained = left.len().min(right.len()) >= 3 && (left.contains(right) || right.contains(left));
     if contained { whole.max(0.85) } else { whole }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::sandbox::{Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
+use crate::{edit, find, list, read, search, write};
 
 /// What the command tools need besides a workspace.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +35,22 @@ impl Toolbox {
     /// The tools that every run has.
     #[must_use]
     pub fn standard(commands: CommandSettings) -> Self {
+        let mut toolbox = Self::new();
+        let tools: [Arc<dyn Tool>; 7] = [
+            Arc::new(read::read_file()),
+            Arc::new(read::read_files()),
+            Arc::new(list::list_dir()),
+            Arc::new(find::find_files()),
+            Arc::new(search::search_text()),
+            Arc::new(write::write_file()),
+            Arc::new(edit::edit_file()),
+        ];
+        for tool in tools {
+            // Their names differ; a test holds them against each other.
+            let _ = toolbox.insert(tool);
+        }
         let _ = commands;
-        Self::new()
+        toolbox
     }
 
     /// Adds a tool. A name that is taken stays with the tool that had it, and the newcomer is handed back; an

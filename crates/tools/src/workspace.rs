@@ -1,8 +1,32 @@
-//! The directory tree a run works in, and what the run has seen of it.
+//! The directory tree a run works in: how far paths reach, and what the run has seen.
+//!
+//! A path is confined when it is opened, not when it is looked at (`beneath`), so a symbolic link that is swapped
+//! in the meantime leads nowhere. `replace` is the only way content gets into a file. What a model typed is first
+//! turned into a [`WorkspacePath`], whose text is also the name of a file in events and in the journal.
 
+mod beneath;
+mod path;
+mod replace;
+mod seen;
+mod suggest;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use crate::content::Seen;
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+
+use crate::content::{ContentHash, Seen};
+use crate::tool::ToolOutput;
+
+pub use path::{PathProblem, WorkspacePath};
+pub(crate) use replace::Change;
 
 /// A workspace that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -10,20 +34,32 @@ use crate::content::Seen;
 pub struct OpenError {
     path: PathBuf,
     #[source]
-    source: std::io::Error,
+    source: io::Error,
 }
 
 /// A directory, and what a run has seen in it.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
+    /// As it was given: a model may have been told this name.
+    given_root: PathBuf,
+    directory: OwnedFd,
+    resolution: beneath::Resolution,
+    seen: Mutex<seen::SeenFiles>,
 }
 
 impl Workspace {
     /// The workspace at `root`, which must be a directory.
     pub fn open(root: &Path) -> Result<Self, OpenError> {
-        let root = root.canonicalize().map_err(|source| OpenError { path: root.to_owned(), source })?;
-        Ok(Self { root })
+        let attempt = || -> io::Result<Self> {
+            let given_root = std::path::absolute(root)?;
+            let root = root.canonicalize()?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory = rustix::fs::open(&root, flags, rustix::fs::Mode::empty())?;
+            let resolution = beneath::Resolution::probe(directory.as_fd());
+            Ok(Self { root, given_root, directory, resolution, seen: Mutex::default() })
+        };
+        attempt().map_err(|source| OpenError { path: root.to_owned(), source })
     }
 
     /// Its directory, as an absolute path without symbolic links.
@@ -32,9 +68,115 @@ impl Workspace {
         &self.root
     }
 
-    /// Takes note of content that the run knows. Called for every `seen` and `changed` of a result, and again
-    /// for those in the journal when a run is resumed.
+    /// Takes note of content that the run knows. Tools do this themselves; a resumed run does it again for
+    /// what its journal holds.
     pub fn saw(&self, seen: &Seen) {
-        let _ = seen;
+        self.remember(|files| files.insert(&seen.path, seen.hash));
     }
+
+    /// Takes note of everything a result says about files: [`saw`](Self::saw) for a whole result.
+    pub fn recall(&self, output: &ToolOutput) {
+        for seen in &output.seen {
+            self.saw(seen);
+        }
+        for change in &output.changed {
+            self.remember(|files| match change.after {
+                Some(hash) => files.insert(&change.path, hash),
+                None => files.remove(&change.path),
+            });
+        }
+    }
+
+    /// What the run last saw in this file.
+    #[must_use]
+    pub fn last_seen(&self, path: &WorkspacePath) -> Option<ContentHash> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).find(path.as_str())
+    }
+
+    /// The path a model means: relative to the workspace, or absolute and inside it.
+    pub fn locate(&self, given: &str) -> Result<WorkspacePath, PathProblem> {
+        WorkspacePath::parse(given, &[&self.root, &self.given_root])
+    }
+
+    /// Opens a file or a directory for reading.
+    pub fn open_to_read(&self, path: &WorkspacePath) -> Result<Opened, PathProblem> {
+        // Without NONBLOCK a named pipe would hold the call until somebody writes to it.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let attempt = || -> io::Result<Opened> {
+            let descriptor = self.resolution.open(self.directory.as_fd(), path.as_path(), flags)?;
+            let status = rustix::fs::fstat(&descriptor)?;
+            Ok(match FileType::from_raw_mode(status.st_mode) {
+                FileType::RegularFile => {
+                    Opened::File { file: File::from(descriptor), size: status.st_size as u64 }
+                }
+                FileType::Directory => Opened::Directory(descriptor),
+                FileType::Fifo => Opened::Special("a named pipe"),
+                FileType::Socket => Opened::Special("a socket"),
+                _ => Opened::Special("a device"),
+            })
+        };
+        attempt().map_err(|error| PathProblem::from_io(path, &error))
+    }
+
+    /// The status of what a walk found, if it stands in the workspace with no symbolic link on the way to it. A link
+    /// at its end is itself.
+    pub(crate) fn stands_plainly(&self, path: &WorkspacePath) -> Option<Stat> {
+        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
+        let name = path.as_path().file_name().unwrap_or(OsStr::new("."));
+        rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// What a symbolic link that a walk found says.
+    pub(crate) fn link_text(&self, path: &WorkspacePath) -> Option<String> {
+        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
+        let text = rustix::fs::readlinkat(parent, path.file_name(), Vec::new()).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// Existing paths that a missing one may have meant, best first.
+    pub(crate) fn suggestions(&self, missing: &WorkspacePath) -> Vec<String> {
+        suggest::paths(self, missing)
+    }
+
+    fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    fn remember(&self, note: impl FnOnce(&mut seen::SeenFiles)) {
+        note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The same workspace with paths walked by hand, as on a kernel without openat2.
+    #[cfg(test)]
+    pub(crate) fn by_hand(mut self) -> Self {
+        self.resolution = beneath::Resolution::ByHand;
+        self
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug)]
+pub enum Opened {
+    /// A regular file and its size when it was opened.
+    File {
+        /// Open for reading, at its start.
+        file: File,
+        /// In bytes.
+        size: u64,
+    },
+    /// A directory.
+    Directory(OwnedFd),
+    /// Neither; reading it could wait for ever.
+    Special(&'static str),
+}
+
+/// The content, or `None` if there is more of it than `most`.
+fn read_bounded(file: File, size: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+    if size > most {
+        return Ok(None);
+    }
+    let mut content = Vec::with_capacity(size as usize + 1);
+    // The file may have grown since its size was asked for.
+    file.take(most + 1).read_to_end(&mut content)?;
+    Ok((content.len() as u64 <= most).then_some(content))
 }

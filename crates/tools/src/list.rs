@@ -1,0 +1,204 @@
+//! `list_dir`: what is in a directory, with as many levels as fit.
+//!
+//! A model that sees a small project whole at its first call needs no second one; so the listing opens
+//! directories level by level as long as everything fits. `find` looks for names, `search` into files.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use rustix::fs::{Dir, FileType};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::look::{Look, LookingTool};
+use crate::read::explain;
+use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
+use crate::workspace::{Opened, PathProblem, WorkspacePath};
+
+/// Names of things that are not listed, in the closing line.
+const MOST_UNLISTED: usize = 20;
+
+pub(crate) fn list_dir() -> impl Tool {
+    LookingTool::<ListDir>::new(Definition {
+        name: Cow::Borrowed("list_dir"),
+        description: Cow::Borrowed(
+            "Lists a directory as an indented tree: directories end with `/`, files have their size. Up to three levels are opened while all fits in 200 entries; \
+             a directory marked `…` was not opened. Hidden and ignored entries are only named at the end.",
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Directory, relative to the workspace root; the root if left out" }
+            },
+            "additionalProperties": false
+        }),
+        category: Category::Read,
+        aliases: &["system:list_dir", "list_directory", "list_files", "ls"],
+        parameter_aliases: &[("directory", "path"), ("dir", "path")],
+    })
+}
+
+struct ListDir;
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: Option<String>,
+}
+
+impl Look for ListDir {
+    type Arguments = Arguments;
+
+    fn look(arguments: Arguments, context: &CallContext) -> ToolOutput {
+        list(arguments.path.as_deref().unwrap_or("."), context).unwrap_or_else(ToolOutput::error)
+    }
+}
+
+/// A listed entry, by its path from the listed directory: paths compare component by component, which is the order
+/// of a tree.
+type Entries = BTreeMap<PathBuf, Kind>;
+
+enum Kind {
+    Directory,
+    Other,
+}
+
+fn list(given: &str, context: &CallContext) -> Result<ToolOutput, String> {
+    let workspace = &context.workspace;
+    let start = workspace.locate(given).map_err(|problem| problem.to_string())?;
+    let directory = match workspace.open_to_read(&start).map_err(|problem| explain(&problem, context))? {
+        Opened::Directory(directory) => directory,
+        Opened::File { size, .. } => {
+            return Err(format!("`{start}` is a file of {}. Use read_file to read it.", size_words(size)));
+        }
+        Opened::Special(kind) => return Err(PathProblem::Special { path: start, kind }.to_string()),
+    };
+    let mut all_names: BTreeSet<String> = BTreeSet::new();
+    for entry in
+        Dir::read_from(&directory).map_err(|error| format!("`{start}` cannot be listed: {error}."))?
+    {
+        let entry = entry.map_err(|error| format!("`{start}` cannot be listed: {error}."))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name != "." && name != ".." {
+            all_names.insert(name);
+        }
+    }
+    if all_names.is_empty() {
+        return Ok(ToolOutput::done(format!("`{start}` is empty.")));
+    }
+    let (entries, depth) = opened_levels(&start, context);
+    for entry in entries.keys() {
+        if let Some(name) = entry.iter().next() {
+            all_names.remove(&*name.to_string_lossy());
+        }
+    }
+    Ok(render(&start, &entries, depth, &all_names, context))
+}
+
+/// The entries of as many levels as fit, and how many levels that is.
+fn opened_levels(start: &WorkspacePath, context: &CallContext) -> (Entries, usize) {
+    let most = context.limits.list_entries;
+    let mut best = (Entries::new(), 0);
+    for depth in 1..=context.limits.list_depth.max(1) {
+        let mut entries = Entries::new();
+        let top = context.workspace.root().join(start.as_path());
+        for entry in crate::walk::builder(&top, false).max_depth(Some(depth)).build().flatten() {
+            let Ok(path) = entry.path().strip_prefix(&top) else { continue };
+            if path.as_os_str().is_empty() {
+                continue;
+            }
+            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entries.insert(path.to_owned(), if directory { Kind::Directory } else { Kind::Other });
+            if (depth > 1 && entries.len() > most) || context.cancel.is_cancelled() {
+                return best;
+            }
+        }
+        let grew = entries.len() > best.0.len();
+        best = (entries, depth);
+        if !grew {
+            break;
+        }
+    }
+    best
+}
+
+fn render(
+    start: &WorkspacePath,
+    entries: &Entries,
+    depth: usize,
+    unlisted: &BTreeSet<String>,
+    context: &CallContext,
+) -> ToolOutput {
+    let mut output = ToolOutput::done(String::new());
+    let (mut shown, mut unopened) = (0, false);
+    for (path, kind) in entries {
+        if shown == context.limits.list_entries || output.content.len() > context.limits.answer_bytes {
+            output.truncated = true;
+            let _ = writeln!(
+                output.content,
+                "[… {} more entries. Use find_files with a pattern to narrow it down]",
+                entries.len() - shown
+            );
+            break;
+        }
+        let level = path.iter().count();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let indent = "  ".repeat(level - 1);
+        let within = WorkspacePath::from_walk(path)
+            .map(|inner| inner.as_str().split('/').fold(start.clone(), |path, name| path.join(name)));
+        // A walk may have been led astray; what it found counts only if it stands in the workspace. A name that is
+        // not UTF-8 cannot be looked up by a model either and is left out.
+        let Some(within) = within else { continue };
+        let Some(status) = context.workspace.stands_plainly(&within) else { continue };
+        let _ = match (kind, FileType::from_raw_mode(status.st_mode)) {
+            (Kind::Directory, _) if level == depth => {
+                unopened = true;
+                writeln!(output.content, "{indent}{name}/ …")
+            }
+            (Kind::Directory, _) => writeln!(output.content, "{indent}{name}/"),
+            (Kind::Other, FileType::Symlink) => {
+                let target = context.workspace.link_text(&within).unwrap_or_default();
+                writeln!(output.content, "{indent}{name} -> {target}")
+            }
+            (Kind::Other, FileType::RegularFile) => {
+                writeln!(output.content, "{indent}{name}  {}", size_words(status.st_size as u64))
+            }
+            (Kind::Other, _) => writeln!(output.content, "{indent}{name}"),
+        };
+        shown += 1;
+    }
+    if unopened {
+        let _ = writeln!(output.content, "[directories marked … were not opened; list them for more]");
+    }
+    push_unlisted(&mut output.content, unlisted);
+    output
+}
+
+fn push_unlisted(out: &mut String, unlisted: &BTreeSet<String>) {
+    let (hidden, ignored): (Vec<&String>, Vec<&String>) =
+        unlisted.iter().partition(|name| name.starts_with('.'));
+    for (what, names) in [("hidden", hidden), ("ignored", ignored)] {
+        if names.is_empty() {
+            continue;
+        }
+        let listed: Vec<&str> = names.iter().take(MOST_UNLISTED).map(|name| name.as_str()).collect();
+        let more = if names.len() > MOST_UNLISTED {
+            format!(" and {} more", names.len() - MOST_UNLISTED)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(out, "[{what}: {}{more}]", listed.join(", "));
+    }
+}
+
+fn size_words(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}

@@ -1,0 +1,95 @@
+//! Tools that only look: what they have in common, so that each is one function from arguments to an answer.
+//!
+//! Looking touches the disk, so it runs on a thread that may wait; the engine's own threads never do.
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::tool::{CallContext, Definition, Prepared, Repeat, Tool, ToolOutput};
+
+/// One way of looking.
+pub(crate) trait Look: Send + Sync + 'static {
+    type Arguments: DeserializeOwned + Send + 'static;
+
+    fn look(arguments: Self::Arguments, context: &CallContext) -> ToolOutput;
+}
+
+/// A tool made of a way of looking.
+pub(crate) struct LookingTool<L> {
+    definition: Definition,
+    way: std::marker::PhantomData<L>,
+}
+
+impl<L: Look> LookingTool<L> {
+    pub(crate) fn new(definition: Definition) -> Self {
+        Self { definition, way: std::marker::PhantomData }
+    }
+}
+
+impl<L: Look> Tool for LookingTool<L> {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        Box::pin(async { Ok(Prepared::new(Value::Null, typed::<L::Arguments>(arguments)?)) })
+    }
+
+    fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async {
+            match prepared.into_plan::<L::Arguments>() {
+                Ok(arguments) => waiting(context, |context| L::look(arguments, context)).await,
+                Err(output) => output,
+            }
+        })
+    }
+}
+
+/// Arguments that fit the schema as the type they stand for.
+pub(crate) fn typed<A: DeserializeOwned>(arguments: Value) -> Result<A, ToolOutput> {
+    serde_json::from_value(arguments)
+        .map_err(|error| ToolOutput::error(format!("The arguments do not fit: {error}.")))
+}
+
+/// Runs what waits for the disk on a thread of its own.
+pub(crate) async fn waiting<O: Outcome>(
+    context: &CallContext,
+    work: impl FnOnce(&CallContext) -> O + Send + 'static,
+) -> O {
+    if context.cancel.is_cancelled() {
+        return O::from_failure(ToolOutput::aborted("Cancelled before it began."));
+    }
+    let context = context.clone();
+    match tokio::task::spawn_blocking(move || work(&context)).await {
+        Ok(outcome) => outcome,
+        Err(_) => O::from_failure(ToolOutput::error(
+            "The tool itself failed; this is a defect in it. Try another way.",
+        )),
+    }
+}
+
+/// What [`waiting`] can report its own failure as.
+pub(crate) trait Outcome: Send + 'static {
+    fn from_failure(output: ToolOutput) -> Self;
+}
+
+impl Outcome for ToolOutput {
+    fn from_failure(output: ToolOutput) -> Self {
+        output
+    }
+}
+
+impl<T: Send + 'static> Outcome for Result<T, ToolOutput> {
+    fn from_failure(output: ToolOutput) -> Self {
+        Err(output)
+    }
+}

@@ -1,0 +1,222 @@
+//! `read_file` and `read_files`: file content with line numbers, a page at a time.
+//!
+//! The answer always says how to get at what it leaves out. What was read is reported as seen, by the hash of the
+//! whole file, which is what `edit` asks for.
+
+mod kind;
+mod page;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::content::{ContentHash, Seen};
+use crate::look::{Look, LookingTool};
+use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
+use crate::workspace::{Opened, PathProblem, WorkspacePath};
+
+use page::{Page, Window};
+
+pub(crate) fn read_file() -> impl Tool {
+    LookingTool::<ReadFile>::new(Definition {
+        name: Cow::Borrowed("read_file"),
+        description: Cow::Borrowed(
+            "Reads a text file. Each line is shown as its number, a tab and its text; number and tab are not part of the file. \
+             Up to 2000 lines or 50 KB are shown at a time; the answer names the offset to go on with.",
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "File, relative to the workspace root" },
+                "offset": { "type": "integer", "minimum": 0, "description": "First line to show, counted from 1" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Most lines to show" }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        }),
+        category: Category::Read,
+        aliases: &["system:read_file", "read", "view_file", "open_file"],
+        parameter_aliases: &[
+            ("file_path", "path"),
+            ("file", "path"),
+            ("filename", "path"),
+            ("start_line", "offset"),
+        ],
+    })
+}
+
+pub(crate) fn read_files() -> impl Tool {
+    LookingTool::<ReadFiles>::new(Definition {
+        name: Cow::Borrowed("read_files"),
+        description: Cow::Borrowed(
+            "Reads several text files at once, each shown as read_file shows it. All together up to 50 KB are shown, so read large files one by one.",
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "paths": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "minItems": 1,
+                    "maxItems": 20,
+                    "description": "Files, relative to the workspace root"
+                }
+            },
+            "required": ["paths"],
+            "additionalProperties": false
+        }),
+        category: Category::Read,
+        aliases: &["system:read_files", "batch_read"],
+        parameter_aliases: &[("files", "paths"), ("file_paths", "paths"), ("path", "paths")],
+    })
+}
+
+struct ReadFile;
+
+#[derive(Deserialize)]
+struct ReadFileArguments {
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Look for ReadFile {
+    type Arguments = ReadFileArguments;
+
+    fn look(arguments: ReadFileArguments, context: &CallContext) -> ToolOutput {
+        let window = Window {
+            first: arguments.offset.unwrap_or(1).max(1),
+            lines: arguments.limit.unwrap_or(context.limits.read_lines),
+            bytes: context.limits.answer_bytes,
+            line_characters: context.limits.line_characters,
+        };
+        match read(&arguments.path, window, context) {
+            Ok(read) => {
+                read.seen.iter().for_each(|seen| context.workspace.saw(seen));
+                ToolOutput {
+                    truncated: read.truncated,
+                    seen: read.seen.into_iter().collect(),
+                    ..ToolOutput::done(read.text)
+                }
+            }
+            Err(answer) => ToolOutput::error(answer),
+        }
+    }
+}
+
+struct ReadFiles;
+
+#[derive(Deserialize)]
+struct ReadFilesArguments {
+    paths: Vec<String>,
+}
+
+impl Look for ReadFiles {
+    type Arguments = ReadFilesArguments;
+
+    fn look(arguments: ReadFilesArguments, context: &CallContext) -> ToolOutput {
+        let mut output = ToolOutput::default();
+        let mut left = context.limits.answer_bytes;
+        let paths = &arguments.paths[..arguments.paths.len().min(context.limits.files_per_read)];
+        for (at, path) in paths.iter().enumerate() {
+            if context.cancel.is_cancelled() {
+                output.aborted = true;
+                break;
+            }
+            // What a small file leaves over is there for the later ones.
+            let share = left / (paths.len() - at);
+            let window = Window {
+                first: 1,
+                lines: context.limits.read_lines,
+                bytes: share,
+                line_characters: context.limits.line_characters,
+            };
+            let text = match read(path, window, context) {
+                Ok(read) => {
+                    read.seen.iter().for_each(|seen| context.workspace.saw(seen));
+                    output.ok = true;
+                    output.truncated |= read.truncated;
+                    output.seen.extend(read.seen);
+                    read.text
+                }
+                Err(answer) => answer,
+            };
+            left = left.saturating_sub(text.len());
+            let _ = writeln!(output.content, "==> {path} <==\n{}\n", text.trim_end_matches('\n'));
+        }
+        output.content.truncate(output.content.trim_end().len());
+        output
+    }
+}
+
+struct Read {
+    text: String,
+    truncated: bool,
+    /// None of a file that is not text, or too large to be edited.
+    seen: Option<Seen>,
+}
+
+fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, String> {
+    let workspace = &context.workspace;
+    let path = workspace.locate(given).map_err(|problem| problem.to_string())?;
+    let opened = workspace.open_to_read(&path).map_err(|problem| explain(&problem, context))?;
+    let (file, size) = match opened {
+        Opened::File { file, size } => (file, size),
+        Opened::Directory(_) => return Err(PathProblem::Directory { path }.to_string()),
+        Opened::Special(kind) => return Err(PathProblem::Special { path, kind }.to_string()),
+    };
+    let system = |error: std::io::Error| format!("`{path}` cannot be read: {error}.");
+    if size > context.limits.file_bytes {
+        let page = Page::of_stream(file, window, &context.cancel).map_err(system)?;
+        return Ok(match page {
+            Some(page) => page.into_read(&path, None),
+            None => Read { text: binary(&path, size, "binary data"), truncated: false, seen: None },
+        });
+    }
+    let mut content = Vec::with_capacity(size as usize + 1);
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, context.limits.file_bytes), &mut content)
+        .map_err(system)?;
+    let seen = Seen { path: path.as_str().to_owned(), hash: ContentHash::of(&content) };
+    if let Some(kind) = kind::of_binary(&content) {
+        return Ok(Read { text: binary(&path, content.len() as u64, kind), truncated: false, seen: None });
+    }
+    if content.is_empty() {
+        return Ok(Read {
+            text: format!("`{path}` is empty (0 bytes)."),
+            truncated: false,
+            seen: Some(seen),
+        });
+    }
+    let page = Page::of_content(&content, window);
+    if page.shown == 0 {
+        return Err(format!(
+            "`{path}` has {} lines; offset {} is past its end.",
+            page.total.unwrap_or(0),
+            window.first
+        ));
+    }
+    Ok(page.into_read(&path, Some(seen)))
+}
+
+fn binary(path: &WorkspacePath, size: u64, kind: &str) -> String {
+    format!("`{path}` is not text ({kind}, {size} bytes); its content is not shown.")
+}
+
+/// The problem, and for a missing file what may be meant.
+pub(crate) fn explain(problem: &PathProblem, context: &CallContext) -> String {
+    let mut answer = problem.to_string();
+    if let PathProblem::Missing { path } | PathProblem::NotADirectory { path } = problem {
+        match context.workspace.suggestions(path).as_slice() {
+            [] => answer.push_str(" Use find_files or list_dir to see what there is."),
+            near => {
+                let _ = write!(answer, " Did you mean `{}`?", near.join("`, `"));
+            }
+        }
+    }
+    answer
+}

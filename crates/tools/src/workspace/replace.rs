@@ -1,0 +1,327 @@
+//! Changing files: the only way content gets into the workspace through our own tools.
+//!
+//! New content is written beside the old under a temporary name and renamed over it, so nobody ever sees half a
+//! file. Several files change together: all are checked and written before the first is renamed, and what was
+//! renamed is put back if a later one fails. The temporary names follow from the call's id, so that a call that a
+//! crash cut off can be cleaned up after.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::io::Errno;
+
+use super::beneath::{self, End};
+use super::{PathProblem, Workspace, WorkspacePath, read_bounded};
+use crate::content::ContentHash;
+
+/// What one file is to hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) path: WorkspacePath,
+    /// What it must hold now; `None` is a file that must not be there.
+    pub(crate) before: Option<ContentHash>,
+    /// What it is to hold; `None` removes it.
+    pub(crate) after: Option<Vec<u8>>,
+    /// Permissions of a file that is not there yet, if they are known.
+    pub(crate) mode: Option<u32>,
+}
+
+/// Why nothing was changed, or in the worst case what was.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplaceError {
+    #[error(transparent)]
+    Path(#[from] PathProblem),
+    #[error("`{path}` was changed by something else while this call was on its way. Read it again.")]
+    Changed { path: WorkspacePath },
+    #[error("{cause} While undoing the files that had been changed before it, {} could not be put back.", list(.left))]
+    Partial { cause: Box<ReplaceError>, left: Vec<WorkspacePath> },
+}
+
+fn list(paths: &[WorkspacePath]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+    names.join(", ")
+}
+
+/// A file as it stands, seen through the place it would be written to.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub(crate) content: Vec<u8>,
+    pub(crate) mode: u32,
+}
+
+impl Workspace {
+    /// What a file that is to be changed holds now; `None` if there is none. Refuses what tools may not change.
+    pub(crate) fn current(&self, path: &WorkspacePath, most: u64) -> Result<Option<Current>, PathProblem> {
+        let slot = self.slot(path)?;
+        Ok(slot.read(path, most)?.map(|(content, status)| Current { content, mode: status.st_mode & 0o7777 }))
+    }
+
+    /// Makes all these changes or none. `token` names the call.
+    pub(crate) fn change(&self, changes: &[Change], token: &str, most: u64) -> Result<(), ReplaceError> {
+        let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
+        for change in changes {
+            staged.push(Staged::check(self, change, token, most)?);
+        }
+        for at in 0..staged.len() {
+            if let Err(problem) = staged[at].write(self) {
+                staged.iter_mut().for_each(Staged::discard);
+                return Err(problem.into());
+            }
+        }
+        // Removals come last: a failure before them has lost nothing.
+        staged.sort_by_key(|one| one.change.after.is_none());
+        for at in 0..staged.len() {
+            if let Err(cause) = staged[at].commit() {
+                let left: Vec<WorkspacePath> = staged[..at]
+                    .iter_mut()
+                    .rev()
+                    .filter_map(|one| one.undo().err().map(|()| one.change.path.clone()))
+                    .collect();
+                staged.iter_mut().for_each(Staged::discard);
+                return Err(if left.is_empty() {
+                    cause
+                } else {
+                    ReplaceError::Partial { cause: Box::new(cause), left }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what a call that was cut off may have left beside this file.
+    pub(crate) fn sweep(&self, path: &WorkspacePath, token: &str) {
+        if let Ok(slot) = self.slot(path) {
+            let _ = rustix::fs::unlinkat(&slot.directory, temporary_name(token, path), AtFlags::empty());
+        }
+    }
+
+    fn slot(&self, path: &WorkspacePath) -> Result<Slot, PathProblem> {
+        let io_problem = |error: io::Error| PathProblem::from_io(path, &error);
+        let end = beneath::walk(self.directory(), path.as_path()).map_err(io_problem)?;
+        if let Some(reason) = protection(&end) {
+            return Err(PathProblem::Protected { path: path.clone(), reason });
+        }
+        let Some(name) = end.name.clone() else { return Err(PathProblem::Directory { path: path.clone() }) };
+        let directory = end.directory(self.directory()).try_clone_to_owned().map_err(io_problem)?;
+        Ok(Slot { end, directory, name })
+    }
+}
+
+/// Why tools may not write here. Letter case is ignored, as some file systems do.
+fn protection(end: &End) -> Option<&'static str> {
+    for component in end.components() {
+        if component.eq_ignore_ascii_case(".fusee") {
+            return Some("it belongs to Fusee itself");
+        }
+        if component.eq_ignore_ascii_case(".git") {
+            return Some("it belongs to git; use git commands in the shell");
+        }
+    }
+    let last = end.name.as_ref()?;
+    last.eq_ignore_ascii_case("fusee.toml").then_some("it says what tools may do; ask the user to change it")
+}
+
+/// Where a file is, or would be.
+struct Slot {
+    end: End,
+    /// The deepest directory that exists; the file's own unless `end.missing` has some.
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Slot {
+    fn read(&self, path: &WorkspacePath, most: u64) -> Result<Option<(Vec<u8>, Stat)>, PathProblem> {
+        if !self.end.missing.is_empty() {
+            return Ok(None);
+        }
+        let io_problem = |error: io::Error| PathProblem::from_io(path, &error);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(io_problem(error.into())),
+        };
+        let status = rustix::fs::fstat(&file).map_err(|error| io_problem(error.into()))?;
+        match FileType::from_raw_mode(status.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(PathProblem::Directory { path: path.clone() }),
+            _ => return Err(PathProblem::Special { path: path.clone(), kind: "a pipe, socket or device" }),
+        }
+        let size = status.st_size as u64;
+        match read_bounded(File::from(file), size, most).map_err(io_problem)? {
+            Some(content) => Ok(Some((content, status))),
+            None => Err(PathProblem::TooLarge { path: path.clone(), size, most }),
+        }
+    }
+}
+
+/// One change on its way.
+struct Staged<'a> {
+    change: &'a Change,
+    slot: Slot,
+    temporary: OsString,
+    /// What the file held, to put it back.
+    old: Option<(Vec<u8>, Stat)>,
+    /// Directories made for it, which go again if nothing comes of it.
+    made: Vec<(OwnedFd, OsString)>,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    Checked,
+    Written,
+    Committed,
+}
+
+impl<'a> Staged<'a> {
+    fn check(
+        workspace: &Workspace,
+        change: &'a Change,
+        token: &str,
+        most: u64,
+    ) -> Result<Self, ReplaceError> {
+        let slot = workspace.slot(&change.path)?;
+        let old = slot.read(&change.path, most)?;
+        if old.as_ref().map(|(content, _)| ContentHash::of(content)) != change.before {
+            return Err(ReplaceError::Changed { path: change.path.clone() });
+        }
+        let temporary = temporary_name(token, &change.path).into();
+        Ok(Self { change, slot, temporary, old, made: Vec::new(), state: State::Checked })
+    }
+
+    fn write(&mut self, workspace: &Workspace) -> Result<(), PathProblem> {
+        let Some(content) = &self.change.after else { return Ok(()) };
+        self.make_directories(workspace)
+            .and_then(|()| self.write_temporary(content, self.old.as_ref().map(|(_, status)| status)))
+            .map_err(|error| PathProblem::from_io(&self.change.path, &error))?;
+        self.state = State::Written;
+        Ok(())
+    }
+
+    fn make_directories(&mut self, workspace: &Workspace) -> io::Result<()> {
+        let missing = self.slot.end.missing.clone();
+        let mut parent = self.slot.directory.try_clone()?;
+        self.slot.end.make_directories(workspace.directory())?;
+        self.slot.directory = self.slot.end.directory(workspace.directory()).try_clone_to_owned()?;
+        for name in missing {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let next = rustix::fs::openat(&parent, &name, flags, Mode::empty())?;
+            self.made.push((parent, name));
+            parent = next;
+        }
+        Ok(())
+    }
+
+    fn write_temporary(&self, content: &[u8], like: Option<&Stat>) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let create =
+            || rustix::fs::openat(&self.slot.directory, &self.temporary, flags, Mode::from_raw_mode(0o666));
+        let descriptor = match create() {
+            // Left by a run of this very call that was cut off.
+            Err(Errno::EXIST) => {
+                rustix::fs::unlinkat(&self.slot.directory, &self.temporary, AtFlags::empty())?;
+                create()?
+            }
+            result => result?,
+        };
+        let written = (|| {
+            let mut file = File::from(descriptor);
+            file.write_all(content)?;
+            if let Some(status) = like {
+                keep_owner(&file, status)?;
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(status.st_mode & 0o7777))?;
+            } else if let Some(mode) = self.change.mode {
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            }
+            Ok(())
+        })();
+        if written.is_err() {
+            let _ = rustix::fs::unlinkat(&self.slot.directory, &self.temporary, AtFlags::empty());
+        }
+        written
+    }
+
+    fn commit(&mut self) -> Result<(), ReplaceError> {
+        let (directory, name) = (&self.slot.directory, &self.slot.name);
+        let done = match (&self.change.after, &self.old) {
+            (Some(_), Some(_)) => rustix::fs::renameat(directory, &self.temporary, directory, name),
+            (Some(_), None) => self.rename_to_new(),
+            (None, Some(_)) => rustix::fs::unlinkat(directory, name, AtFlags::empty()),
+            (None, None) => Ok(()),
+        };
+        match done {
+            Ok(()) => {
+                self.state = State::Committed;
+                Ok(())
+            }
+            // A file appeared where there was none.
+            Err(Errno::EXIST) => Err(ReplaceError::Changed { path: self.change.path.clone() }),
+            Err(error) => Err(PathProblem::from_io(&self.change.path, &error.into()).into()),
+        }
+    }
+
+    fn rename_to_new(&self) -> rustix::io::Result<()> {
+        let (directory, name) = (&self.slot.directory, &self.slot.name);
+        match rustix::fs::renameat_with(directory, &self.temporary, directory, name, RenameFlags::NOREPLACE) {
+            // The file system cannot; a second link to the file has the same effect.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(directory, &self.temporary, directory, name, AtFlags::empty())?;
+                rustix::fs::unlinkat(directory, &self.temporary, AtFlags::empty())
+            }
+            result => result,
+        }
+    }
+
+    /// Puts back what was there.
+    fn undo(&mut self) -> Result<(), ()> {
+        if self.state != State::Committed {
+            return Ok(());
+        }
+        let (directory, name) = (&self.slot.directory, &self.slot.name);
+        match &self.old {
+            None => rustix::fs::unlinkat(directory, name, AtFlags::empty()).map_err(drop)?,
+            Some((content, status)) => {
+                self.write_temporary(content, Some(status)).map_err(drop)?;
+                rustix::fs::renameat(directory, &self.temporary, directory, name).map_err(drop)?;
+            }
+        }
+        self.state = State::Checked;
+        Ok(())
+    }
+
+    /// Removes every trace of a change that is not to be.
+    fn discard(&mut self) {
+        if self.state == State::Committed {
+            return;
+        }
+        if self.state == State::Written {
+            let _ = rustix::fs::unlinkat(&self.slot.directory, &self.temporary, AtFlags::empty());
+        }
+        for (parent, name) in self.made.drain(..).rev() {
+            let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// A file that belongs to somebody else stays theirs, where we may do that.
+fn keep_owner(file: &File, status: &Stat) -> io::Result<()> {
+    let own = rustix::fs::fstat(file.as_fd())?;
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid) {
+        let owner = (Some(Uid::from_raw(status.st_uid)), Some(Gid::from_raw(status.st_gid)));
+        match rustix::fs::fchown(file.as_fd(), owner.0, owner.1) {
+            Ok(()) | Err(Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn temporary_name(token: &str, path: &WorkspacePath) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(token.as_bytes()).update(&[0]).update(path.as_str().as_bytes());
+    format!(".fusee-{}.tmp", &hasher.finalize().to_hex()[..16])
+}

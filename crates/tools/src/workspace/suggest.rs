@@ -1,0 +1,37 @@
+//! Paths that a missing one may have meant: the same name elsewhere, or a near name in the same directory.
+
+use std::path::Path;
+
+use super::{Workspace, WorkspacePath};
+use crate::near;
+
+/// Entries looked at; a wrong path must not cost a walk through everything.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_SUGGESTIONS: usize = 3;
+
+pub(super) fn paths(workspace: &Workspace, missing: &WorkspacePath) -> Vec<String> {
+    let wanted = missing.file_name();
+    let (mut same_name, mut siblings) = (Vec::new(), Vec::new());
+    let parent = missing.parent();
+    let walk = crate::walk::builder(workspace.root(), true).build();
+    for entry in walk.flatten().take(MOST_ENTRIES) {
+        let Some(path) = relative(workspace.root(), entry.path()) else { continue };
+        if path.file_name() == wanted {
+            same_name.push(path);
+        } else if path.parent() == parent {
+            siblings.push(path);
+        }
+    }
+    same_name.sort();
+    let near = near::names(wanted, siblings.iter().map(WorkspacePath::file_name), MOST_SUGGESTIONS);
+    same_name
+        .iter()
+        .map(|path| path.to_string())
+        .chain(near.iter().map(|name| parent.join(name).to_string()))
+        .take(MOST_SUGGESTIONS)
+        .collect()
+}
+
+fn relative(root: &Path, path: &Path) -> Option<WorkspacePath> {
+    path.strip_prefix(root).ok().and_then(WorkspacePath::from_walk).filter(|path| !path.as_str().is_empty())
+}
