@@ -173,3 +173,6 @@ impl Reply {
         Message::Assistant { text: self.text, reasoning: self.reasoning, tool_calls: self.tool_calls }
     }
 }
+
+#[cfg(test)]
+mod tests;

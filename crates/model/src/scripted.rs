@@ -149,6 +149,7 @@ pub(crate) fn parse_lines(
         let number = first + index;
         let mut faults = Vec::new();
         lines.extend(Line::parse(line, number, vocabulary, &mut faults));
+        faults.sort_by_key(|fault| fault.offset);
         for Fault { offset, message } in faults {
             count += 1;
             if count <= MAX_FAULTS {

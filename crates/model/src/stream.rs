@@ -12,6 +12,9 @@ use crate::{Delta, ErrorKind, ModelError, Reply, Wire};
 /// A non-streamed reply is gathered in memory up to this size.
 const MAX_DOCUMENT: usize = 64 << 20;
 
+/// So much of a stream is kept to be shown if it is none.
+const BEGINNING: usize = 200;
+
 /// Where the pieces of a reply go.
 pub type Sink<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
 
@@ -36,7 +39,11 @@ pub struct Decoder {
 enum Form {
     /// Only white space so far.
     Unknown,
-    Events(Parser),
+    Events {
+        parser: Parser,
+        /// How the stream begins, to tell a cut one from what is none.
+        beginning: Vec<u8>,
+    },
     Document(Vec<u8>),
 }
 
@@ -55,7 +62,9 @@ impl Decoder {
                 None => return Ok(Progress::Open),
                 Some(b'{' | b'[') => self.form = Form::Document(Vec::new()),
                 Some(b'<') => return Err(not_a_reply(&String::from_utf8_lossy(bytes))),
-                Some(_) => self.form = Form::Events(Parser::default()),
+                Some(_) => {
+                    self.form = Form::Events { parser: Parser::default(), beginning: Vec::new() };
+                }
             }
         }
         match &mut self.form {
@@ -69,7 +78,9 @@ impl Decoder {
                 }
                 gathered.extend_from_slice(bytes);
             }
-            Form::Events(parser) => {
+            Form::Events { parser, beginning } => {
+                let room = BEGINNING - beginning.len();
+                beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 let (wire, reply) = (self.wire, &mut self.reply);
                 parser.feed(bytes, |event| decode_event(wire, reply, event.data, sink))?;
             }
@@ -87,13 +98,14 @@ impl Decoder {
                     Wire::Chat => openai_chat::decode::document(&mut self.reply, &text, sink)?,
                 }
             }
-            Form::Events(parser) => {
+            Form::Events { beginning, .. } if !begins_events(beginning) => {
+                return Err(not_a_reply(&String::from_utf8_lossy(beginning)));
+            }
+            Form::Events { parser, .. } => {
                 let (wire, reply) = (self.wire, &mut self.reply);
-                // A half event at a cut is a sign of the cut, not a fault of its own.
-                let rest = parser.finish(|event| decode_event(wire, reply, event.data, sink));
-                match rest {
-                    Err(error) if error.kind == ErrorKind::Protocol && reply.progress() == Progress::Open => {
-                    }
+                // Half an event at a cut is a sign of the cut, not a fault of its own.
+                match parser.finish(|event| decode_event(wire, reply, event.data, sink)) {
+                    Err(error) if error.kind == ErrorKind::Protocol => {}
                     rest => rest?,
                 }
             }
@@ -106,6 +118,14 @@ fn decode_event(wire: Wire, reply: &mut Growing, data: &str, sink: &mut Sink<'_>
     match wire {
         Wire::Chat => openai_chat::decode::event(reply, data, sink),
     }
+}
+
+/// Whether a text that begins so can be an event stream, perhaps one that broke off.
+fn begins_events(beginning: &[u8]) -> bool {
+    let text = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning).trim_ascii_start();
+    [b":".as_slice(), b"data", b"event", b"id", b"retry"]
+        .into_iter()
+        .any(|field| text.starts_with(field) || field.starts_with(text))
 }
 
 /// The complaint about something that is not in the format.

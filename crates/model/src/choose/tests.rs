@@ -1,1 +1,108 @@
-//! Tests.
+//! From a name to a model.
+
+use super::*;
+
+fn parse(name: &str) -> String {
+    match Target::parse(name) {
+        Ok(Target::Server { provider, model }) => {
+            format!("{model} at {}", provider.map_or("?", |provider| provider.name))
+        }
+        Ok(target) => format!("{target:?}"),
+        Err(error) => format!("! {error}"),
+    }
+}
+
+fn models() -> Models {
+    Models::new(|| SystemTime::UNIX_EPOCH)
+}
+
+#[test]
+fn names_are_read() {
+    let read: Vec<_> = [
+        "script:a/b.jsonl",
+        "replay:c:d",
+        "openai:gpt-5",
+        "ollama:qwen2.5-coder:1.5b",
+        "openrouter:x/y:free",
+        "qwen2.5-coder:1.5b",
+        "plain",
+        "script:",
+        "groq:",
+        " ",
+    ]
+    .map(parse)
+    .to_vec();
+    assert_eq!(
+        read,
+        [
+            "Script(\"a/b.jsonl\")",
+            "Replay(\"c:d\")",
+            "gpt-5 at openai",
+            "qwen2.5-coder:1.5b at ollama",
+            "x/y:free at openrouter",
+            "qwen2.5-coder:1.5b at ?",
+            "plain at ?",
+            "! `script:` names no file",
+            "! `groq:` names no model",
+            "! the model's name is empty",
+        ]
+    );
+}
+
+#[test]
+fn the_same_name_gives_the_same_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    std::fs::write(&path, "{\"text\":\"x\"}\n").unwrap();
+    let name = format!("script:{}", path.display());
+    let models = models();
+    let first = models.open(&name, &Settings::default()).unwrap();
+    let silent = Settings { silence: Duration::from_secs(1), ..Settings::default() };
+    let second = models.open(&name, &silent).unwrap();
+    assert!(Arc::ptr_eq(&first, &second), "tasks with other settings share the script's lines");
+
+    let first = models.open("llama.cpp:a", &Settings::default()).unwrap();
+    assert!(Arc::ptr_eq(&first, &models.open("llama.cpp:a", &Settings::default()).unwrap()));
+    assert!(!Arc::ptr_eq(&first, &models.open("llama.cpp:a", &silent).unwrap()));
+    models.open("llama.cpp:b", &Settings::default()).unwrap();
+    assert_eq!(models.shared.lock().unwrap().endpoints.len(), 2, "a and b share their connections");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let fault = |name: &str, settings: Settings| models().open(name, &settings).err().unwrap().to_string();
+    assert_eq!(
+        fault("gpt", Settings::default()),
+        "no server is known for the model `gpt`: give its base URL, or say PROVIDER:MODEL with one of openai, \
+         openrouter, groq, deepseek, mistral, together, ollama, llama.cpp, lmstudio, vllm, script:FILE or replay:FILE"
+    );
+    let at = |url: &str| Settings { base_url: Some(url.into()), ..Settings::default() };
+    assert_eq!(
+        fault("m", at("localhost:8080")),
+        "`localhost:8080` is not a base URL: it must begin with http:// or https:// and name a host"
+    );
+    assert_eq!(fault("m", at("not a url")), "`not a url` is not a base URL: relative URL without a base");
+    let headers = vec![("bad name".to_owned(), Secret::new("v"))];
+    assert_eq!(fault("m", Settings { headers, ..at("http://h") }), "`bad name` is not the name of a header");
+    let key = Some(Secret::new("line\nbreak"));
+    assert_eq!(
+        fault("m", Settings { api_key: key, ..at("http://h") }),
+        "the value for `the API key` cannot be sent in a header"
+    );
+    assert!(
+        fault("m", Settings { ca_file: Some("/no/ca.pem".into()), ..at("https://h") })
+            .starts_with("cannot read certificates from /no/ca.pem: "),
+    );
+}
+
+#[test]
+fn keys_are_not_shown() {
+    let settings = Settings {
+        api_key: Some(Secret::new("sk-very-secret")),
+        headers: vec![("x-key".into(), Secret::new("also-secret"))],
+        ..Settings::default()
+    };
+    let shown = format!("{settings:?}");
+    assert!(!shown.contains("secret"), "{shown}");
+    assert!(shown.contains("Secret([key])"));
+}

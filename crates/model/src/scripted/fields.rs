@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::stream::excerpt;
+
 /// Something wrong in a line, at a byte offset of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -95,16 +97,12 @@ impl<'a> Field<'a> {
 }
 
 /// What a JSON text is, in words.
-pub(crate) fn kind_of(text: &str) -> &'static str {
+pub(crate) fn kind_of(text: &str) -> Cow<'static, str> {
     match text.trim_start().bytes().next() {
-        Some(b'{') => "an object",
-        Some(b'[') => "a list",
-        Some(b'"') => "a string",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "null",
-        Some(b'-') => "a negative number",
-        Some(b'0'..=b'9') => "this number",
-        _ => "something else",
+        Some(b'{') => "an object".into(),
+        Some(b'[') => "a list".into(),
+        Some(b'"') => "a string".into(),
+        _ => excerpt(text, 20).into(),
     }
 }
 
@@ -112,7 +110,7 @@ fn unknown(key: &str, allowed: &[&str]) -> String {
     let nearest = allowed
         .iter()
         .map(|name| (strsim::damerau_levenshtein(key, name), name))
-        .filter(|(distance, name)| *distance <= name.len() / 3 + 1)
+        .filter(|(distance, name)| *distance <= name.len() / 3 + 1 || name.starts_with(key))
         .min_by_key(|(distance, _)| *distance);
     let hint = nearest.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default();
     let names: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();

@@ -266,6 +266,3 @@ fn grows(key: &str) -> bool {
 fn text_len(value: &Value) -> usize {
     value.as_str().map_or(16, str::len)
 }
-
-#[cfg(test)]
-mod tests;
