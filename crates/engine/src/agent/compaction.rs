@@ -1,15 +1,252 @@
-//! stand-in while compiling
+//! Makes a conversation smaller by rule: a pure function that asks no model and forgets the oldest first.
+//!
+//! [`compact`] goes no further than its target needs. First ([`prune`]) results that nobody will miss get
+//! short: reads whose text stands again later, plans that were replaced, then the middle of long outputs. Next
+//! ([`summary`]) whole turns make way for one line each. The goal, the current plan, opened sections and the
+//! newest turns stay word for word, and a call keeps its result or goes with it. When to compact, and how far,
+//! is the driver's half.
+
+mod deed;
+mod outline;
+mod prune;
+mod summary;
+
+#[cfg(test)]
+pub(crate) mod legal;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
 use fusee_model::Message;
+
+use outline::{Exchange, Outline};
+use prune::Standing;
+use summary::Lines;
+
+/// What must survive word for word, beside the current plan and opened sections.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Keep {
-    pub first_user_messages: usize,
-    pub recent_tokens: u64,
+    /// How many user messages, from the first, state the goal.
+    pub(crate) first_user_messages: usize,
+    /// What the newest turns may cost together. The last finished turn and what follows it stay whatever they
+    /// cost.
+    pub(crate) recent_tokens: u64,
 }
+
+/// A conversation made smaller.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Compacted {
-    pub messages: Vec<Message>,
-    pub items_removed: u32,
-    pub tokens_before: u64,
-    pub tokens_after: u64,
+    /// What is left, a legal conversation if the given one was.
+    pub(crate) messages: Vec<Message>,
+    /// How many of the given messages are gone or shorter.
+    pub(crate) items_removed: u32,
+    /// By the caller's count.
+    pub(crate) tokens_before: u64,
+    /// By the caller's count.
+    pub(crate) tokens_after: u64,
 }
-pub(crate) fn compact(_m: &[Message], _k: &Keep, _t: u64, _c: &dyn Fn(&Message) -> u64) -> Option<Compacted> {
-    None
+
+/// A summary may take an eighth of the target, at four bytes a token, within these bounds. With the smallest
+/// it is hardly more than its heading and a list of files.
+const SUMMARY_BYTES: std::ops::RangeInclusive<u64> = 600..=12_000;
+
+/// Makes a conversation fit `target_tokens`, or as small as it may get. None if it fits already, or if less
+/// than a tenth could be saved: a compaction costs the server its prefix cache.
+///
+/// `count` is asked once for each message and for each one written in its place.
+pub(crate) fn compact(
+    messages: &[Message],
+    keep: &Keep,
+    target_tokens: u64,
+    count: &dyn Fn(&Message) -> u64,
+) -> Option<Compacted> {
+    let mut draft = Draft::new(messages, target_tokens, count);
+    let tokens_before = draft.tokens;
+    if draft.met() {
+        return None;
+    }
+    let outline = Outline::new(messages, keep.first_user_messages);
+    let window = outline.window(&draft.costs, keep.recent_tokens);
+    let standing = Standing::of(&outline);
+    prune::prune(&mut draft, &outline, &standing, window);
+    let cut = if draft.met() { Cut::none(&draft) } else { cut(&draft, &outline, &standing, window) };
+    if cut.tokens.saturating_mul(10) > tokens_before.saturating_mul(9) {
+        return None;
+    }
+    let tokens_after = cut.tokens;
+    let (messages, items_removed) = assemble(draft, &outline, cut);
+    Some(Compacted { messages, items_removed, tokens_before, tokens_after })
+}
+
+/// The conversation with some messages replaced by shorter ones, all of them still there.
+struct Draft<'a> {
+    messages: &'a [Message],
+    replaced: Vec<Option<Message>>,
+    costs: Vec<u64>,
+    tokens: u64,
+    target: u64,
+    count: &'a dyn Fn(&Message) -> u64,
+}
+
+impl<'a> Draft<'a> {
+    fn new(messages: &'a [Message], target: u64, count: &'a dyn Fn(&Message) -> u64) -> Self {
+        let costs: Vec<u64> = messages.iter().map(count).collect();
+        let tokens = costs.iter().sum();
+        Draft { messages, replaced: vec![None; messages.len()], costs, tokens, target, count }
+    }
+
+    fn met(&self) -> bool {
+        self.tokens <= self.target
+    }
+
+    /// The text of a message as it is now.
+    fn text(&self, at: usize) -> &str {
+        self.replaced[at].as_ref().unwrap_or(&self.messages[at]).text()
+    }
+
+    fn replace(&mut self, at: usize, shorter: Message) {
+        let cost = (self.count)(&shorter);
+        if cost < self.costs[at] {
+            self.tokens -= self.costs[at] - cost;
+            self.costs[at] = cost;
+            self.replaced[at] = Some(shorter);
+        }
+    }
+}
+
+/// How many of the oldest turns go, and what is put in their place.
+struct Cut {
+    turns: usize,
+    summary: Option<Message>,
+    tokens: u64,
+    /// What pinned results leave of their turns.
+    remains: Vec<Remains>,
+}
+
+/// The part of a turn that stays when the turn goes: a reply with the pinned calls only, and their results.
+struct Remains {
+    turn: usize,
+    reply: Message,
+    results: Vec<usize>,
+    /// Whether the reply is as it was.
+    whole: bool,
+}
+
+impl Cut {
+    fn none(draft: &Draft<'_>) -> Cut {
+        Cut { turns: 0, summary: None, tokens: draft.tokens, remains: Vec::new() }
+    }
+}
+
+/// Finds the fewest turns to take away, oldest first. If even all before the window do not do, takes what gets
+/// the conversation smallest.
+fn cut(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) -> Cut {
+    let remains = remains(draft, outline, standing, window);
+    let without = tokens_without(draft, outline, &remains, window);
+    let lines = tell(draft.messages, outline, window);
+    let attempt = |turns: usize, bytes: u64| {
+        let text = lines.render(turns, usize::try_from(bytes).unwrap_or(usize::MAX));
+        let summary = text.map(|text| Message::User { text });
+        let tokens = without[turns] + summary.as_ref().map_or(0, draft.count);
+        Cut { turns, summary, tokens, remains: Vec::new() }
+    };
+    let bytes = (draft.target / 2).clamp(*SUMMARY_BYTES.start(), *SUMMARY_BYTES.end());
+    let mut best = attempt(window, bytes);
+    if best.tokens > draft.target {
+        let shortest = attempt(window, *SUMMARY_BYTES.start());
+        for other in [shortest, Cut::none(draft)] {
+            if other.tokens < best.tokens {
+                best = other;
+            }
+        }
+    } else {
+        // More turns gone is smaller, but for the odd turn that is shorter than its line; `best` fits anyway.
+        let mut too_few = 0;
+        while best.turns - too_few > 1 {
+            let middle = attempt(too_few + (best.turns - too_few) / 2, bytes);
+            if middle.tokens <= draft.target { best = middle } else { too_few = middle.turns }
+        }
+    }
+    best.remains = remains;
+    best.remains.retain(|remains| remains.turn < best.turns);
+    best
+}
+
+fn tell(messages: &[Message], outline: &Outline<'_>, window: usize) -> Lines {
+    let mut lines = Lines::default();
+    let mut exchanges = outline.exchanges.as_slice();
+    for (index, turn) in outline.turns[..window].iter().enumerate() {
+        let own = exchanges.iter().take_while(|exchange| exchange.turn == index).count();
+        let (of_turn, rest) = exchanges.split_at(own);
+        exchanges = rest;
+        lines.tell(messages, turn, of_turn, |at| !outline.goal[at]);
+    }
+    lines
+}
+
+/// What would stay of each turn before the window that has something pinned.
+fn remains(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) -> Vec<Remains> {
+    let pinned = standing.pinned.iter().map(|index| &outline.exchanges[*index]);
+    let pinned: Vec<_> = pinned.take_while(|exchange| exchange.turn < window).collect();
+    let of_turn = |pinned: &[&Exchange<'_>]| {
+        let turn = pinned.first()?.turn;
+        let at = outline.turns[turn].reply?;
+        let reply = Message::Assistant {
+            text: String::new(),
+            reasoning: None,
+            tool_calls: pinned.iter().map(|exchange| exchange.call.clone()).collect(),
+        };
+        let whole = reply == draft.messages[at];
+        Some(Remains { turn, reply, results: pinned.iter().map(|exchange| exchange.at).collect(), whole })
+    };
+    pinned.chunk_by(|a, b| a.turn == b.turn).filter_map(of_turn).collect()
+}
+
+/// By number of turns taken away: the tokens of everything else, without a summary.
+fn tokens_without(draft: &Draft<'_>, outline: &Outline<'_>, remains: &[Remains], window: usize) -> Vec<u64> {
+    let mut remains = remains.iter().peekable();
+    let mut tokens = draft.tokens;
+    let mut without = vec![tokens];
+    for (index, turn) in outline.turns[..window].iter().enumerate() {
+        tokens -=
+            turn.messages.clone().filter(|at| !outline.goal[*at]).map(|at| draft.costs[at]).sum::<u64>();
+        if let Some(remains) = remains.next_if(|remains| remains.turn == index) {
+            tokens += (draft.count)(&remains.reply);
+            tokens += remains.results.iter().map(|at| draft.costs[*at]).sum::<u64>();
+        }
+        without.push(tokens);
+    }
+    without
+}
+
+/// The messages that are left, and how many are not or not in full.
+fn assemble(mut draft: Draft<'_>, outline: &Outline<'_>, cut: Cut) -> (Vec<Message>, u32) {
+    let given = draft.messages;
+    let mut left = Vec::with_capacity(given.len());
+    let mut untouched = 0;
+    left.extend_from_slice(&given[..outline.opening]);
+    untouched += outline.opening;
+    left.extend(cut.summary);
+    let mut remains = cut.remains.into_iter().peekable();
+    for (index, turn) in outline.turns.iter().enumerate() {
+        if index >= cut.turns {
+            for at in turn.messages.clone().filter(|at| *at >= outline.opening) {
+                untouched += usize::from(draft.replaced[at].is_none());
+                left.push(draft.replaced[at].take().unwrap_or_else(|| given[at].clone()));
+            }
+            continue;
+        }
+        for at in turn.messages.clone().filter(|at| *at >= outline.opening && outline.goal[*at]) {
+            untouched += 1;
+            left.push(given[at].clone());
+        }
+        if let Some(remains) = remains.next_if(|remains| remains.turn == index) {
+            untouched += usize::from(remains.whole) + remains.results.len();
+            left.push(remains.reply);
+            left.extend(remains.results.into_iter().map(|at| given[at].clone()));
+        }
+    }
+    let touched = given.len() - untouched;
+    (left, u32::try_from(touched).unwrap_or(u32::MAX))
 }

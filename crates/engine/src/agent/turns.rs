@@ -359,3 +359,6 @@ fn model_failure(error: &ModelError, attempts: u32) -> Ending {
         TaskError { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
     Ending::Failed { error: error_out, unreachable: error.kind.unreachable() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! What a call was about, read from its name and its arguments, as far as a compaction cares. Arguments that
+//! are no JSON object leave only the name.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::outline::Exchange;
+
+#[cfg(test)]
+mod tests;
+
+/// The kinds of calls that a compaction treats differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// One file, or a part of it.
+    ReadFile,
+    /// Several files.
+    ReadFiles,
+    /// A section of the prompt.
+    ReadSection,
+    /// `write_file`, `edit_file`.
+    Change,
+    /// `apply_patch`.
+    Patch,
+    /// A command line.
+    Command,
+    /// A look around: `list_dir`, `find_files`, `search_text`.
+    Look,
+    /// A question to the user.
+    Ask,
+    /// The plan.
+    Plan,
+    /// Leaves nothing to tell.
+    Think,
+    /// Any other tool.
+    Other,
+}
+
+impl Kind {
+    /// By any name a tool answers to: a result carries the one the model used.
+    pub(super) fn of(name: &str) -> Kind {
+        match name.strip_prefix("system:").unwrap_or(name) {
+            "read_file" | "read" | "view_file" | "open_file" => Kind::ReadFile,
+            "read_files" | "batch_read" => Kind::ReadFiles,
+            "read_section" => Kind::ReadSection,
+            "write_file" | "create_file" | "write" => Kind::Change,
+            "edit_file" | "edit" | "str_replace" | "replace_in_file" | "replace" => Kind::Change,
+            "apply_patch" => Kind::Patch,
+            "shell" => Kind::Command,
+            "list_dir" | "list_directory" | "list_files" | "ls" => Kind::Look,
+            "find_files" | "glob" | "file_search" | "find" => Kind::Look,
+            "search_text" | "grep" | "grep_search" | "search" | "search_files" | "ripgrep" => Kind::Look,
+            "ask_user" => Kind::Ask,
+            "plan_tasks" => Kind::Plan,
+            "think" => Kind::Think,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Whether its result is text that the model works from and cannot guess back.
+    pub(super) fn reads(self) -> bool {
+        matches!(self, Kind::ReadFile | Kind::ReadFiles | Kind::ReadSection)
+    }
+}
+
+/// What a read was asked for. Equal keys ask for the same text, at different times.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ReadKey {
+    kind: Kind,
+    /// Paths, or the key of a section.
+    what: Vec<String>,
+    /// Offset and limit.
+    range: [Option<String>; 2],
+}
+
+impl ReadKey {
+    pub(super) fn of(kind: Kind, exchange: &Exchange<'_>) -> Option<ReadKey> {
+        let arguments = Arguments::of(&exchange.call.arguments);
+        let what = match kind {
+            Kind::ReadSection => vec![word(arguments.section_key.as_ref()?)?],
+            _ => arguments.files(),
+        };
+        let range = [arguments.offset, arguments.limit].map(|bound| bound.as_ref().and_then(word));
+        (!what.is_empty()).then_some(ReadKey { kind, what, range })
+    }
+}
+
+/// The arguments a compaction looks at. Others, often the longest, are skipped unread; types are left open,
+/// because a model may write a number as a string.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Arguments {
+    path: Option<Value>,
+    paths: Option<Value>,
+    offset: Option<Value>,
+    limit: Option<Value>,
+    section_key: Option<Value>,
+    command: Option<Value>,
+    pattern: Option<Value>,
+    question: Option<Value>,
+    patch: Option<Value>,
+}
+
+impl Arguments {
+    pub(super) fn of(json: &str) -> Arguments {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    /// Where the value of a parameter belongs, and whether that is its own name.
+    fn slot(&mut self, name: &str) -> Option<(&mut Option<Value>, bool)> {
+        Some(match name {
+            "path" => (&mut self.path, true),
+            "file_path" | "file" | "filename" | "directory" | "dir" => (&mut self.path, false),
+            "paths" => (&mut self.paths, true),
+            "files" | "file_paths" => (&mut self.paths, false),
+            "offset" => (&mut self.offset, true),
+            "start_line" => (&mut self.offset, false),
+            "limit" => (&mut self.limit, true),
+            "section_key" => (&mut self.section_key, true),
+            "command" => (&mut self.command, true),
+            "pattern" => (&mut self.pattern, true),
+            "query" | "regex" | "glob" => (&mut self.pattern, false),
+            "question" => (&mut self.question, true),
+            "patch" => (&mut self.patch, true),
+            "input" => (&mut self.patch, false),
+            _ => return None,
+        })
+    }
+
+    /// The files named by `path` and `paths`.
+    pub(super) fn files(&self) -> Vec<String> {
+        let listed = match &self.paths {
+            Some(Value::Array(paths)) => paths.as_slice(),
+            Some(path) => std::slice::from_ref(path),
+            None => &[],
+        };
+        self.path.iter().chain(listed).filter_map(word).map(without_dot).collect()
+    }
+
+    pub(super) fn command(&self) -> Option<&str> {
+        self.command.as_ref()?.as_str()
+    }
+
+    pub(super) fn pattern(&self) -> Option<&str> {
+        self.pattern.as_ref()?.as_str()
+    }
+
+    pub(super) fn question(&self) -> Option<&str> {
+        self.question.as_ref()?.as_str()
+    }
+
+    /// The files a patch names, in either of its two formats.
+    pub(super) fn patched_files(&self) -> Vec<String> {
+        let Some(Value::String(patch)) = &self.patch else { return Vec::new() };
+        let mut files: Vec<String> = Vec::new();
+        let mut before = "";
+        for line in patch.lines() {
+            if let Some(file) = enveloped_file(line).or_else(|| unified_file(before, line))
+                && !files.iter().any(|known| known == file)
+            {
+                files.push(file.to_owned());
+                if files.len() == MOST_PATCHED_FILES {
+                    break;
+                }
+            }
+            before = line;
+        }
+        files
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Named)
+    }
+}
+
+struct Named;
+
+impl<'de> Visitor<'de> for Named {
+    type Value = Arguments;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("arguments by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
+        let mut arguments = Arguments::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match arguments.slot(&name) {
+                // What is an alias in one tool may be a parameter of its own in another.
+                Some((slot, own)) if own || slot.is_none() => *slot = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// More than a summary would show.
+const MOST_PATCHED_FILES: usize = 32;
+
+fn enveloped_file(line: &str) -> Option<&str> {
+    const MARKS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+    MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
+}
+
+/// A header is two lines; one alone may be a changed line of code.
+fn unified_file<'a>(before: &'a str, line: &'a str) -> Option<&'a str> {
+    let (old, new) = (before.strip_prefix("--- ")?, line.strip_prefix("+++ ")?);
+    let file = |side: &'a str| side.split('\t').next().unwrap_or(side).trim();
+    match (file(old), file(new)) {
+        (old, "/dev/null") => Some(old.strip_prefix("a/").unwrap_or(old)),
+        (_, new) => Some(new.strip_prefix("b/").unwrap_or(new)),
+    }
+}
+
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn without_dot(path: String) -> String {
+    match path.strip_prefix("./") {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => path,
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether a conversation may be sent to a model as it stands. For the tests of everything that rewrites one.
+
+use std::collections::HashSet;
+
+use fusee_model::Message;
+
+/// Says what is wrong with a conversation: it begins with the user, every call has exactly one result right
+/// after its reply, no result stands without its call, no reply is empty or follows another directly.
+pub(crate) fn legal(messages: &[Message]) -> Result<(), String> {
+    if !matches!(messages.first(), Some(Message::User { .. })) {
+        return Err("does not begin with a user message".to_owned());
+    }
+    let mut open: HashSet<&str> = HashSet::new();
+    let mut replied_without_calls = false;
+    for (at, message) in messages.iter().enumerate() {
+        if let Message::Tool { call_id, .. } = message {
+            if !open.remove(call_id.as_str()) {
+                return Err(format!("message {at}: a result of `{call_id}`, which is not an open call"));
+            }
+            continue;
+        }
+        if let Some(id) = open.iter().next() {
+            return Err(format!("message {at}: the call `{id}` before it has no result"));
+        }
+        let Message::Assistant { text, tool_calls, .. } = message else {
+            replied_without_calls = false;
+            continue;
+        };
+        if replied_without_calls {
+            return Err(format!("message {at}: a second reply in a row"));
+        }
+        if text.is_empty() && tool_calls.is_empty() {
+            return Err(format!("message {at}: a reply that says nothing"));
+        }
+        for call in tool_calls {
+            if !open.insert(&call.id) {
+                return Err(format!("message {at}: two calls with the id `{}`", call.id));
+            }
+        }
+        replied_without_calls = tool_calls.is_empty();
+    }
+    match open.iter().next() {
+        Some(id) => Err(format!("the call `{id}` at the end has no result")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,118 @@
+//! A conversation cut into turns, with every result beside the call it answers. [`super::prune`] and
+//! [`super::summary`] work on these; what a call was about is [`super::deed`]'s half.
+
+use std::ops::Range;
+
+use fusee_model::{Message, ToolCall};
+
+use super::summary;
+
+/// One reply with its results, and the user messages it answers.
+pub(super) struct Turn {
+    /// Its messages. Turns follow one another without gaps.
+    pub messages: Range<usize>,
+    /// The model's reply; none if it is still to come.
+    pub reply: Option<usize>,
+}
+
+/// A call and its result.
+pub(super) struct Exchange<'a> {
+    pub turn: usize,
+    /// Where the result stands.
+    pub at: usize,
+    pub call: &'a ToolCall,
+    /// Of the result: the engine's name of the tool, where the model may have used another.
+    pub name: &'a str,
+    pub content: &'a str,
+    pub ok: bool,
+}
+
+/// Where things stand in a conversation.
+pub(super) struct Outline<'a> {
+    pub turns: Vec<Turn>,
+    pub exchanges: Vec<Exchange<'a>>,
+    /// By message: whether it states the goal.
+    pub goal: Vec<bool>,
+    /// How many messages of the goal open the conversation.
+    pub opening: usize,
+}
+
+impl<'a> Outline<'a> {
+    pub(super) fn new(messages: &'a [Message], first_user_messages: usize) -> Self {
+        let goal = goal(messages, first_user_messages);
+        let opening = goal.iter().take_while(|stated| **stated).count();
+        let turns = turns(messages);
+        let mut exchanges = Vec::new();
+        for (index, turn) in turns.iter().enumerate() {
+            pair(messages, index, turn, &mut exchanges);
+        }
+        Outline { turns, exchanges, goal, opening }
+    }
+
+    /// The first of the newest turns that together cost at most `budget`. The last finished turn and what
+    /// follows it belong to them whatever they cost.
+    pub(super) fn window(&self, costs: &[u64], budget: u64) -> usize {
+        let newest = self.turns.iter().rposition(|turn| turn.reply.is_some()).unwrap_or(0);
+        let cost = |turn: &Turn| -> u64 {
+            turn.messages.clone().filter(|at| !self.goal[*at]).map(|at| costs[at]).sum()
+        };
+        let mut spent: u64 = self.turns[newest..].iter().map(cost).sum();
+        let mut first = newest;
+        for turn in self.turns[..newest].iter().rev() {
+            spent += cost(turn);
+            if spent > budget {
+                break;
+            }
+            first -= 1;
+        }
+        first
+    }
+}
+
+/// An earlier summary is spoken in the user's place but is never the goal.
+fn goal(messages: &[Message], mut left: usize) -> Vec<bool> {
+    let states_goal = |message: &Message| match message {
+        Message::User { text } if left > 0 && !summary::is_summary(text) => {
+            left -= 1;
+            true
+        }
+        Message::User { .. } | Message::Assistant { .. } | Message::Tool { .. } => false,
+    };
+    messages.iter().map(states_goal).collect()
+}
+
+fn turns(messages: &[Message]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let reply = match message {
+            Message::Assistant { .. } => Some(at),
+            Message::User { .. } | Message::Tool { .. } => None,
+        };
+        match turns.last_mut() {
+            Some(turn) if turn.reply.is_none() || matches!(message, Message::Tool { .. }) => {
+                turn.messages.end = at + 1;
+                turn.reply = turn.reply.or(reply);
+            }
+            _ => turns.push(Turn { messages: at..at + 1, reply }),
+        }
+    }
+    turns
+}
+
+/// Finds the call of each result among the calls of the same turn: some servers count their ids from zero in
+/// every reply.
+fn pair<'a>(messages: &'a [Message], index: usize, turn: &Turn, exchanges: &mut Vec<Exchange<'a>>) {
+    let Some(reply) = turn.reply else { return };
+    let Message::Assistant { tool_calls, .. } = &messages[reply] else { return };
+    // Results mostly stand in the order of their calls, so the search goes on from the last one found.
+    let mut expected = 0;
+    let results = reply + 1..turn.messages.end;
+    for (at, result) in results.clone().zip(&messages[results]) {
+        let Message::Tool { call_id, name, content, ok } = result else { continue };
+        let (before, after) = tool_calls.split_at(expected.min(tool_calls.len()));
+        let mut candidates = after.iter().chain(before).enumerate();
+        let Some((offset, call)) = candidates.find(|(_, call)| call.id == *call_id) else { continue };
+        expected = (expected + offset + 1) % tool_calls.len();
+        exchanges.push(Exchange { turn: index, at, call, name, content, ok: *ok });
+    }
+}

@@ -1,0 +1,159 @@
+//! The first tier: what can go without the model missing it. Messages stay where they are, only results get
+//! shorter, so calls and results need no matching here. Whole turns are [`super::summary`]'s half.
+
+use std::collections::HashMap;
+
+use fusee_model::Message;
+
+use super::Draft;
+use super::deed::{Kind, ReadKey};
+use super::outline::{Exchange, Outline};
+
+/// Stands for a read whose text comes again further down.
+const READ_AGAIN: &str = "[Read again later in this conversation; the newer text stands there.]";
+
+/// Stands for a plan that a later one replaced.
+const REPLANNED: &str = "[Replaced by a later plan.]";
+
+/// What is left of a long result, in bytes: the end says how it came out, so it gets more.
+const HEAD: usize = 400;
+const TAIL: usize = 600;
+
+/// Results up to this many bytes are left whole; cutting them would save little.
+const WHOLE: usize = 1_600;
+
+/// A text shorter than this may be a refusal to read once more, so it does not stand for a longer one.
+const SURELY_A_TEXT: usize = 512;
+
+/// What the turns before the window hold that matters to every tier.
+pub(super) struct Standing {
+    /// Results that stay word for word whatever happens to their turn, as indices into the exchanges: the
+    /// current plan and the sections that were opened.
+    pub pinned: Vec<usize>,
+    /// Older reads whose text stands later, oldest first, as indices into the exchanges.
+    repeated: Vec<usize>,
+    /// Older plans, oldest first, likewise.
+    replanned: Vec<usize>,
+}
+
+impl Standing {
+    /// Looks from the end, so that the newest copy of everything is met first.
+    pub(super) fn of(outline: &Outline<'_>) -> Standing {
+        let mut standing = Standing { pinned: Vec::new(), repeated: Vec::new(), replanned: Vec::new() };
+        let mut newest: HashMap<ReadKey, usize> = HashMap::new();
+        let mut planned = false;
+        for (index, exchange) in outline.exchanges.iter().enumerate().rev() {
+            let kind = Kind::of(exchange.name);
+            if kind == Kind::Plan && exchange.ok {
+                if planned { &mut standing.replanned } else { &mut standing.pinned }.push(index);
+                planned = true;
+            }
+            if !kind.reads() || !exchange.ok || exchange.content == READ_AGAIN {
+                continue;
+            }
+            let Some(key) = ReadKey::of(kind, exchange) else { continue };
+            match newest.get(&key) {
+                Some(newer) if stands_for(&outline.exchanges[*newer], exchange, kind) => {
+                    standing.repeated.push(index);
+                }
+                Some(_) => {}
+                None => {
+                    newest.insert(key, index);
+                    if kind == Kind::ReadSection {
+                        standing.pinned.push(index);
+                    }
+                }
+            }
+        }
+        standing.pinned.reverse();
+        standing.repeated.reverse();
+        standing.replanned.reverse();
+        standing
+    }
+}
+
+/// Whether the newer of two reads of the same thing makes the older one needless.
+fn stands_for(newer: &Exchange<'_>, older: &Exchange<'_>, kind: Kind) -> bool {
+    // Two equal calls of one reply are answered once, the second by a pointer to the first.
+    if newer.turn == older.turn {
+        return false;
+    }
+    match kind {
+        // Files share the room of one answer: a file that grew may have pushed out the end of another.
+        Kind::ReadFiles => newer.content == older.content,
+        _ => newer.content.len() >= SURELY_A_TEXT.min(older.content.len()),
+    }
+}
+
+/// Shortens results of the turns before the window until the draft meets the target: least loss first, then
+/// oldest first.
+pub(super) fn prune(draft: &mut Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) {
+    let needless = standing.repeated.iter().map(|index| (*index, READ_AGAIN));
+    let replaced = standing.replanned.iter().map(|index| (*index, REPLANNED));
+    for (index, note) in needless.chain(replaced) {
+        let exchange = &outline.exchanges[index];
+        if draft.met() {
+            return;
+        }
+        if exchange.turn < window {
+            draft.shorten(exchange.at, note.to_owned());
+        }
+    }
+    let mut pinned = standing.pinned.iter().copied().peekable();
+    for (index, exchange) in outline.exchanges.iter().enumerate() {
+        if draft.met() || exchange.turn >= window {
+            return;
+        }
+        let is_pinned = pinned.next_if_eq(&index).is_some();
+        if is_pinned || Kind::of(exchange.name).reads() || draft.text(exchange.at).len() <= WHOLE {
+            continue;
+        }
+        draft.shorten(exchange.at, ends(exchange.content));
+    }
+}
+
+/// Head, note, tail. Cut at line ends where there are any nearby.
+fn ends(text: &str) -> String {
+    let head = head_end(text);
+    let tail = tail_start(text);
+    let cut = tail - head;
+    let lines = text[head..tail].lines().count();
+    let unit = if lines == 1 { "line" } else { "lines" };
+    let newline = if text[..head].ends_with('\n') { "" } else { "\n" };
+    format!(
+        "{}{newline}[{cut} bytes in {lines} {unit} cut to save context]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}
+
+fn head_end(text: &str) -> usize {
+    let mut end = HEAD;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    match text[..end].rfind('\n') {
+        Some(newline) if newline >= HEAD / 2 => newline + 1,
+        _ => end,
+    }
+}
+
+fn tail_start(text: &str) -> usize {
+    let mut start = text.len() - TAIL;
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    match text[start..].find('\n') {
+        Some(newline) if newline < TAIL / 2 => start + newline + 1,
+        _ => start,
+    }
+}
+
+impl Draft<'_> {
+    /// Puts `content` in the place of a result, if that is smaller.
+    fn shorten(&mut self, at: usize, content: String) {
+        let Message::Tool { call_id, name, ok, .. } = &self.messages[at] else { return };
+        let shorter = Message::Tool { call_id: call_id.clone(), name: name.clone(), content, ok: *ok };
+        self.replace(at, shorter);
+    }
+}

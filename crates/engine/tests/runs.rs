@@ -1,0 +1,264 @@
+//! Whole runs through the library: started, cut short, resumed, replayed, many at once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use fusee_engine::agent::Limits;
+use fusee_engine::approval::{Approve, Nobody};
+use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings};
+use fusee_journal::event::{Event, TaskStatus};
+use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
+use fusee_model::{Model, Models, RequestOptions};
+use fusee_tools::CommandSettings;
+
+/// A clock that ticks a millisecond a look, so that runs are the same each time.
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now_ms(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+struct World {
+    directory: tempfile::TempDir,
+    journal: Journal,
+}
+
+impl World {
+    fn new(script: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("script.jsonl"), script).expect("the script");
+        let clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000)));
+        let path = directory.path().join(".fusee/journal.db");
+        let journal = Journal::open(&path, Options::default(), clock).expect("a journal");
+        Self { directory, journal }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn model_name(&self) -> String {
+        format!("script:{}", self.path().join("script.jsonl").display())
+    }
+
+    fn settings(&self, request: &str) -> Settings {
+        Settings {
+            version: "test".into(),
+            request: request.into(),
+            background: None,
+            workspace: self.path().to_owned(),
+            model: self.model_name(),
+            base_url: None,
+            wire: fusee_model::Wire::Chat,
+            options: RequestOptions::default(),
+            limits: Limits::default(),
+            approve: Approve::Auto,
+            sandbox: SandboxMode::Off,
+            sandbox_state: "off".into(),
+            commands_settled: true,
+            record: None,
+        }
+    }
+
+    fn model(&self) -> Arc<dyn Model> {
+        let models = Models::new(std::time::SystemTime::now);
+        models.open(&self.model_name(), &fusee_model::Settings::default()).expect("a script")
+    }
+
+    fn resources(&self) -> Resources {
+        self.resources_with(self.model())
+    }
+
+    fn resources_with(&self, model: Arc<dyn Model>) -> Resources {
+        Resources {
+            journal: self.journal.clone(),
+            model,
+            commands: CommandSettings::default(),
+            sandbox: "off".into(),
+            commands_settled: true,
+            approver: Arc::new(Nobody),
+            jitter: || 0.0,
+        }
+    }
+
+    async fn run(&self, id: &str, settings: Settings) -> (RunOutcome, Vec<Arc<Stamped>>) {
+        let running = run::start(&run_id(id), settings, self.resources()).await.expect("it starts");
+        let mut reader = running.events();
+        let mut events = Vec::new();
+        while let Some(event) = reader.next().await.expect("readable") {
+            events.push(event);
+        }
+        (running.outcome().await, events)
+    }
+}
+
+fn run_id(id: &str) -> RunId {
+    id.parse().expect("a run id")
+}
+
+fn names(events: &[Arc<Stamped>]) -> Vec<String> {
+    events
+        .iter()
+        .map(|event| serde_json::to_value(&event.event).expect("JSON")["type"].as_str().expect("a type").to_owned())
+        .filter(|name| !name.ends_with("_delta"))
+        .collect()
+}
+
+const EDITING: &str = r#"{"text":"I will look.","tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"one\n"}}],"usage":{"input_tokens":900,"output_tokens":12}}
+{"tool_calls":[{"name":"read_file","arguments":{"path":"a.txt"}},{"name":"edit_file","arguments":{"path":"a.txt","old":"one","new":"two"}}]}
+{"text":"Done."}
+"#;
+
+#[tokio::test]
+async fn a_task_runs_to_its_end_with_one_terminal_event() {
+    let world = World::new(EDITING);
+    let (outcome, events) = world.run("first", world.settings("change a")).await;
+    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(std::fs::read_to_string(world.path().join("a.txt")).expect("a"), "two\n");
+    let expected = "task_started turn_start message tool_call file_changed tool_result turn_complete \
+                    turn_start tool_call tool_result tool_call file_changed tool_result turn_complete \
+                    turn_start message turn_complete task_report task_complete";
+    assert_eq!(names(&events).join(" "), expected);
+    let Event::TaskComplete(complete) = &events.last().expect("events").event else { panic!("terminal") };
+    assert_eq!((complete.status, complete.answer.as_str()), (TaskStatus::Completed, "Done."));
+    assert_eq!((complete.total_turns, complete.total_tokens), (3, 912));
+}
+
+#[tokio::test]
+async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_same_result() {
+    let world = World::new(EDITING);
+    world.run("kept", world.settings("change a")).await;
+    std::fs::remove_file(world.path().join("a.txt")).expect("gone");
+    let settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
+    let replayed = run::replay(&world.journal, &run_id("kept"), settings.clone()).await.expect("it replays");
+    match &replayed {
+        RunOutcome::Ended(outcome) => assert_eq!(outcome.answer, "Done."),
+        other => panic!("{other:?}"),
+    }
+    let again = run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
+    assert_eq!(again.exit(), Exit::Completed);
+    assert!(!world.path().join("a.txt").exists(), "nothing ran again");
+}
+
+#[tokio::test]
+async fn a_replay_of_other_settings_shows_where_they_part() {
+    let world = World::new(EDITING);
+    world.run("kept", world.settings("change a")).await;
+    let mut settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
+    settings.model = "another".into();
+    let outcome = run::replay(&world.journal, &run_id("kept"), settings).await.expect("it begins");
+    let RunOutcome::Stopped(stop) = outcome else { panic!("{outcome:?}") };
+    let text = stop.to_string();
+    assert!(text.contains("event 0 of main") || text.contains("main step"), "{text}");
+    assert!(text.contains("another"), "{text}");
+}
+
+#[tokio::test]
+async fn limits_and_failures_have_their_exit_codes() {
+    let endless = r#"{"tool_calls":[{"name":"list_dir","arguments":{}}]}"#.to_owned() + "\n";
+    let world = World::new(&endless.repeat(3));
+    let mut settings = world.settings("go on");
+    settings.limits.max_turns = 2;
+    assert_eq!(world.run("turns", settings).await.0.exit(), Exit::Limit);
+
+    let world = World::new(r#"{"error":{"status":401,"message":"no key"}}"#);
+    assert_eq!(world.run("auth", world.settings("x")).await.0.exit(), Exit::Failed);
+
+    let mut down = String::new();
+    for _ in 0..5 {
+        down.push_str("{\"error\":{\"status\":503,\"message\":\"down\"}}\n");
+    }
+    let world = World::new(&down);
+    let mut settings = world.settings("x");
+    settings.limits.retry_policy.backoff_ms = 1;
+    let (outcome, events) = world.run("down", settings).await;
+    assert_eq!(outcome.exit(), Exit::Unreachable);
+    assert_eq!(names(&events).iter().filter(|name| *name == "retry").count(), 4);
+}
+
+#[tokio::test]
+async fn a_blocked_task_completes_and_exits_with_one() {
+    let script = r#"{"tool_calls":[{"name":"finish","arguments":{"status":"blocked","summary":"no access"}}]}"#;
+    let world = World::new(script);
+    let (outcome, _) = world.run("blocked", world.settings("x")).await;
+    assert_eq!(outcome.exit(), Exit::Failed);
+    let RunOutcome::Ended(outcome) = outcome else { panic!("ended") };
+    assert_eq!((outcome.status, outcome.answer.as_str()), (TaskStatus::Completed, "no access"));
+}
+
+#[tokio::test]
+async fn every_call_is_answered_whatever_was_wrong_with_it() {
+    let script = r#"{"tool_calls":[{"name":"raed_file","arguments":{}},{"name":"read_file","arguments":"{nonsense"},{"name":"read_file","arguments":{"path":"../../etc/passwd"}},{"name":"shell","arguments":{"command":"true"}}]}
+{"text":"I give up."}"#;
+    let world = World::new(script);
+    let (outcome, events) = world.run("odd", world.settings("x")).await;
+    assert_eq!(outcome.exit(), Exit::Completed);
+    let answers: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::ToolResult(result) => Some((result.call_id.as_str(), result.ok)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        answers,
+        [("call_1_0", false), ("call_1_1", false), ("call_1_2", false), ("call_1_3", false)]
+    );
+}
+
+#[tokio::test]
+async fn cancelling_ends_a_waiting_model_and_says_so() {
+    let world = World::new(r#"{"delay_ms":60000,"text":"late"}"#);
+    let running = run::start(&run_id("slow"), world.settings("x"), world.resources()).await.expect("it starts");
+    let mut reader = running.events();
+    while let Some(event) = reader.next().await.expect("readable") {
+        if matches!(event.event, Event::TurnStart { .. }) {
+            running.cancel();
+        }
+    }
+    assert_eq!(running.outcome().await.exit(), Exit::Cancelled);
+    let settings = run::settings_of(&world.journal, &run_id("slow")).expect("settings");
+    let replayed = run::replay(&world.journal, &run_id("slow"), settings).await.expect("it replays");
+    assert_eq!(replayed.exit(), Exit::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_hundred_tasks_share_one_process_and_lose_nothing() {
+    const TASKS: usize = 500;
+    let mut script = String::new();
+    for n in 0..TASKS {
+        script.push_str(&format!(
+            "{{\"match\":\"task {n}$\",\"tool_calls\":[{{\"name\":\"list_dir\",\"arguments\":{{}}}}]}}\n"
+        ));
+    }
+    script.push_str(&"{\"text\":\"done\"}\n".repeat(TASKS));
+    let world = Arc::new(World::new(&script));
+    let model = world.model();
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|n| {
+            let (world, model) = (Arc::clone(&world), Arc::clone(&model));
+            tokio::spawn(async move {
+                let resources = world.resources_with(model);
+                let id = format!("run-{n}");
+                let settings = world.settings(&format!("task {n}"));
+                let running = run::start(&run_id(&id), settings, resources).await.expect("it starts");
+                let mut reader = running.events();
+                let mut seen = Vec::new();
+                while let Some(event) = reader.next().await.expect("readable") {
+                    seen.push(event);
+                }
+                (names(&seen), running.outcome().await.exit())
+            })
+        })
+        .collect();
+    let expected = "task_started turn_start tool_call tool_result turn_complete turn_start message turn_complete \
+                    task_report task_complete";
+    for task in tasks {
+        let (names, exit) = task.await.expect("it ends");
+        assert_eq!((names.join(" ").as_str(), exit), (expected, Exit::Completed));
+    }
+    assert_eq!(world.journal.runs().expect("listed").len(), TASKS);
+}
