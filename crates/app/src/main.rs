@@ -1,3 +1,50 @@
-//! The fusee binary.
+//! The fusee binary: what was typed becomes a command, the command an exit code.
+//!
+//! [`arguments`] reads what was typed, [`command`] does it with what [`environment`] and [`config`] say, and a
+//! [`face`] shows what happens. Everything a run consists of is in the library crates.
 
-fn main() {}
+mod arguments;
+mod choice;
+mod clock;
+mod command;
+mod environment;
+mod face;
+mod failure;
+mod output;
+mod project;
+mod work;
+
+use std::process::ExitCode;
+
+use arguments::Typed;
+use command::Process;
+use environment::Environment;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let typed = match arguments::read(std::env::args_os()) {
+        Ok(typed) => typed,
+        Err(answer) => return answer.give(),
+    };
+    let exit = perform(typed).unwrap_or_else(Failure::tell);
+    ExitCode::from(exit as u8)
+}
+
+fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
+    // The keeper forks, so it comes before the first thread; commands that run no tools do without it.
+    let keeper = match typed.runs_tools() {
+        true => Some(fusee_tools::sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
+        false => None,
+    };
+    let process = Process { environment: Environment::of_this_process()?, keeper };
+    // One thread works: a run waits most of its time, and a second worker costs memory and start-up. The
+    // journal's writer and the face have threads of their own, so neither a disk nor a terminal holds it up.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let exit = runtime.block_on(command::perform(typed, &process));
+    // A tool that does not end must not keep a cancelled process alive.
+    runtime.shutdown_background();
+    exit
+}

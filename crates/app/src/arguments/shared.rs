@@ -1,0 +1,124 @@
+//! Flags that mean the same on every command that has them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use fusee_engine::approval::Approve;
+use fusee_engine::run::SandboxMode;
+use fusee_journal::RunId;
+
+/// Where.
+#[derive(Args, Clone, Default)]
+pub(crate) struct Place {
+    /// Work in this directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Who answers.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelFlags {
+    /// The model: PROVIDER:MODEL, a name from the configuration, script:FILE or replay:FILE
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Where the model's server is, version path included (http://127.0.0.1:8080/v1)
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// What the server speaks
+    #[arg(long, value_name = "API")]
+    pub(crate) api: Option<Api>,
+}
+
+/// What may happen without a person.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Gates")]
+pub(crate) struct GateFlags {
+    /// When a person is asked: auto (not for what the sandbox confines, nor with --sandbox off), ask (before
+    /// anything changes), never (what would be asked is refused)
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) approve: Option<ApproveWord>,
+    /// Whether commands are confined; off is your word that they may run free
+    #[arg(long, value_name = "on|off")]
+    pub(crate) sandbox: Option<SandboxWord>,
+}
+
+/// How much.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitFlags {
+    /// Replies of the model
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// Tokens that the conversation may hold at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// Working time of the whole task, in seconds; waiting for a person does not count
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+}
+
+/// A run, by its id or the beginning of it.
+#[derive(Args, Clone)]
+pub(crate) struct RunArg {
+    /// The run: its id, or a beginning of it that no other run has
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+}
+
+/// A name for a new run.
+#[derive(Args, Clone, Default)]
+pub(crate) struct NewRun {
+    /// Name the run: 1 to 64 of A-Z a-z 0-9 . _ -  (a new UUID if not given)
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<RunId>,
+}
+
+/// The formats that servers speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Api {
+    /// OpenAI chat completions, which almost every server speaks
+    Chat,
+}
+
+impl From<Api> for fusee_model::Wire {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::Chat => Self::Chat,
+        }
+    }
+}
+
+/// See [`Approve`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApproveWord {
+    Auto,
+    Ask,
+    Never,
+}
+
+impl From<ApproveWord> for Approve {
+    fn from(word: ApproveWord) -> Self {
+        match word {
+            ApproveWord::Auto => Self::Auto,
+            ApproveWord::Ask => Self::Ask,
+            ApproveWord::Never => Self::Never,
+        }
+    }
+}
+
+/// See [`SandboxMode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxWord {
+    On,
+    Off,
+}
+
+impl From<SandboxWord> for SandboxMode {
+    fn from(word: SandboxWord) -> Self {
+        match word {
+            SandboxWord::On => Self::On,
+            SandboxWord::Off => Self::Off,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `fusee run`.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use fusee_engine::agent::Limits;
+use fusee_engine::approval::Approve;
+use fusee_engine::run::{self, Exit, SandboxMode, Settings};
+use fusee_journal::Options;
+use fusee_model::RequestOptions;
+
+use super::Process;
+use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
+use crate::choice::Choice;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::work::{self, Confinement};
+use crate::{clock, face};
+
+/// A request longer than this is a mistake, such as a file piped in by accident.
+const REQUEST_BYTES: u64 = 1 << 20;
+
+/// Give a model one task in this directory.
+///
+/// The model works through tools until it has an answer: it reads, searches, edits, runs commands. Every step is
+/// written to the journal, so a run that is killed goes on with `fusee resume`. The answer goes to stdout,
+/// everything else to stderr.
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// What is to be done; `-` reads it from stdin
+    #[arg(value_name = "REQUEST")]
+    pub(crate) request: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// What is good to know for it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) background: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelFlags,
+    #[command(flatten)]
+    pub(crate) gates: GateFlags,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
+    /// Record the model's replies into a cassette, for `--model replay:FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Print events as JSON Lines instead of the answer
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) name: NewRun,
+}
+
+/// Runs a task.
+pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let request = request(args.request.as_deref(), environment)?;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let choice = Choice::make(&args.model, environment)?;
+    let sandbox = args.gates.sandbox.map_or_else(SandboxMode::default, Into::into);
+    let confinement = Confinement::of(sandbox);
+    let mut limits = Limits::default();
+    limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
+    limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
+    limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
+    let settings = Settings {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        request,
+        background: args.background,
+        workspace: project.directory.clone(),
+        model: choice.name.clone(),
+        base_url: choice.settings.base_url.clone(),
+        wire: choice.settings.wire,
+        options: RequestOptions::default(),
+        limits,
+        approve: args.gates.approve.map_or_else(Approve::default, Into::into),
+        sandbox,
+        sandbox_state: confinement.state.to_owned(),
+        commands_settled: confinement.settled,
+        review: None,
+        record: args.record.map(|file| environment.directory().join(file)),
+    };
+    let model = choice.open(settings.record.as_deref())?;
+    let journal = project.open_journal(Options::default())?;
+    let resources = work::resources(journal, model, &confinement, process);
+    let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
+    let running = run::start(&id, settings, resources).await?;
+    work::see_through(running, face::choose(args.json)).await
+}
+
+fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Failure> {
+    let text = match typed {
+        Some("-") => stdin()?,
+        Some(words) => words.to_owned(),
+        None => {
+            let failure = Failure::usage("there is no request: what is to be done?");
+            return Err(failure.help(if environment.terminals().stdin {
+                "say it in one argument: fusee run 'fix the failing test'"
+            } else {
+                "say it in one argument: fusee run 'fix the failing test'; or read it from stdin: fusee run -"
+            }));
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the request is empty"));
+    }
+    Ok(text)
+}
+
+fn stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(REQUEST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::usage(format!("cannot read the request from stdin: {error}")))?;
+    if text.len() as u64 > REQUEST_BYTES {
+        return Err(Failure::usage("the request on stdin is longer than 1 MiB")
+            .help("put the material into a file of the project and name it in the request"));
+    }
+    Ok(text)
+}

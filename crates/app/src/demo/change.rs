@@ -1,0 +1,66 @@
+//! What a run changed in the demo's project, as a diff for people.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use similar::{ChangeTag, TextDiff};
+
+use super::{FILES, original};
+
+/// Larger files are only named.
+const MOST_BYTES: u64 = 256 << 10;
+
+/// A file that differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Path within the project.
+    pub(crate) path: String,
+    /// Lines that are new.
+    pub(crate) added: usize,
+    /// Lines that are gone.
+    pub(crate) removed: usize,
+    /// The unified diff.
+    pub(crate) diff: String,
+}
+
+/// The bundled files that differ now, and of the other `named` ones those that are there.
+pub(crate) fn changes(project: &Path, named: &[String]) -> Vec<Change> {
+    let others = named.iter().map(String::as_str).filter(|path| original(path).is_none());
+    let mut paths: Vec<&str> = FILES.iter().map(|(path, _)| *path).chain(others).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.into_iter().filter_map(|path| change(project, path)).collect()
+}
+
+fn change(project: &Path, path: &str) -> Option<Change> {
+    let (before, after) = (original(path), now(project, path));
+    if before == after.as_deref() {
+        return None;
+    }
+    let (old, new) = (before.unwrap_or_default(), after.as_deref().unwrap_or_default());
+    let compared = TextDiff::from_lines(old, new);
+    let count = |tag| compared.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let name = |side: &str, there: bool| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
+    let diff = compared
+        .unified_diff()
+        .context_radius(3)
+        .header(&name("a", before.is_some()), &name("b", after.is_some()))
+        .to_string();
+    Some(Change {
+        path: path.to_owned(),
+        added: count(ChangeTag::Insert),
+        removed: count(ChangeTag::Delete),
+        diff,
+    })
+}
+
+fn now(project: &Path, path: &str) -> Option<String> {
+    let file = File::open(project.join(path)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Some(format!("(a file of more than {} KB)\n", MOST_BYTES >> 10));
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

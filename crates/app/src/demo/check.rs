@@ -1,0 +1,85 @@
+//! Running the tests of the demo's project, before and after, with the same tool that the model has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fusee_model::CancellationToken;
+use fusee_tools::{CallContext, CommandSettings, Limits, ToolOutput, Toolbox, Workspace};
+use serde_json::json;
+
+use crate::failure::{Failure, chain};
+
+/// The project's tests.
+pub(crate) const COMMAND: &str = "python3 -m unittest";
+
+/// A model's own work may never end.
+const LIMIT_S: u64 = 60;
+
+/// What a shell says of a command that it does not find.
+const NOT_FOUND: i32 = 127;
+
+/// What the tests said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tests {
+    /// Whether all is well.
+    pub(crate) pass: bool,
+    /// How many there are; none where they could not even be loaded.
+    pub(crate) ran: u32,
+    /// How many of them are not well.
+    pub(crate) failed: u32,
+}
+
+impl Tests {
+    /// Reads what unittest printed last: `Ran 10 tests in …`, and `FAILED (failures=3, errors=1)` or `OK`.
+    fn read(exit_code: Option<i32>, output: &str) -> Self {
+        let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        let ran = output.lines().filter_map(|line| line.strip_prefix("Ran ").and_then(number)).next_back();
+        let verdict = output.lines().filter_map(|line| line.strip_prefix("FAILED (")).next_back().unwrap_or_default();
+        let counts = verdict.split(['(', ',', ')']).filter_map(|part| part.split_once('='));
+        let failed = counts.filter(|(what, _)| matches!(what.trim(), "failures" | "errors"));
+        let failed = failed.filter_map(|(_, count)| number(count)).sum();
+        let ran = ran.unwrap_or_default();
+        Self { pass: exit_code == Some(0) && ran > 0, ran, failed }
+    }
+
+    /// In words.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self { pass: true, ran, .. } => format!("all {ran} pass"),
+            Self { ran: 0, .. } => "they cannot be run".to_owned(),
+            Self { ran, failed, .. } => format!("{failed} of {ran} fail"),
+        }
+    }
+}
+
+/// Runs them.
+pub(crate) async fn run(project: &Path, commands: CommandSettings) -> Result<Tests, Failure> {
+    let output = shell(project, commands).await?;
+    if output.exit_code == Some(NOT_FOUND) {
+        return Err(Failure::usage("the demo's project is in Python, and there is no python3 on the PATH")
+            .help("install python3 (3.8 or newer), or start with your own project: fusee run --help"));
+    }
+    Ok(Tests::read(output.exit_code, &output.content))
+}
+
+async fn shell(project: &Path, commands: CommandSettings) -> Result<ToolOutput, Failure> {
+    let workspace = Workspace::open(project).map_err(|error| Failure::failed(chain(&error)))?;
+    let toolbox = Toolbox::standard(commands);
+    let shell = toolbox.find("shell").ok_or_else(|| Failure::failed("this fusee has no shell tool"))?;
+    let context = CallContext {
+        workspace: Arc::new(workspace),
+        call_id: "demo".to_owned(),
+        cancel: CancellationToken::new(),
+        progress: Arc::new(|_| {}),
+        limits: Limits::default(),
+    };
+    let arguments = json!({ "command": COMMAND, "timeout": LIMIT_S });
+    let prepared = shell.prepare(arguments, &context).await;
+    Ok(match prepared {
+        Ok(prepared) => shell.perform(prepared, &context).await,
+        Err(answer) => answer,
+    })
+}
+
+#[cfg(test)]
+mod tests;

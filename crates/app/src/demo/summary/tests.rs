@@ -1,0 +1,69 @@
+//! The whole text, as a user sees it.
+
+use super::*;
+
+const BEFORE: Tests = Tests { pass: false, ran: 10, failed: 3 };
+const AFTER: Tests = Tests { pass: true, ran: 10, failed: 0 };
+const WORK: Work = Work { turns: 8, calls: 13, tokens: 35_312, wall: Duration::from_millis(6_940) };
+
+fn change() -> Change {
+    Change { path: "a.py".into(), added: 1, removed: 1, diff: "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n".into() }
+}
+
+#[test]
+fn a_demo_with_the_recording_says_what_was_real() {
+    let changes = [change()];
+    let summary =
+        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: None, changes: &changes };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+}
+
+#[test]
+fn a_model_that_changed_nothing_is_told_as_it_is() {
+    let summary =
+        Summary { own_model: Some("ollama:x"), before: BEFORE, after: BEFORE, work: WORK, killed: None, changes: &[] };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+}
+
+#[test]
+fn a_kill_is_told_with_what_the_journal_gave_back() {
+    let killed = Killed { command: "make".into(), turn: 4, replies: 4, results: 5, told: true };
+    let summary =
+        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: Some(killed), changes: &[] };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+}
+
+#[test]
+fn the_next_commands_name_the_kept_project() {
+    let gone = Next { fusee: "fusee", run: "demo", kept: None }.render(Ink::Plain);
+    let kept = Next { fusee: "fusee", run: "demo", kept: Some(Path::new("/tmp/x")) }.render(Ink::Plain);
+    insta::assert_snapshot!(format!("{gone}\n{kept}"), @r"");
+}
+
+#[test]
+fn colours_are_around_the_text_and_change_nothing_else() {
+    let changes = [change()];
+    let summary =
+        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: None, changes: &changes };
+    let coloured = summary.render(Ink::Coloured);
+    let mut plain = String::new();
+    for (at, part) in coloured.split('\x1b').enumerate() {
+        plain.push_str(if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) });
+    }
+    assert!(coloured.contains("\x1b[32m+y\x1b[0m"));
+    assert_eq!(plain, summary.render(Ink::Plain));
+}
+
+#[test]
+fn a_long_diff_is_cut_and_says_so() {
+    let diff: String = (0..100).map(|n| format!("+{n}\n")).collect();
+    let change = Change { path: "a".into(), added: 100, removed: 0, diff };
+    let lines = diff_lines(&[change], Ink::Plain);
+    assert_eq!(lines.len(), DIFF_LINES + 2);
+    assert_eq!(lines[DIFF_LINES], "… and 20 more lines");
+}
+
+#[test]
+fn numbers_are_grouped_by_thousands() {
+    assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+}

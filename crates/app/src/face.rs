@@ -1,0 +1,112 @@
+//! Faces: readers of a run's events that show them. They decide nothing about the run.
+//!
+//! A face has a thread of its own, so that a terminal or a pipe that stands still holds up nobody but itself.
+
+mod json;
+
+use std::io;
+use std::time::Duration;
+
+use fusee_journal::{Events, JournalError, Stamped};
+use fusee_model::CancellationToken;
+use tokio::sync::oneshot;
+
+use crate::failure::Failure;
+
+/// Shows events.
+pub(crate) trait Face: Send {
+    /// One more happened.
+    fn show(&mut self, event: &Stamped) -> io::Result<()>;
+
+    /// How often it wants to redraw while nothing happens.
+    fn pace(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Time has passed.
+    fn tick(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// All was shown, or nothing more can be: leaves the terminal as it was.
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A face at work.
+pub(crate) struct Watching(oneshot::Receiver<Result<(), Failure>>);
+
+impl Watching {
+    /// Waits until all events were shown.
+    pub(crate) async fn ended(self) -> Result<(), Failure> {
+        self.0.await.unwrap_or_else(|_| Err(Failure::failed("the output was lost to a fault in fusee")))
+    }
+}
+
+/// The face for what was asked.
+pub(crate) fn choose(_json: bool) -> Box<dyn Face> {
+    Box::new(json::Json::new(io::stdout()))
+}
+
+/// Lets a face follow events to their end. A reader that goes away cancels the run: nobody wants it any more.
+pub(crate) fn watch(
+    mut face: Box<dyn Face>,
+    events: Events,
+    cancel: CancellationToken,
+) -> Result<Watching, Failure> {
+    let runtime = tokio::runtime::Handle::current();
+    let (done, ended) = oneshot::channel();
+    let follow = move || {
+        let followed = runtime.block_on(follow(&mut *face, events));
+        let closed = face.close().map_err(Lost::Output);
+        let result = match followed.and(closed) {
+            Ok(()) => Ok(()),
+            Err(lost) => {
+                cancel.cancel();
+                lost.into_result()
+            }
+        };
+        // Whoever waited may be gone.
+        let _ = done.send(result);
+    };
+    std::thread::Builder::new()
+        .name("face".to_owned())
+        .spawn(follow)
+        .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+    Ok(Watching(ended))
+}
+
+enum Lost {
+    Output(io::Error),
+    Journal(JournalError),
+}
+
+impl Lost {
+    fn into_result(self) -> Result<(), Failure> {
+        match self {
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Self::Output(error) => Err(Failure::failed(format!("cannot write the output: {error}"))),
+            Self::Journal(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn follow(face: &mut dyn Face, mut events: Events) -> Result<(), Lost> {
+    loop {
+        let next = match face.pace() {
+            None => events.next().await,
+            Some(pace) => match tokio::time::timeout(pace, events.next()).await {
+                Ok(next) => next,
+                Err(_) => {
+                    face.tick().map_err(Lost::Output)?;
+                    continue;
+                }
+            },
+        };
+        match next.map_err(Lost::Journal)? {
+            Some(event) => face.show(&event).map_err(Lost::Output)?,
+            None => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What stops a command before or beside its run, as a value: the exit code, what happened, what to do next.
+//! How a task itself failed is in its events and its outcome.
+
+use fusee_engine::run::{Exit, StartError};
+use fusee_journal::JournalError;
+use fusee_model::ChoiceError;
+
+use crate::output;
+
+/// A command that could not be done.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Failure {
+    /// Wrong flags, files or configuration.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into(), help: None }
+    }
+
+    /// Anything else.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, message: message.into(), help: None }
+    }
+
+    /// The next step for the user.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub(crate) fn tell(self) -> Exit {
+        let mut text = format!("error: {}\n", self.message.trim_end());
+        if let Some(help) = &self.help {
+            for (index, line) in help.lines().enumerate() {
+                text.push_str(if index == 0 { "  help: " } else { "        " });
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        output::error(&text);
+        self.exit
+    }
+}
+
+/// An error with its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        // Some errors already quote their cause.
+        if !text.ends_with(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match &error {
+            // What the user named wrongly, against what the world did.
+            JournalError::NoSuchRun { .. } | JournalError::RunExists(_) => Self::usage(error.to_string()),
+            JournalError::Open { .. }
+            | JournalError::ReadOnly { .. }
+            | JournalError::Full { .. }
+            | JournalError::Corrupt { .. }
+            | JournalError::Newer { .. }
+            | JournalError::Locked { .. }
+            | JournalError::Failed { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Journal(error) => error.into(),
+            StartError::Workspace(message) => Self::usage(message),
+            StartError::NoSettings { .. } | StartError::Unreadable { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<ChoiceError> for Failure {
+    fn from(error: ChoiceError) -> Self {
+        Self::usage(chain(&error))
+    }
+}

@@ -1,0 +1,139 @@
+//! The project a command works in: its directory, its root, and where its journal is.
+//!
+//! The root is the nearest ancestor with `.fusee` or `.git`, and the journal is in its `.fusee`. Elsewhere the
+//! journal is in the user's state folder, one file a directory.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee_journal::{Journal, JournalError, Options};
+
+use crate::clock::SystemClock;
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+#[cfg(test)]
+mod tests;
+
+/// What `.fusee` keeps out of version control: all that we write while working, this file included, so that a
+/// run leaves nothing for `git status` to show. What people write there is theirs to commit.
+const IGNORED: &str = "\
+# Written by fusee while it works. Templates, prompts and agents in this folder are yours to commit.
+/.gitignore
+/journal.db*
+/locks/
+/logs/
+";
+
+/// Characters of a directory's name in the name of its folder under the state folder.
+const READABLE: usize = 40;
+
+/// A directory and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Project {
+    /// Where tools work.
+    pub(crate) directory: PathBuf,
+    /// The nearest ancestor with `.fusee` or `.git`.
+    pub(crate) root: Option<PathBuf>,
+    /// The journal's file, there or not.
+    pub(crate) journal: PathBuf,
+}
+
+impl Project {
+    /// The project of the directory that was given, else of the current one.
+    pub(crate) fn find(given: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
+        let asked =
+            given.map_or_else(|| environment.directory().clone(), |path| environment.directory().join(path));
+        let directory = fs::canonicalize(&asked).map_err(|error| {
+            Failure::usage(format!("the directory {} cannot be used: {error}", asked.display()))
+        })?;
+        if !directory.is_dir() {
+            return Err(Failure::usage(format!("{} is not a directory", directory.display())));
+        }
+        let is_root = |path: &&Path| path.join(".fusee").is_dir() || path.join(".git").exists();
+        let root = directory.ancestors().find(is_root).map(Path::to_owned);
+        let journal = match &root {
+            Some(root) => root.join(".fusee/journal.db"),
+            None => {
+                let states = environment.state_folder().ok_or_else(|| {
+                    Failure::usage("there is no place for the journal: no project here, and HOME is not set")
+                        .help("set HOME or XDG_STATE_HOME, or make this a project with `fusee init`")
+                })?;
+                states.join("projects").join(folder_name(&directory)).join("journal.db")
+            }
+        };
+        Ok(Self { directory, root, journal })
+    }
+
+    /// Where the project's own files are: its root, or the directory itself.
+    pub(crate) fn home(&self) -> &Path {
+        self.root.as_deref().unwrap_or(&self.directory)
+    }
+
+    /// The project's configuration file, there or not.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.home().join("fusee.toml")
+    }
+
+    /// Opens the journal to write, making it and its folder if need be.
+    pub(crate) fn open_journal(&self, options: Options) -> Result<Journal, Failure> {
+        let folder = self.journal.parent().unwrap_or(&self.directory);
+        let open = |error: io::Error| {
+            let (path, cause) = (self.journal.clone(), error.to_string());
+            match error.kind() {
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                    JournalError::ReadOnly { path, cause }
+                }
+                io::ErrorKind::StorageFull => JournalError::Full { path },
+                _ => JournalError::Open { path, cause },
+            }
+        };
+        fs::create_dir_all(folder).map_err(open)?;
+        if self.root.is_some() {
+            make_ignore_file(folder).map_err(open)?;
+        }
+        Ok(Journal::open(&self.journal, options, Arc::new(SystemClock))?)
+    }
+
+    /// Opens the journal to read; `None` where nothing was ever run.
+    pub(crate) fn read_journal(&self) -> Result<Option<Journal>, Failure> {
+        if !self.journal.exists() {
+            return Ok(None);
+        }
+        Ok(Some(Journal::open_to_read(&self.journal, Arc::new(SystemClock))?))
+    }
+
+    /// The same for a command that needs a run to be there.
+    pub(crate) fn journal_with_runs(&self) -> Result<Journal, Failure> {
+        self.read_journal()?.ok_or_else(|| {
+            Failure::usage(format!(
+                "nothing was run here yet: there is no journal {}",
+                self.journal.display()
+            ))
+            .help("start with `fusee run REQUEST`, or name another directory with -C")
+        })
+    }
+}
+
+/// Makes the ignore file of a `.fusee` folder unless there is one; says whether it did.
+pub(crate) fn make_ignore_file(folder: &Path) -> io::Result<bool> {
+    match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
+        Ok(mut file) => file.write_all(IGNORED.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A name that people recognise and that no two directories share.
+fn folder_name(directory: &Path) -> String {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let readable: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' })
+        .take(READABLE)
+        .collect();
+    let hash = blake3::hash(directory.as_os_str().as_encoded_bytes()).to_hex();
+    format!("{}-{}", if readable.is_empty() { "root" } else { &readable }, &hash[..8])
+}
