@@ -55,13 +55,13 @@ impl Decoder {
     }
 
     /// Takes the next bytes of the response.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<Progress, ModelError> {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<Progress, ModelError> {
         if matches!(self.form, Form::Unknown) {
+            bytes = bytes.trim_ascii_start();
             // By the first byte and not by the content type, which servers get wrong.
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            match bytes.first() {
                 None => return Ok(Progress::Open),
                 Some(b'{' | b'[') => self.form = Form::Document(Vec::new()),
-                Some(b'<') => return Err(not_a_reply(&String::from_utf8_lossy(bytes))),
                 Some(_) => {
                     self.form = Form::Events { parser: Parser::default(), beginning: Vec::new() };
                 }
@@ -98,15 +98,15 @@ impl Decoder {
                     Wire::Chat => openai_chat::decode::document(&mut self.reply, &text, sink)?,
                 }
             }
-            Form::Events { beginning, .. } if !begins_events(beginning) => {
-                return Err(not_a_reply(&String::from_utf8_lossy(beginning)));
-            }
-            Form::Events { parser, .. } => {
+            Form::Events { parser, beginning } => {
                 let (wire, reply) = (self.wire, &mut self.reply);
                 // Half an event at a cut is a sign of the cut, not a fault of its own.
                 match parser.finish(|event| decode_event(wire, reply, event.data, sink)) {
                     Err(error) if error.kind == ErrorKind::Protocol => {}
                     rest => rest?,
+                }
+                if reply.progress() == Progress::Open && !begins_events(beginning) {
+                    return Err(not_a_reply(&String::from_utf8_lossy(beginning)));
                 }
             }
         }

@@ -184,7 +184,7 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError>
 }
 
 /// For plain http, which needs no TLS: the client wants a configuration all the same, and this one costs no
-/// reading of certificates (0.1 ms against several).
+/// reading of certificates (0.2 ms against 5).
 fn trusting_nobody() -> Result<rustls::ClientConfig, ChoiceError> {
     let config =
         rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

@@ -1,5 +1,6 @@
 //! The client against a real server that misbehaves.
 
+mod encrypted;
 mod server;
 
 use std::time::{Duration, Instant, SystemTime};

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 /// What the server does after it has read a request, in order.
 #[derive(Clone, Debug)]
@@ -34,6 +35,15 @@ struct State {
 impl Server {
     /// Each request takes the next of `answers`; one more than there are gets its connection closed.
     pub(crate) async fn start(answers: Vec<Vec<Act>>) -> Server {
+        Server::listen(answers, None).await
+    }
+
+    /// The same behind TLS.
+    pub(crate) async fn encrypted(answers: Vec<Vec<Act>>, tls: TlsAcceptor) -> Server {
+        Server::listen(answers, Some(tls)).await
+    }
+
+    async fn listen(answers: Vec<Vec<Act>>, tls: Option<TlsAcceptor>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State { answers: answers.into(), ..State::default() }));
@@ -41,7 +51,18 @@ impl Server {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 shared.lock().unwrap().connections += 1;
-                tokio::spawn(converse(stream, shared.clone()));
+                stream.set_nodelay(true).unwrap();
+                let (shared, tls) = (shared.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => converse(stream, shared).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                converse(stream, shared).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Server { port, state }
@@ -61,8 +82,7 @@ impl Server {
     }
 }
 
-async fn converse(mut stream: TcpStream, state: Arc<Mutex<State>>) {
-    stream.set_nodelay(true).unwrap();
+async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<Mutex<State>>) {
     while let Some(request) = read_request(&mut stream).await {
         let answer = {
             let mut state = state.lock().unwrap();
@@ -72,7 +92,7 @@ async fn converse(mut stream: TcpStream, state: Arc<Mutex<State>>) {
         for act in answer.unwrap_or_else(|| vec![Act::Close]) {
             match act {
                 Act::Send(bytes) => {
-                    if stream.write_all(&bytes).await.is_err() {
+                    if stream.write_all(&bytes).await.is_err() || stream.flush().await.is_err() {
                         return;
                     }
                 }
@@ -84,7 +104,7 @@ async fn converse(mut stream: TcpStream, state: Arc<Mutex<State>>) {
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<String> {
+async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {

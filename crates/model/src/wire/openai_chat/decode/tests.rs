@@ -382,6 +382,8 @@ fn documents_that_are_no_reply() {
     assert_eq!(kind("data: {\"choices\": nonsense}\n\n"), ErrorKind::Protocol);
     assert_eq!(kind(""), ErrorKind::Cut);
     assert_eq!(kind("welcome to nginx"), ErrorKind::Protocol);
+    let late = format!("odd first line\n{}", stream(&[delta(json!({"content": "x"}))]));
+    assert_eq!(decode(&[late.as_bytes()]).0.unwrap().text, "x");
     assert_eq!(kind(": processing\n\n"), ErrorKind::Cut);
 }
 
@@ -413,12 +415,13 @@ fn any_chunk() -> impl Strategy<Value = serde_json::Value> {
 proptest! {
     #[test]
     fn any_split_of_any_stream_gives_the_same_reply_and_deltas(
+        before in "[ \n<x]{0,3}",
         chunks in prop::collection::vec(any_chunk(), 0..12),
         keep in any::<prop::sample::Index>(),
         cut in any::<bool>(),
         places in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
-        let mut bytes = stream(&chunks).into_bytes();
+        let mut bytes = format!("{before}{}", stream(&chunks)).into_bytes();
         if cut {
             bytes.truncate(keep.index(bytes.len()));
         }
