@@ -14,11 +14,13 @@ mod limits;
 mod meanwhile;
 mod occupancy;
 mod plan;
+mod review;
 mod session;
 mod task;
 mod turns;
 
 pub use limits::Limits;
 pub use plan::{Plan, PlanStatus, PlannedTask};
+pub use review::Restrictions;
 pub use session::Session;
 pub use task::{AgentTask, Progress, TaskOutcome};

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The default prompt's fixed part.
 const DEFAULT: &str = include_str!("prompt/default.md");
 
+/// What is added in review mode.
+const REVIEW: &str = include_str!("prompt/review.md");
+
 /// A project's instructions longer than this are cut, and the cut is marked.
 const INSTRUCTIONS_BYTES: usize = 24 * 1024;
 
@@ -45,8 +48,12 @@ impl Environment {
 }
 
 /// The system prompt of a plain run.
-pub fn default_system(environment: &Environment) -> String {
+pub fn default_system(environment: &Environment, review: bool) -> String {
     let mut text = DEFAULT.trim_end().to_owned();
+    if review {
+        text.push_str("\n\n");
+        text.push_str(REVIEW.trim_end());
+    }
     text.push_str("\n\nEnvironment:\n");
     text.push_str(&format!("- directory: {}\n", environment.directory));
     text.push_str(&format!("- platform: {}\n", environment.platform));

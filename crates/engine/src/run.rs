@@ -248,6 +248,7 @@ async fn task(
             commands_settled: resources.commands_settled,
             approver: resources.approver,
         },
+        review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,
         resumed: AtomicBool::new(resumed),
@@ -257,9 +258,9 @@ async fn task(
         engine,
         branch,
         embedded.run().to_string(),
-        prompt::default_system(&environment),
+        prompt::default_system(&environment, settings.review.is_some()),
         prompt::request_text(&settings.request, settings.background.as_deref()),
-        TurnType::User,
+        if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
     task.run(started_ms).await

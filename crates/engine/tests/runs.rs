@@ -1,15 +1,17 @@
 //! Whole runs through the library: started, cut short, resumed, replayed, many at once.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use fusee_engine::agent::Limits;
+use fusee_engine::agent::{Limits, Restrictions};
 use fusee_engine::approval::{Approve, Nobody};
 use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings};
-use fusee_journal::event::{Event, TaskStatus};
+use fusee_journal::event::{Event, Fate, TaskStatus};
 use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
-use fusee_model::{Model, Models, RequestOptions};
+use fusee_model::{
+    BoxFuture, CancellationToken, Conversation, Delta, Model, ModelError, Models, Reply, RequestOptions, Wire,
+};
 use fusee_tools::CommandSettings;
 
 /// A clock that ticks a millisecond a look, so that runs are the same each time.
@@ -59,6 +61,7 @@ impl World {
             sandbox: SandboxMode::Off,
             sandbox_state: "off".into(),
             commands_settled: true,
+            review: None,
             record: None,
         }
     }
@@ -102,7 +105,9 @@ fn run_id(id: &str) -> RunId {
 fn names(events: &[Arc<Stamped>]) -> Vec<String> {
     events
         .iter()
-        .map(|event| serde_json::to_value(&event.event).expect("JSON")["type"].as_str().expect("a type").to_owned())
+        .map(|event| {
+            serde_json::to_value(&event.event).expect("JSON")["type"].as_str().expect("a type").to_owned()
+        })
         .filter(|name| !name.ends_with("_delta"))
         .collect()
 }
@@ -138,7 +143,8 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
         RunOutcome::Ended(outcome) => assert_eq!(outcome.answer, "Done."),
         other => panic!("{other:?}"),
     }
-    let again = run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
+    let again =
+        run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
     assert_eq!(again.exit(), Exit::Completed);
     assert!(!world.path().join("a.txt").exists(), "nothing ran again");
 }
@@ -181,7 +187,8 @@ async fn limits_and_failures_have_their_exit_codes() {
 
 #[tokio::test]
 async fn a_blocked_task_completes_and_exits_with_one() {
-    let script = r#"{"tool_calls":[{"name":"finish","arguments":{"status":"blocked","summary":"no access"}}]}"#;
+    let script =
+        r#"{"tool_calls":[{"name":"finish","arguments":{"status":"blocked","summary":"no access"}}]}"#;
     let world = World::new(script);
     let (outcome, _) = world.run("blocked", world.settings("x")).await;
     assert_eq!(outcome.exit(), Exit::Failed);
@@ -203,16 +210,14 @@ async fn every_call_is_answered_whatever_was_wrong_with_it() {
             _ => None,
         })
         .collect();
-    assert_eq!(
-        answers,
-        [("call_1_0", false), ("call_1_1", false), ("call_1_2", false), ("call_1_3", false)]
-    );
+    assert_eq!(answers, [("call_1_0", false), ("call_1_1", false), ("call_1_2", false), ("call_1_3", false)]);
 }
 
 #[tokio::test]
 async fn cancelling_ends_a_waiting_model_and_says_so() {
     let world = World::new(r#"{"delay_ms":60000,"text":"late"}"#);
-    let running = run::start(&run_id("slow"), world.settings("x"), world.resources()).await.expect("it starts");
+    let running =
+        run::start(&run_id("slow"), world.settings("x"), world.resources()).await.expect("it starts");
     let mut reader = running.events();
     while let Some(event) = reader.next().await.expect("readable") {
         if matches!(event.event, Event::TurnStart { .. }) {
@@ -261,4 +266,80 @@ async fn five_hundred_tasks_share_one_process_and_lose_nothing() {
         assert_eq!((names.join(" ").as_str(), exit), (expected, Exit::Completed));
     }
     assert_eq!(world.journal.runs().expect("listed").len(), TASKS);
+}
+
+#[tokio::test]
+async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
+    let script = r#"{"tool_calls":[{"name":"list_dir","arguments":{}},{"name":"write_file","arguments":{"path":"x","content":"y"}}]}
+{"text":"Nothing to find."}"#;
+    let world = World::new(script);
+    let mut settings = world.settings("review it");
+    settings.review = Some(Restrictions::default());
+    let (outcome, events) = world.run("review", settings).await;
+    assert_eq!(outcome.exit(), Exit::Completed);
+    assert!(!world.path().join("x").exists());
+    let refused: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::ToolResult(result) => Some((result.ok, result.fate)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(refused, [(true, None), (false, Some(Fate::Refused))]);
+    assert!(names(&events).contains(&"approval_requested".to_owned()));
+    let settings = run::settings_of(&world.journal, &run_id("review")).expect("settings");
+    assert_eq!(
+        run::replay(&world.journal, &run_id("review"), settings).await.expect("it replays").exit(),
+        Exit::Completed
+    );
+}
+
+/// Passes requests on and keeps their bytes.
+struct Spy {
+    model: Arc<dyn Model>,
+    bodies: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Model for Spy {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn wire(&self) -> Wire {
+        self.model.wire()
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        options: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        self.bodies.lock().expect("unpoisoned").push(conversation.body(options).to_vec());
+        self.model.send(conversation, options, sink, cancel)
+    }
+}
+
+#[tokio::test]
+async fn each_request_begins_with_the_bytes_of_the_one_before() {
+    let script = format!(
+        "{}{}",
+        EDITING.replace("{\"text\":\"Done.\"}\n", ""),
+        "{\"error\":{\"status\":503,\"message\":\"once\"}}\n{\"text\":\"\"}\n{\"text\":\"Done.\"}\n"
+    );
+    let world = World::new(&script);
+    let spy = Arc::new(Spy { model: world.model(), bodies: Mutex::default() });
+    let mut settings = world.settings("change a");
+    settings.limits.retry_policy.backoff_ms = 1;
+    let resources = world.resources_with(Arc::clone(&spy) as Arc<dyn Model>);
+    let running = run::start(&run_id("spied"), settings, resources).await.expect("it starts");
+    assert_eq!(running.outcome().await.exit(), Exit::Completed);
+    let bodies = spy.bodies.lock().expect("unpoisoned");
+    assert_eq!(bodies.len(), 5);
+    for pair in bodies.windows(2) {
+        let text = String::from_utf8(pair[0].clone()).expect("JSON is text");
+        let messages = text.rfind("],\"tools\"").expect("the tools follow the messages");
+        assert!(pair[1].starts_with(&pair[0][..messages]), "{text}");
+    }
 }

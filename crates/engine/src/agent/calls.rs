@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use super::control;
 use super::driver::{Driver, to_value};
 use super::facts::change_of;
+use super::review::Ruling;
 use super::turns::{Answered, Finish, Planned, Planning};
-use crate::approval::{Answer, Gate, Question};
+use crate::approval::{Answer, Approve, Gate, Question};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -129,6 +130,27 @@ impl Driver<'_> {
         }
     }
 
+    /// Whether a call may run: first the rules of a review, then the user's policy.
+    fn judge(&self, tool: &dyn Tool) -> Gate {
+        let (definition, session) = (tool.definition(), self.session());
+        let policy = session.gatekeeper.judge(definition.category, tool.repeat() == Repeat::Never);
+        let Some(review) = &session.review else { return policy };
+        match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
+            Ruling::Allowed => policy,
+            Ruling::AskFirst => match session.gatekeeper.approve {
+                Approve::Never => Gate::Shut("a review only looks".to_owned()),
+                Approve::Auto | Approve::Ask => {
+                    Gate::Ask("a review only looks unless a person allows more".to_owned())
+                }
+            },
+            Ruling::NotInReview => Gate::Shut("a review only looks".to_owned()),
+            Ruling::TooMany => Gate::Shut(format!(
+                "the review has used its {} calls; answer now with what you found",
+                review.max_tool_calls
+            )),
+        }
+    }
+
     /// Asks whoever must be asked. The answer is a step of its own.
     async fn gate(
         &mut self,
@@ -137,7 +159,7 @@ impl Driver<'_> {
         arguments: &Value,
     ) -> Result<Option<Called>, Stop> {
         let gatekeeper = &self.session().gatekeeper;
-        let reason = match gatekeeper.judge(tool.definition().category, tool.repeat() == Repeat::Never) {
+        let reason = match self.judge(tool) {
             Gate::Open => return Ok(None),
             Gate::Shut(reason) => return Ok(Some(refusal(&reason))),
             Gate::Ask(reason) => reason,

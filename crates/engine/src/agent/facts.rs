@@ -36,6 +36,11 @@ impl Facts {
         }
     }
 
+    /// Calls so far, all tools.
+    pub(crate) fn calls_total(&self) -> u32 {
+        self.calls.values().sum()
+    }
+
     /// A hint or a refusal given to the model.
     pub(crate) fn fed_back(&mut self, sort: &str) {
         *self.feedback.entry(sort.to_owned()).or_default() += 1;
@@ -59,7 +64,7 @@ impl Facts {
             files_changed: self.changed().map(|(path, _)| path.to_owned()).collect(),
             files_read: self.files_read.iter().cloned().collect(),
             plan_steps: end.plan_steps,
-            tool_calls_total: self.calls.values().sum(),
+            tool_calls_total: self.calls_total(),
             tool_errors_total: self.errors.values().sum(),
             tool_call_counts: self.calls.clone(),
             tool_error_counts: self.errors.clone(),

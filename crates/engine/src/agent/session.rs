@@ -8,6 +8,7 @@ use fusee_tools::{Definition, Toolbox, Workspace};
 
 use super::control;
 use super::limits::Limits;
+use super::review::Restrictions;
 use crate::approval::Gatekeeper;
 
 /// The surroundings of one task. Nothing leaks between two of them.
@@ -24,6 +25,8 @@ pub struct Session {
     pub limits: Limits,
     /// Who says whether a command may run.
     pub gatekeeper: Gatekeeper,
+    /// Set in review mode.
+    pub review: Option<Restrictions>,
     /// What confines commands, in words, for the events.
     pub sandbox: String,
     /// Chance, for spreading retries: a number from -1 to 1.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use fusee_model::{RequestOptions, Wire};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Limits;
+use crate::agent::{Limits, Restrictions};
 use crate::approval::Approve;
 
 /// Longer titles are cut in listings.
@@ -43,6 +43,9 @@ pub struct Settings {
     pub sandbox_state: String,
     /// Whether that settles that commands may run.
     pub commands_settled: bool,
+    /// Set in review mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Restrictions>,
     /// A file that records the model's traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,

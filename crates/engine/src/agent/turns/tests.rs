@@ -27,7 +27,11 @@ fn calls(names: &[&str]) -> Input {
     let tool_calls = names
         .iter()
         .enumerate()
-        .map(|(n, name)| ToolCall { id: format!("c{n}"), name: (*name).to_owned(), arguments: "{}".to_owned() })
+        .map(|(n, name)| ToolCall {
+            id: format!("c{n}"),
+            name: (*name).to_owned(),
+            arguments: "{}".to_owned(),
+        })
         .collect();
     Input::Replied(Reply { tool_calls, ..Reply::default() })
 }
@@ -72,16 +76,25 @@ fn a_reply_cut_by_its_length_is_asked_for_in_parts_once() {
 fn a_refusal_is_a_failure_in_the_models_words() {
     let mut turns = turns(|_| {});
     let refusal = Reply { text: "I can't.".into(), stop: StopReason::Refusal, ..Reply::default() };
-    assert_eq!(failed(next(&mut turns, Input::Replied(refusal), LOW).0).0.message, "the model declined: I can't.");
+    assert_eq!(
+        failed(next(&mut turns, Input::Replied(refusal), LOW).0).0.message,
+        "the model declined: I can't."
+    );
 }
 
 #[test]
 fn retries_count_up_and_a_reply_starts_the_count_again() {
     let mut turns = turns(|_| {});
-    assert!(matches!(next(&mut turns, failure(ErrorKind::Cut, Some(200)), LOW).0, Effect::Rest { after_ms: 200 }));
+    assert!(matches!(
+        next(&mut turns, failure(ErrorKind::Cut, Some(200)), LOW).0,
+        Effect::Rest { after_ms: 200 }
+    ));
     assert!(matches!(next(&mut turns, Input::Rested, LOW).0, Effect::Ask { attempt: 2 }));
     next(&mut turns, calls(&["a"]), LOW);
-    assert!(matches!(next(&mut turns, Input::Answered(Answered::default()), LOW).0, Effect::Ask { attempt: 1 }));
+    assert!(matches!(
+        next(&mut turns, Input::Answered(Answered::default()), LOW).0,
+        Effect::Ask { attempt: 1 }
+    ));
 }
 
 #[test]
