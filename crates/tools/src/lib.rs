@@ -19,6 +19,7 @@ mod numbered;
 mod read;
 pub mod sandbox;
 mod search;
+mod shell;
 pub mod tool;
 pub mod toolbox;
 #[cfg(test)]

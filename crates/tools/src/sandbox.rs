@@ -1,46 +1,28 @@
 //! Where commands run: the process that starts them, what they see and what holds them.
+//!
+//! Three processes stand between us and a command. The [`Keeper`] is forked first thing in `main`, while the
+//! program is still small and has one thread; every command is forked from it and costs no start of a large binary.
+//! A supervisor (`supervisor`) is forked from it for each command, reaps everything the command leaves behind and
+//! ends all of it when the command ends or when we are gone. The command itself is the supervisor's child.
+//! The shell tool does the other half: what a model asks for and what it is told.
 
-use std::ffi::OsString;
+mod child;
+mod environment;
+mod keeper;
+mod running;
+mod spec;
+mod supervisor;
+mod sweep;
+mod system;
 
-/// What holds a command.
+pub use environment::Environment;
+pub use keeper::{Keeper, KeeperError, init};
+pub use running::{CommandFailure, CommandRequest, Ending, Finished};
+
+/// What holds a command, decided once for a run and carried to every command in its spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sandbox {
     /// Nothing but the supervisor, which ends it with everything it started.
     #[default]
     Off,
-}
-
-/// The variables a command sees.
-#[derive(Clone, Debug, Default)]
-pub struct Environment {
-    variables: Vec<(OsString, OsString)>,
-}
-
-impl Environment {
-    /// Of these variables, the ones a command may see.
-    pub fn allowed(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { variables: variables.into_iter().collect() }
-    }
-
-    /// What a command gets.
-    pub fn variables(&self) -> impl Iterator<Item = &(OsString, OsString)> {
-        self.variables.iter()
-    }
-}
-
-/// No keeper could be started.
-#[derive(Debug, thiserror::Error)]
-pub enum KeeperError {
-    /// The system refused.
-    #[error("cannot start the process that keeps commands")]
-    System(#[from] std::io::Error),
-}
-
-/// The process that starts commands and ends them with us.
-#[derive(Clone, Debug)]
-pub struct Keeper {}
-
-/// Starts the keeper. To be called first in `main`, before any thread: it forks.
-pub fn init() -> Result<Keeper, KeeperError> {
-    Ok(Keeper {})
 }

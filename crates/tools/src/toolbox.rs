@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::sandbox::{Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
-use crate::{edit, find, list, read, search, write};
+use crate::{edit, find, list, read, search, shell, write};
 
 /// What the command tools need besides a workspace.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Toolbox {
     #[must_use]
     pub fn standard(commands: CommandSettings) -> Self {
         let mut toolbox = Self::new();
-        let tools: [Arc<dyn Tool>; 7] = [
+        let tools: [Arc<dyn Tool>; 10] = [
             Arc::new(read::read_file()),
             Arc::new(read::read_files()),
             Arc::new(list::list_dir()),
@@ -44,12 +44,14 @@ impl Toolbox {
             Arc::new(search::search_text()),
             Arc::new(write::write_file()),
             Arc::new(edit::edit_file()),
+            Arc::new(shell::shell(commands)),
+            Arc::new(shell::shell_poll()),
+            Arc::new(shell::shell_kill()),
         ];
         for tool in tools {
             // Their names differ; a test holds them against each other.
             let _ = toolbox.insert(tool);
         }
-        let _ = commands;
         toolbox
     }
 

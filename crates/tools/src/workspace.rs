@@ -1,4 +1,4 @@
-//! The directory tree a run works in: how far paths reach, and what the run has seen.
+//! The directory tree a run works in: how far paths reach, what the run has seen, and its jobs.
 //!
 //! A path is confined when it is opened, not when it is looked at (`beneath`), so a symbolic link that is swapped
 //! in the meantime leads nowhere. `replace` is the only way content gets into a file. What a model typed is first
@@ -23,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use crate::content::{ContentHash, Seen};
+use crate::shell::Jobs;
 use crate::tool::ToolOutput;
 
 pub use path::{PathProblem, WorkspacePath};
@@ -37,7 +38,7 @@ pub struct OpenError {
     source: io::Error,
 }
 
-/// A directory, and what a run has seen in it.
+/// A directory, what a run has seen in it, and the commands that the run has in the background.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
@@ -46,6 +47,7 @@ pub struct Workspace {
     directory: OwnedFd,
     resolution: beneath::Resolution,
     seen: Mutex<seen::SeenFiles>,
+    jobs: Jobs,
 }
 
 impl Workspace {
@@ -57,7 +59,14 @@ impl Workspace {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let directory = rustix::fs::open(&root, flags, rustix::fs::Mode::empty())?;
             let resolution = beneath::Resolution::probe(directory.as_fd());
-            Ok(Self { root, given_root, directory, resolution, seen: Mutex::default() })
+            Ok(Self {
+                root,
+                given_root,
+                directory,
+                resolution,
+                seen: Mutex::default(),
+                jobs: Jobs::default(),
+            })
         };
         attempt().map_err(|source| OpenError { path: root.to_owned(), source })
     }
@@ -136,6 +145,11 @@ impl Workspace {
     /// Existing paths that a missing one may have meant, best first.
     pub(crate) fn suggestions(&self, missing: &WorkspacePath) -> Vec<String> {
         suggest::paths(self, missing)
+    }
+
+    /// The run's commands in the background; they end with it.
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     fn directory(&self) -> BorrowedFd<'_> {

@@ -1,0 +1,49 @@
+//! What passes into a command's environment.
+
+use std::ffi::{OsStr, OsString};
+
+use super::Environment;
+
+fn given(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+}
+
+fn names(environment: &Environment) -> Vec<&str> {
+    environment.variables().map(|(name, _)| name.to_str().unwrap()).collect()
+}
+
+#[test]
+fn only_listed_names_pass_and_some_are_always_set() {
+    let environment = Environment::allowed(given(&[
+        ("PATH", "/bin"),
+        ("HOME", "/home/u"),
+        ("LC_ALL", "C"),
+        ("TERM", "xterm"),
+        ("OPENAI_API_KEY", "sk-1"),
+        ("AWS_SECRET_ACCESS_KEY", "x"),
+        ("LD_PRELOAD", "x"),
+        ("SSH_AUTH_SOCK", "/run/x"),
+    ]));
+    assert_eq!(
+        names(&environment),
+        ["GIT_PAGER", "GIT_TERMINAL_PROMPT", "HOME", "LC_ALL", "NO_COLOR", "PAGER", "PATH", "TERM"]
+    );
+    assert!(environment.variables().any(|pair| pair == (OsStr::new("TERM"), OsStr::new("dumb"))));
+}
+
+#[test]
+fn names_can_be_added_but_never_secret_ones() {
+    let variables = given(&[("MY_FLAG", "1"), ("GITHUB_TOKEN", "t"), ("LC_PASSWORD", "p"), ("MONKEY", "m")]);
+    let also = ["MY_FLAG", "GITHUB_TOKEN", "MONKEY"].map(str::to_owned);
+    let environment = Environment::allowed_with(variables, &also);
+    assert_eq!(
+        names(&environment),
+        ["GIT_PAGER", "GIT_TERMINAL_PROMPT", "MONKEY", "MY_FLAG", "NO_COLOR", "PAGER", "PATH", "TERM"]
+    );
+}
+
+#[test]
+fn a_command_always_has_a_path() {
+    let environment = Environment::default();
+    assert!(environment.variables().any(|(name, value)| name == "PATH" && !value.is_empty()));
+}

@@ -1,0 +1,229 @@
+//! The process that starts commands: forked first thing in `main`, and gone when we are.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use rustix::process::{Pid, WaitOptions};
+
+use super::child::Descriptors;
+use super::spec;
+use super::supervisor;
+use super::sweep;
+use super::system::{self, Close, Fork};
+
+/// No keeper could be started.
+#[derive(Debug, thiserror::Error)]
+pub enum KeeperError {
+    /// There are threads already, whose state a fork would copy in the middle of anything.
+    #[error("the keeper must be started first in `main`, but there are {threads} threads already")]
+    TooLate {
+        /// How many.
+        threads: usize,
+    },
+    /// The system refused.
+    #[error("the process that keeps commands cannot be started")]
+    System(#[from] io::Error),
+}
+
+/// A connection to the process that starts commands. When the last clone is dropped, or this process ends in any way,
+/// the keeper ends every command and then itself.
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    line: Arc<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    socket: Option<OwnedFd>,
+    pid: Pid,
+}
+
+/// Starts the keeper. To be called first in `main`, before any thread or runtime: it forks.
+pub fn init() -> Result<Keeper, KeeperError> {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        return Err(KeeperError::TooLate { threads });
+    }
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)?;
+    match system::fork()? {
+        Fork::Parent(pid) => Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid }) }),
+        Fork::Child => {
+            drop(ours);
+            let code = keep(theirs);
+            system::exit_now(code)
+        }
+    }
+}
+
+impl Keeper {
+    /// Sends a command on its way. [`Errno::AGAIN`] when the keeper is busy with others; nothing was sent then.
+    pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+        let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(spec::MOST_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(Errno::INVAL);
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags).map(drop)
+    }
+
+    /// The keeper's process id, for those who want to show it.
+    #[must_use]
+    pub fn process_id(&self) -> i32 {
+        self.line.pid.as_raw_nonzero().get()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        drop(self.socket.take());
+        // It ends within moments; one that is stuck is left to the system.
+        for _ in 0..100 {
+            match rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
+                Ok(None) | Err(Errno::INTR) => std::thread::sleep(Duration::from_millis(1)),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The keeper's whole life.
+fn keep(socket: OwnedFd) -> i32 {
+    let Ok((socket, watch)) = settle_in(socket) else { return 1 };
+    let mut supervisors: Vec<Pid> = Vec::new();
+    let mut message = vec![0; spec::MOST];
+    loop {
+        let mut events = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&watch, PollFlags::IN)];
+        if poll(&mut events, None).is_err() {
+            continue;
+        }
+        let (asked, ended) = (!events[0].revents().is_empty(), !events[1].revents().is_empty());
+        if ended {
+            look_after(&mut supervisors, &watch);
+        }
+        if !asked {
+            continue;
+        }
+        match receive(&socket, &mut message) {
+            Received::Nothing => {}
+            Received::End => break,
+            Received::Command(length, descriptors) => {
+                let Some(spec) = spec::decode(&message[..length]) else { continue };
+                match system::fork() {
+                    Ok(Fork::Child) => {
+                        drop(socket);
+                        return supervisor::supervise(&spec, descriptors, &watch);
+                    }
+                    Ok(Fork::Parent(pid)) => supervisors.push(pid),
+                    Err(error) => {
+                        let report = spec::Report::NotStarted(error.raw_os_error().unwrap_or(0));
+                        let _ =
+                            rustix::net::send(&descriptors.control, &report.encode(), SendFlags::NOSIGNAL);
+                    }
+                }
+            }
+        }
+    }
+    sweep::end_children(&watch, &[], |_, _| {});
+    0
+}
+
+/// Leaves everything of the parent's behind: its terminal, its session, its open files.
+fn settle_in(socket: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    rustix::process::setsid()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let _ = rustix::thread::set_name(c"fusee-keeper");
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())?;
+    for number in 0..3 {
+        system::duplicate_to(null.as_fd(), number)?;
+    }
+    // Under the first free number, so that everything from the next one on can be closed.
+    let socket = {
+        system::duplicate_to(socket.as_fd(), 3)?;
+        std::mem::forget((socket, null));
+        close_others();
+        system::own(3)
+    };
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    // The working directory would keep a file system busy that the user may want to unmount.
+    let _ = rustix::process::chdir("/");
+    Ok((socket, system::watch_children()?))
+}
+
+fn close_others() {
+    if system::close_from(4, Close::Now).is_ok() {
+        return;
+    }
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .map(|entries| {
+            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+        })
+        .unwrap_or_default();
+    open.into_iter().filter(|number| *number > 3).for_each(system::close_number);
+}
+
+/// Reaps supervisors that are done. If one was killed, its command's processes are ours now and go as well.
+fn look_after(supervisors: &mut Vec<Pid>, watch: &OwnedFd) {
+    sweep::drain(watch);
+    let mut orphans = false;
+    sweep::reap(|pid, status| {
+        let known = supervisors.iter().position(|supervisor| *supervisor == pid);
+        if let Some(at) = known {
+            supervisors.swap_remove(at);
+        }
+        orphans |= known.is_none() || status.signaled();
+    });
+    if orphans {
+        sweep::end_children(watch, supervisors, |_, _| {});
+        // A supervisor that ended during the sweep was reaped by it.
+        supervisors.retain(|pid| rustix::process::test_kill_process(*pid).is_ok());
+    }
+}
+
+enum Received {
+    Command(usize, Descriptors),
+    /// Not a command of ours; ignored.
+    Nothing,
+    /// The other end is gone.
+    End,
+}
+
+fn receive(socket: &OwnedFd, message: &mut [u8]) -> Received {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(spec::MOST_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let result = rustix::net::recvmsg(
+        socket,
+        &mut [IoSliceMut::new(message)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    );
+    let length = match result {
+        Ok(received) if received.bytes > 0 => received.bytes,
+        Err(Errno::INTR | Errno::AGAIN) => return Received::Nothing,
+        Ok(_) | Err(_) => return Received::End,
+    };
+    let mut descriptors = ancillary.drain().flat_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
+        _ => Vec::new(),
+    });
+    match (descriptors.next(), descriptors.next(), descriptors.next()) {
+        (Some(control), Some(output), Some(directory)) => {
+            let input = descriptors.next();
+            Received::Command(length, Descriptors { control, output, directory, input })
+        }
+        _ => Received::Nothing,
+    }
+}

@@ -1,0 +1,221 @@
+//! A command seen from our side: its output as it comes, its end, and ways to bring that about.
+
+use std::ffi::OsStr;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
+use std::time::Duration;
+
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+
+use super::spec::{self, Report};
+use super::{Environment, Keeper, Sandbox, system};
+
+/// How long a busy keeper is waited for. It needs less than a millisecond for a command.
+const SEND_TRIES: u32 = 5000;
+
+/// What to run.
+#[derive(Debug)]
+pub struct CommandRequest<'r> {
+    /// A line for `/bin/sh -c`.
+    pub command: &'r str,
+    /// Where; opened by the workspace, so it is inside.
+    pub directory: OwnedFd,
+    /// What the command reads; nothing if there is none.
+    pub input: Option<&'r [u8]>,
+    /// The variables it sees.
+    pub environment: &'r Environment,
+    /// What holds it.
+    pub sandbox: Sandbox,
+}
+
+/// A command that could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandFailure {
+    /// It cannot be handed to the system.
+    #[error("The command cannot be run: {0}.")]
+    Unfit(String),
+    /// The keeper is gone.
+    #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
+    KeeperGone,
+    /// The system refused to start it.
+    #[error("The command could not be started: {0}.")]
+    NotStarted(io::Error),
+    /// Its supervisor disappeared and nobody knows how it ended.
+    #[error("The command's supervisor was killed, and the command with it; its effects are unknown.")]
+    SupervisorGone,
+    /// A pipe or socket for it could not be had.
+    #[error("The command could not be set up: {0}.")]
+    Setup(#[from] io::Error),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal.
+    Signalled(i32),
+}
+
+/// A command that has ended, with everything it had started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How.
+    pub ending: Ending,
+    /// Whether it was ended because `stop` came.
+    pub stopped: bool,
+    /// Processes it had left running, which were ended.
+    pub ended: u32,
+    /// Processes that could not be ended.
+    pub left: u32,
+}
+
+impl Keeper {
+    /// Runs a command to its end. Its output, both streams in the order they were written, goes to `output` piece by
+    /// piece. When `stop` completes, or when this future is dropped, the command and all its descendants are killed.
+    pub async fn run(
+        &self,
+        request: CommandRequest<'_>,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<Finished, CommandFailure> {
+        self.start(request).await?.until_its_end(output, stop).await
+    }
+
+    async fn start(&self, request: CommandRequest<'_>) -> Result<Running, CommandFailure> {
+        let message =
+            spec::encode(request.sandbox, OsStr::new(request.command), request.environment.variables())
+                .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
+        let setup = |error: Errno| CommandFailure::Setup(error.into());
+        let (control, their_control) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(setup)?;
+        let (output, their_output) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
+        let input = request.input.map(holding).transpose()?;
+        let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
+        descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
+        for _ in 0..SEND_TRIES {
+            match self.send(&message, &descriptors) {
+                Ok(()) => {
+                    rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
+                    return Ok(Running {
+                        control: system::register(control)?,
+                        output: pipe::Receiver::from_owned_fd(output)?,
+                        _keeper: self.clone(),
+                    });
+                }
+                Err(Errno::AGAIN | Errno::NOBUFS | Errno::TOOMANYREFS) => {
+                    tokio::time::sleep(Duration::from_millis(1)).await
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                    return Err(CommandFailure::KeeperGone);
+                }
+                Err(Errno::MSGSIZE) => {
+                    return Err(CommandFailure::Unfit(spec::SpecError::TooLong.to_string()));
+                }
+                Err(error) => return Err(setup(error)),
+            }
+        }
+        Err(CommandFailure::KeeperGone)
+    }
+}
+
+/// A command between its start and its end.
+struct Running {
+    control: AsyncFd<OwnedFd>,
+    output: pipe::Receiver,
+    /// Without it the keeper would end, and the command with it.
+    _keeper: Keeper,
+}
+
+impl Running {
+    async fn until_its_end(
+        self,
+        mut output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<Finished, CommandFailure> {
+        let mut stop = pin!(stop);
+        let (mut ending, mut stopped, mut output_open) = (None, false, true);
+        let (mut ended, mut left) = (0, 0);
+        let mut buffer = vec![0u8; 16 * 1024];
+        loop {
+            tokio::select! {
+                ready = self.output.readable(), if output_open => {
+                    ready?;
+                    match self.output.try_read(&mut buffer) {
+                        Ok(0) => output_open = false,
+                        Ok(length) => output(&buffer[..length]),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                report = self.report() => match report? {
+                    Some(Report::Exited(code)) => ending = ending.or(Some(Ending::Exited(code))),
+                    Some(Report::Signalled(signal)) => ending = ending.or(Some(Ending::Signalled(signal))),
+                    Some(Report::NotStarted(error)) => {
+                        return Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)));
+                    }
+                    Some(Report::Swept { ended: ended_now, left: left_now }) => (ended, left) = (ended_now, left_now),
+                    // The supervisor is done and gone.
+                    None => break,
+                },
+                () = &mut stop, if !stopped => {
+                    stopped = true;
+                    // If it is gone already, its last words are still to be read.
+                    let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                }
+            }
+        }
+        // What was written before the end is in the pipe, even if somebody outside still holds its other side.
+        while output_open {
+            match self.output.try_read(&mut buffer) {
+                Ok(0) | Err(_) => output_open = false,
+                Ok(length) => output(&buffer[..length]),
+            }
+        }
+        let ending = ending.ok_or(CommandFailure::SupervisorGone)?;
+        Ok(Finished { ending, stopped, ended, left })
+    }
+
+    /// The supervisor's next words; `None` when there will be no more.
+    async fn report(&self) -> io::Result<Option<Report>> {
+        loop {
+            let mut ready = self.control.readable().await?;
+            let received = ready.try_io(|control| {
+                let mut message = [0u8; Report::LENGTH];
+                let (_, length) =
+                    rustix::net::recv(control.get_ref(), &mut message[..], RecvFlags::DONTWAIT)?;
+                Ok((message, length))
+            });
+            match received {
+                Ok(Ok((_, 0))) => return Ok(None),
+                Ok(Ok((message, length))) => {
+                    if let Some(report) = Report::decode(&message[..length]) {
+                        return Ok(Some(report));
+                    }
+                }
+                // It ended without having read our word; its own words follow.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// A file in memory that holds `input`: unlike a pipe it takes everything at once and nobody has to feed it.
+fn holding(input: &[u8]) -> io::Result<OwnedFd> {
+    let descriptor = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(descriptor);
+    io::Write::write_all(&mut file, input)?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}

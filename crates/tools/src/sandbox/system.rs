@@ -1,0 +1,156 @@
+//! The system calls that Rust has no safe form of, each wrapped once. Everything else in `sandbox` is safe code.
+#![expect(unsafe_code, reason = "fork, exec and signals have no safe form; each use says why it is sound")]
+
+use std::ffi::{CStr, c_char, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::process::Pid;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Which side of a fork we are.
+pub(super) enum Fork {
+    Parent(Pid),
+    Child,
+}
+
+/// Forks this process.
+///
+/// Only called while there is one thread: by [`super::init`], which checks that, and by processes that come from it
+/// and never make a thread. So the child may do anything its parent might.
+pub(super) fn fork() -> io::Result<Fork> {
+    // SAFETY: with one thread no lock can be held by a thread that the child does not have.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Pid::from_raw(pid).map(Fork::Parent).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL)),
+    }
+}
+
+/// Ends this process at once. A forked process must not run what its parent registered for its own end.
+pub(super) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit does not return and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// Becomes another program; returns only what went wrong.
+pub(super) fn execute(program: &CStr, arguments: &[&CStr], environment: &[&CStr]) -> io::Error {
+    let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
+        strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (arguments, environment) = (pointers(arguments), pointers(environment));
+    // SAFETY: both lists end with a null pointer, and the strings they point at outlive the call.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Makes `descriptor` known under a number of the standard streams, where it survives an exec.
+pub(super) fn duplicate_to(descriptor: BorrowedFd<'_>, number: c_int) -> io::Result<()> {
+    // SAFETY: both are plain numbers to dup2; nothing in this process owns the standard streams it replaces.
+    if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Takes possession of a descriptor that was put under this number by [`duplicate_to`].
+pub(super) fn own(number: c_int) -> OwnedFd {
+    // SAFETY: only called for a number that was just duplicated to and that nothing else owns.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+/// Makes a socket readable without waiting, on the runtime we are in.
+pub(super) fn register(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd is one open descriptor from its making to its drop, which is all that is asked for.
+    unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }.map_err(io::Error::from)
+}
+
+/// Closes every descriptor from `first` on, at once or at the next exec.
+pub(super) fn close_from(first: u32, when: Close) -> io::Result<()> {
+    let flags = match when {
+        Close::Now => 0,
+        Close::AtExec => libc::CLOSE_RANGE_CLOEXEC,
+    };
+    // SAFETY: called only in a forked process that owns no descriptor in the range, or will not use it after exec.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Close {
+    Now,
+    AtExec,
+}
+
+/// Closes one descriptor by number, for systems without close_range.
+pub(super) fn close_number(number: c_int) {
+    // SAFETY: called only in the keeper right after its fork, for numbers that no value of ours stands for.
+    unsafe { libc::close(number) };
+}
+
+/// Signals that would end a keeper or supervisor before its work is done. They end when their socket hangs up.
+const DEAF_TO: [c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP];
+
+/// Ignores what terminals and service managers send, and makes the end of children readable.
+pub(super) fn watch_children() -> io::Result<OwnedFd> {
+    for signal in DEAF_TO {
+        set_disposition(signal, libc::SIG_IGN);
+    }
+    set_disposition(libc::SIGCHLD, libc::SIG_DFL);
+    let set = signal_set(Some(libc::SIGCHLD));
+    // SAFETY: the set is initialised, and a null old set is allowed.
+    if unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the set is initialised; the returned descriptor is new and owned by nobody else.
+    unsafe {
+        let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if descriptor == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(descriptor)) }
+    }
+}
+
+/// Puts signals back to how a program expects to find them.
+///
+/// By the bare system call: the C library refuses to touch two signals it uses itself, yet leaves them ignored in
+/// what it starts.
+pub(super) fn reset_signals() {
+    // The kernel's form of a signal action, larger than it is anywhere; all zero is the default action.
+    let default_action = [0u64; 8];
+    for signal in 1..=64 {
+        // SAFETY: the kernel reads the action, which is long enough, and 8 is the size of its signal set. Signals that
+        // cannot be set give an error and stay as they are.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default_action.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                8usize,
+            );
+        }
+    }
+    let set = signal_set(None);
+    // SAFETY: the set is initialised, and a null old set is allowed.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };
+}
+
+fn set_disposition(signal: c_int, disposition: libc::sighandler_t) {
+    // SAFETY: only SIG_IGN and SIG_DFL are set, which run no code. Signals that cannot be set are left as they are.
+    unsafe { libc::signal(signal, disposition) };
+}
+
+fn signal_set(member: Option<c_int>) -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the whole set before it is read.
+    unsafe {
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        if let Some(signal) = member {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}

@@ -1,0 +1,346 @@
+//! `shell`: a command line in the workspace, to its end or in the background.
+//!
+//! The sandbox starts and ends commands; `capture` keeps of their output what a model can use; `job` has the commands
+//! that run on while the model does something else.
+
+mod capture;
+mod job;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::look::{typed, waiting};
+use crate::read::explain;
+use crate::sandbox::{CommandFailure, CommandRequest, Ending, Finished, Keeper};
+use crate::tool::{CallContext, Category, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
+use crate::toolbox::CommandSettings;
+use crate::workspace::{Opened, WorkspacePath};
+
+use capture::Capture;
+pub(crate) use job::{Jobs, shell_kill, shell_poll};
+
+/// Between two looks at a running command's output for somebody who watches.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+pub(crate) fn shell(settings: CommandSettings) -> impl Tool {
+    let definition = Definition {
+        name: Cow::Borrowed("shell"),
+        description: Cow::Borrowed(
+            "Runs a command line with /bin/sh in the workspace and answers with its output (both streams in order) and exit code. Of long output the first and last 16 KB are shown. \
+             The command is ended after `timeout` seconds (default 120), together with everything it started; nobody can answer its questions. \
+             With `background` it goes on running: the answer names a job for shell_poll and shell_kill.",
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "minLength": 1, "description": "Command line" },
+                "workdir": { "type": "string", "description": "Directory to run in; the workspace root if left out" },
+                "stdin": { "type": "string", "description": "What the command reads from its input" },
+                "background": { "type": "boolean", "description": "Do not wait for its end" },
+                "timeout": { "type": "number", "minimum": 0.001, "maximum": 3600, "description": "Most seconds to run" }
+            },
+            "required": ["command"],
+            "additionalProperties": false
+        }),
+        category: Category::Write,
+        aliases: &[
+            "system:shell",
+            "bash",
+            "sh",
+            "run_command",
+            "execute_command",
+            "run_shell_command",
+            "exec",
+            "terminal",
+        ],
+        parameter_aliases: &[
+            ("cmd", "command"),
+            ("cwd", "workdir"),
+            ("working_directory", "workdir"),
+            ("input", "stdin"),
+            ("run_in_background", "background"),
+            ("timeout_ms", "timeout"),
+        ],
+    };
+    Shell { definition, settings }
+}
+
+struct Shell {
+    definition: Definition,
+    settings: CommandSettings,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    workdir: Option<String>,
+    stdin: Option<String>,
+    #[serde(default)]
+    background: bool,
+    timeout: Option<f64>,
+}
+
+/// A checked command.
+struct Plan {
+    command: String,
+    input: Option<String>,
+    directory: std::os::fd::OwnedFd,
+    background: bool,
+    time: Duration,
+    keeper: Keeper,
+}
+
+impl Shell {
+    fn plan(
+        &self,
+        arguments: Arguments,
+        directory: std::os::fd::OwnedFd,
+        context: &CallContext,
+    ) -> Result<Plan, ToolOutput> {
+        let Some(keeper) = self.settings.keeper.clone() else {
+            return Err(ToolOutput::error(
+                "Commands cannot be run here: the process that starts them was not set up (fusee_tools::sandbox::init, first in main). Use the file tools.",
+            ));
+        };
+        if arguments.command.trim().is_empty() {
+            return Err(ToolOutput::error("`command` is empty."));
+        }
+        let limits = &context.limits;
+        let default = if arguments.background { limits.command_time_most } else { limits.command_time };
+        let asked = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let time = asked.unwrap_or(default).min(limits.command_time_most);
+        Ok(Plan {
+            command: arguments.command,
+            input: arguments.stdin,
+            directory,
+            background: arguments.background,
+            time,
+            keeper,
+        })
+    }
+
+    async fn to_its_end(&self, plan: Plan, context: &CallContext) -> ToolOutput {
+        let capture = Mutex::new(Capture::new(context.limits.output_head, context.limits.output_tail));
+        let cause: OnceLock<Cause> = OnceLock::new();
+        let stop = async {
+            let came = tokio::select! {
+                () = context.cancel.cancelled() => Cause::Cancelled,
+                () = tokio::time::sleep(plan.time) => Cause::Timeout(plan.time),
+            };
+            let _ = cause.set(came);
+        };
+        let request = CommandRequest {
+            command: &plan.command,
+            directory: plan.directory,
+            input: plan.input.as_deref().map(str::as_bytes),
+            environment: &self.settings.environment,
+            sandbox: self.settings.sandbox,
+        };
+        let push = |bytes: &[u8]| lock(&capture).push(bytes);
+        let mut run = Box::pin(plan.keeper.run(request, push, stop));
+        let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut shown = 0;
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                _ = tick.tick() => {
+                    let latest = lock(&capture).latest_since(&mut shown);
+                    if let Some(latest) = latest {
+                        (context.progress)(&latest);
+                    }
+                }
+            }
+        };
+        drop(run);
+        answer(result.as_ref().copied(), cause.get().copied(), &lock(&capture))
+    }
+}
+
+impl Tool for Shell {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Never
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        Box::pin(async move {
+            let arguments = typed::<Arguments>(arguments)?;
+            let workdir = arguments.workdir.clone().unwrap_or_default();
+            let (path, directory) =
+                waiting(context, move |context| open_directory(&workdir, context)).await?;
+            let mut intent = json!({ "command": arguments.command, "workdir": path.to_string() });
+            if arguments.background {
+                intent["background"] = Value::Bool(true);
+            }
+            Ok(Prepared::new(intent, self.plan(arguments, directory, context)?))
+        })
+    }
+
+    fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            let plan = match prepared.into_plan::<Plan>() {
+                Ok(plan) => plan,
+                Err(output) => return output,
+            };
+            if context.cancel.is_cancelled() {
+                return ToolOutput::aborted("Cancelled before it began.");
+            }
+            if plan.background {
+                return job::start(plan, &self.settings, context).await;
+            }
+            Box::pin(self.to_its_end(plan, context)).await
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        intent: &'a Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Settled> {
+        let command = intent.get("command").and_then(Value::as_str).unwrap_or("the command");
+        let answer = format!(
+            "The run was interrupted while `{command}` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: look at the state of things first."
+        );
+        Box::pin(async move { Settled::Unknown(ToolOutput { aborted: true, ..ToolOutput::error(answer) }) })
+    }
+}
+
+fn open_directory(
+    given: &str,
+    context: &CallContext,
+) -> Result<(WorkspacePath, std::os::fd::OwnedFd), ToolOutput> {
+    let path = context.workspace.locate(given).map_err(|problem| ToolOutput::error(problem.to_string()))?;
+    match context.workspace.open_to_read(&path) {
+        Ok(Opened::Directory(directory)) => Ok((path, directory)),
+        Ok(_) => Err(ToolOutput::error(format!("`{path}` is not a directory; `workdir` must be one."))),
+        Err(problem) => Err(ToolOutput::error(explain(&problem, context))),
+    }
+}
+
+/// Why a command was ended before its end.
+#[derive(Clone, Copy, Debug)]
+enum Cause {
+    Cancelled,
+    Timeout(Duration),
+}
+
+fn answer(result: Result<Finished, &CommandFailure>, cause: Option<Cause>, capture: &Capture) -> ToolOutput {
+    let finished = match result {
+        Ok(finished) => finished,
+        Err(CommandFailure::SupervisorGone) => {
+            let (text, truncated) = capture.text();
+            return ToolOutput {
+                truncated,
+                ..ToolOutput::error(closed(text, &CommandFailure::SupervisorGone.to_string()))
+            };
+        }
+        Err(failure) => return ToolOutput::error(failure.to_string()),
+    };
+    let (text, truncated) = capture.text();
+    let cause = cause.filter(|_| finished.stopped);
+    let mut closing = match cause {
+        None => ending_words(finished.ending),
+        Some(Cause::Cancelled) => "cancelled; it was ended with everything it had started".to_owned(),
+        Some(Cause::Timeout(time)) => format!(
+            "timed out after {} s and was ended with everything it had started; give a longer `timeout`, or run it with `background`",
+            time.as_secs_f64()
+        ),
+    };
+    push_leftovers(&mut closing, &finished, cause.is_some());
+    let exit_code = match (cause, finished.ending) {
+        (None, Ending::Exited(code)) => Some(code),
+        _ => None,
+    };
+    ToolOutput {
+        ok: exit_code == Some(0),
+        content: closed(text, &closing),
+        truncated,
+        exit_code,
+        aborted: matches!(cause, Some(Cause::Cancelled)),
+        ..ToolOutput::default()
+    }
+}
+
+fn push_leftovers(closing: &mut String, finished: &Finished, was_stopped: bool) {
+    if finished.ended > 0 && !was_stopped {
+        let _ = write!(
+            closing,
+            "; {} it had left running {} ended: use `background` for what is to go on",
+            counted(finished.ended, "process", "processes"),
+            if finished.ended == 1 { "was" } else { "were" },
+        );
+    }
+    if finished.left > 0 {
+        let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
+    }
+}
+
+fn counted(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Output and what is to be said about it, on a line of its own.
+fn closed(mut text: String, closing: &str) -> String {
+    if text.is_empty() {
+        text.push_str("(no output)");
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push('[');
+    text.push_str(closing);
+    text.push(']');
+    text
+}
+
+fn ending_words(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(127) => "exit code 127: a command was not found".to_owned(),
+        Ending::Exited(code) => format!("exit code {code}"),
+        Ending::Signalled(signal) => format!("ended by signal {signal}{}", signal_name(signal)),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        3 => " (SIGQUIT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL, perhaps out of memory)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        15 => " (SIGTERM)",
+        24 => " (SIGXCPU)",
+        25 => " (SIGXFSZ)",
+        _ => "",
+    }
+}
+
+fn lock(capture: &Mutex<Capture>) -> std::sync::MutexGuard<'_, Capture> {
+    capture.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shared between a job and those who look at it.
+type SharedCapture = Arc<Mutex<Capture>>;

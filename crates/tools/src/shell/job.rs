@@ -1,0 +1,325 @@
+//! Commands in the background: jobs with a name, looked at by `shell_poll` and ended by `shell_kill`.
+//!
+//! Jobs belong to the run's workspace and end with it. Finished ones are kept, bounded, until somebody has seen how
+//! they ended.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Cause, Plan, SharedCapture, answer, closed, lock};
+use crate::look::typed;
+use crate::near;
+use crate::sandbox::{CommandFailure, CommandRequest, Finished};
+use crate::shell::capture::Capture;
+use crate::tool::{CallContext, Category, Definition, Prepared, Repeat, Tool, ToolOutput};
+use crate::toolbox::CommandSettings;
+
+/// Running at once in one run; more are refused.
+const MOST_RUNNING: usize = 16;
+/// Kept after their end; the oldest go first.
+const MOST_FINISHED: usize = 32;
+/// How long a poll waits for news.
+const POLL_WAIT: Duration = Duration::from_secs(2);
+/// How long a start waits for an early end, which is usually a mistake in the command line.
+const START_WAIT: Duration = Duration::from_millis(150);
+
+/// The jobs of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    jobs: Mutex<VecDeque<Arc<Job>>>,
+}
+
+#[derive(Debug)]
+struct Job {
+    name: String,
+    command: String,
+    kill: CancellationToken,
+    /// What came since the last look at it.
+    capture: SharedCapture,
+    outcome: Mutex<Option<Outcome>>,
+    /// Told when output comes and when it ends.
+    news: Notify,
+    limits: (usize, usize),
+}
+
+/// How a job ended, and why if it was ended.
+type Outcome = (Result<Finished, CommandFailure>, Option<Cause>);
+
+impl Jobs {
+    fn find(&self, name: &str) -> Result<Arc<Job>, String> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = jobs.iter().find(|job| job.name == name) {
+            return Ok(Arc::clone(job));
+        }
+        let mut answer = format!("There is no job `{name}`");
+        match near::names(name, jobs.iter().map(|job| job.name.as_str()), 3).as_slice() {
+            [] if jobs.is_empty() => {
+                answer.push_str(": none runs. Jobs end when a run is interrupted or over.")
+            }
+            [] => {
+                let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+                let _ = write!(answer, ". There are: {}.", names.join(", "));
+            }
+            near => {
+                let _ = write!(answer, ". Did you mean {}?", near.join(" or "));
+            }
+        }
+        Err(answer)
+    }
+
+    fn add(&self, job: &Arc<Job>) -> Result<(), String> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if jobs.iter().filter(|job| job.is_running()).count() >= MOST_RUNNING {
+            return Err(format!(
+                "There are {MOST_RUNNING} jobs running already. End one with shell_kill first."
+            ));
+        }
+        // A call that is repeated takes the place of its first attempt.
+        jobs.retain(|known| known.name != job.name);
+        while jobs.len() >= MOST_RUNNING + MOST_FINISHED {
+            let Some(oldest) = jobs.iter().position(|job| !job.is_running()) else { break };
+            jobs.remove(oldest);
+        }
+        jobs.push_back(Arc::clone(job));
+        Ok(())
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        for job in self.jobs.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            job.kill.cancel();
+        }
+    }
+}
+
+impl Job {
+    fn is_running(&self) -> bool {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// What came since the last look, and how it ended if it did.
+    fn news(&self) -> ToolOutput {
+        let capture = {
+            let mut capture = lock(&self.capture);
+            std::mem::replace(&mut *capture, Capture::new(self.limits.0, self.limits.1))
+        };
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        match outcome.as_ref() {
+            None => {
+                let (text, truncated) = capture.text();
+                let text = if capture.is_empty() { "(no new output)".to_owned() } else { text };
+                ToolOutput {
+                    truncated,
+                    ..ToolOutput::done(closed(text, &format!("{} is running", self.name)))
+                }
+            }
+            Some((result, cause)) => answer(result.as_ref().copied(), *cause, &capture),
+        }
+    }
+
+    async fn wait(&self, most: Duration, cancel: &CancellationToken) {
+        let deadline = tokio::time::sleep(most);
+        tokio::pin!(deadline);
+        loop {
+            let news = self.news.notified();
+            if !self.is_running() || !lock(&self.capture).is_empty() {
+                return;
+            }
+            tokio::select! {
+                () = news => {}
+                () = &mut deadline => return,
+                () = cancel.cancelled() => return,
+            }
+        }
+    }
+
+    async fn wait_for_end(&self, most: Duration) {
+        let deadline = tokio::time::sleep(most);
+        tokio::pin!(deadline);
+        loop {
+            let news = self.news.notified();
+            if !self.is_running() {
+                return;
+            }
+            tokio::select! {
+                () = news => {}
+                () = &mut deadline => return,
+            }
+        }
+    }
+}
+
+/// Starts a job and answers with its name, or with its end if that comes at once.
+pub(super) async fn start(plan: Plan, settings: &CommandSettings, context: &CallContext) -> ToolOutput {
+    let limits = (context.limits.output_head, context.limits.output_tail);
+    let job = Arc::new(Job {
+        name: name(&context.call_id),
+        command: plan.command.clone(),
+        kill: CancellationToken::new(),
+        capture: Arc::new(Mutex::new(Capture::new(limits.0, limits.1))),
+        outcome: Mutex::new(None),
+        news: Notify::new(),
+        limits,
+    });
+    if let Err(refusal) = context.workspace.jobs().add(&job) {
+        return ToolOutput::error(refusal);
+    }
+    tokio::spawn(Box::pin(run(Arc::clone(&job), plan, settings.clone())));
+    job.wait_for_end(START_WAIT).await;
+    if !job.is_running() {
+        return job.news();
+    }
+    ToolOutput::done(format!(
+        "Started as {name}. shell_poll with job {name} shows its output, shell_kill ends it.",
+        name = job.name
+    ))
+}
+
+async fn run(job: Arc<Job>, plan: Plan, settings: CommandSettings) {
+    let cause = std::sync::OnceLock::new();
+    let stop = async {
+        let came = tokio::select! {
+            () = job.kill.cancelled() => Cause::Cancelled,
+            () = tokio::time::sleep(plan.time) => Cause::Timeout(plan.time),
+        };
+        let _ = cause.set(came);
+    };
+    let request = CommandRequest {
+        command: &plan.command,
+        directory: plan.directory,
+        input: plan.input.as_deref().map(str::as_bytes),
+        environment: &settings.environment,
+        sandbox: settings.sandbox,
+    };
+    let push = |bytes: &[u8]| {
+        lock(&job.capture).push(bytes);
+        job.news.notify_waiters();
+    };
+    let result = plan.keeper.run(request, push, stop).await;
+    let outcome = (result, cause.get().copied());
+    *job.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    job.news.notify_waiters();
+}
+
+/// From the call's id, so that a run that is resumed never gives an old job's name to a new one.
+fn name(call_id: &str) -> String {
+    format!("job_{}", &blake3::hash(call_id.as_bytes()).to_hex()[..6])
+}
+
+pub(crate) fn shell_poll() -> impl Tool {
+    JobTool {
+        act: Act::Poll,
+        definition: definition(
+            "shell_poll",
+            "Shows what a background job has written since the last look, and its exit code once it has ended. Waits up to two seconds for news.",
+            Category::Read,
+        ),
+    }
+}
+
+pub(crate) fn shell_kill() -> impl Tool {
+    JobTool {
+        act: Act::Kill,
+        definition: definition(
+            "shell_kill",
+            "Ends a background job with everything it started, and shows its last output.",
+            Category::Write,
+        ),
+    }
+}
+
+fn definition(name: &'static str, description: &'static str, category: Category) -> Definition {
+    Definition {
+        name: Cow::Borrowed(name),
+        description: Cow::Borrowed(description),
+        parameters: json!({
+            "type": "object",
+            "properties": { "job": { "type": "string", "description": "The job's name, as shell answered it" } },
+            "required": ["job"],
+            "additionalProperties": false
+        }),
+        category,
+        aliases: &[],
+        parameter_aliases: &[("job_id", "job"), ("id", "job"), ("handle", "job")],
+    }
+}
+
+struct JobTool {
+    act: Act,
+    definition: Definition,
+}
+
+#[derive(Clone, Copy)]
+enum Act {
+    Poll,
+    Kill,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    job: String,
+}
+
+impl Tool for JobTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// A job does not outlive us: after a crash the same call is answered with that.
+    fn repeat(&self) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        Box::pin(async {
+            let arguments = typed::<Arguments>(arguments)?;
+            let job = context.workspace.jobs().find(&arguments.job).map_err(ToolOutput::error)?;
+            Ok(Prepared::new(Value::Null, job))
+        })
+    }
+
+    fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async {
+            let job = match prepared.into_plan::<Arc<Job>>() {
+                Ok(job) => job,
+                Err(output) => return output,
+            };
+            match self.act {
+                Act::Poll => job.wait(POLL_WAIT, &context.cancel).await,
+                Act::Kill => {
+                    job.kill.cancel();
+                    job.wait_for_end(POLL_WAIT).await;
+                    return ended(&job);
+                }
+            }
+            job.news()
+        })
+    }
+}
+
+/// Ending a job is what was asked for, so the answer to that is no failure.
+fn ended(job: &Job) -> ToolOutput {
+    let news = job.news();
+    let content = format!("{}\n[{} (`{}`) is over]", news.content, job.name, job.command);
+    ToolOutput {
+        ok: !job.is_running(),
+        content,
+        exit_code: news.exit_code,
+        truncated: news.truncated,
+        ..ToolOutput::default()
+    }
+}

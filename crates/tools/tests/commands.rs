@@ -1,0 +1,43 @@
+//! Commands as they really run: under the keeper, which this program sets up first thing in its main.
+//!
+//! What must hold is that nothing of a command outlives it, however it or we end.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test program; the lints' own exception knows only the usual harness"
+)]
+
+#[path = "commands/ends.rs"]
+mod ends;
+#[path = "commands/jobs.rs"]
+mod jobs;
+#[path = "commands/output.rs"]
+mod output;
+#[path = "commands/stage.rs"]
+mod stage;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use stage::Stage;
+
+fn main() -> ExitCode {
+    let keeper = fusee_tools::sandbox::init().unwrap();
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, mode, directory] = words.as_slice()
+        && mode == "--victim"
+    {
+        return ends::be_killed(&Stage::at(keeper, directory.as_ref()));
+    }
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for (name, test) in output::TESTS.iter().chain(ends::TESTS).chain(jobs::TESTS) {
+        let keeper = keeper.clone();
+        trials.push(Trial::test(*name, move || {
+            test(&Stage::new(keeper));
+            Ok::<(), Failed>(())
+        }));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,275 @@
+//! Nothing of a command outlives it: not what left its session, not when we are killed.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use fusee_tools::ToolOutput;
+use serde_json::json;
+
+use crate::stage::{NONE, Stage, Test, call, eventually, is_alive, processes_with};
+
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("a_command_that_takes_too_long_is_ended", a_command_that_takes_too_long_is_ended),
+    ("a_cancelled_command_is_ended_and_keeps_its_output", a_cancelled_command_is_ended_and_keeps_its_output),
+    ("what_a_command_left_running_is_ended_and_said", what_a_command_left_running_is_ended_and_said),
+    ("a_child_in_a_session_of_its_own_is_ended", a_child_in_a_session_of_its_own_is_ended),
+    ("a_daemon_is_ended", a_daemon_is_ended),
+    ("a_deep_tree_that_ignores_signals_is_ended", a_deep_tree_that_ignores_signals_is_ended),
+    ("a_chain_of_forks_is_ended", a_chain_of_forks_is_ended),
+    ("a_dropped_call_is_ended", a_dropped_call_is_ended),
+    ("a_killed_supervisor_takes_its_command_along", a_killed_supervisor_takes_its_command_along),
+    ("our_own_death_ends_everything", our_own_death_ends_everything),
+    ("a_dead_keeper_is_said", a_dead_keeper_is_said),
+    ("two_hundred_commands_run_at_once", two_hundred_commands_run_at_once),
+    ("descriptors_and_processes_do_not_add_up", descriptors_and_processes_do_not_add_up),
+    ("the_keeper_hears_no_interrupt", the_keeper_hears_no_interrupt),
+];
+
+/// A duration for sleep that no other test uses, to find the process by.
+fn mark(stage: &Stage, name: &str) -> String {
+    let number = stage
+        .path(name)
+        .display()
+        .to_string()
+        .bytes()
+        .fold(7u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
+    format!("5{number}")
+}
+
+fn a_command_that_takes_too_long_is_ended(stage: &Stage) {
+    let mark = mark(stage, "timeout");
+    let begun = Instant::now();
+    let output = stage.run(json!({"command": format!("echo before; sleep {mark}"), "timeout": 0.3}));
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert_eq!(
+        output,
+        ToolOutput::error(
+            "before\n[timed out after 0.3 s and was ended with everything it had started; give a longer `timeout`, or run it with `background`]"
+        )
+    );
+    assert_eq!(processes_with(&mark), NONE);
+}
+
+fn a_cancelled_command_is_ended_and_keeps_its_output(stage: &Stage) {
+    let mark = mark(stage, "cancel");
+    let cancel = stage.context.cancel.clone();
+    let started = stage.path("started");
+    let canceller = std::thread::spawn(move || {
+        eventually(|| started.exists());
+        cancel.cancel();
+    });
+    let output = stage.run(json!({"command": format!("echo before; touch started; sleep {mark} & wait")}));
+    canceller.join().unwrap();
+    let expected = "before\n[cancelled; it was ended with everything it had started]";
+    assert_eq!(output, ToolOutput { aborted: true, ..ToolOutput::error(expected) });
+    assert_eq!(processes_with(&mark), NONE);
+    let late = stage.run(json!({"command": "touch late"}));
+    assert_eq!(late, ToolOutput::aborted("Cancelled before it began."));
+    assert!(!stage.path("late").exists());
+}
+
+fn what_a_command_left_running_is_ended_and_said(stage: &Stage) {
+    let mark = mark(stage, "left");
+    let begun = Instant::now();
+    let output = stage.run(json!({"command": format!("sleep {mark} & sleep {mark} & echo started")}));
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert_eq!(
+        output.content,
+        "started\n[exit code 0; 2 processes it had left running were ended: use `background` for what is to go on]"
+    );
+    assert_eq!(processes_with(&mark), NONE);
+}
+
+fn a_child_in_a_session_of_its_own_is_ended(stage: &Stage) {
+    let mark = mark(stage, "session");
+    let output = stage.run(json!({"command": format!("setsid sleep {mark} & sleep 0.1; echo done")}));
+    assert!(
+        output.ok && output.content.contains("1 process it had left running was ended"),
+        "{}",
+        output.content
+    );
+    assert_eq!(processes_with(&mark), NONE);
+}
+
+fn a_daemon_is_ended(stage: &Stage) {
+    let mark = mark(stage, "daemon");
+    // Twice forked, in a session of its own, all streams closed: nobody's child any more.
+    let daemon = format!(
+        "(setsid sh -c '(exec sleep {mark} </dev/null >/dev/null 2>&1 &) ; echo $$ > first' &) ; sleep 0.2"
+    );
+    let output = stage.run(json!({ "command": daemon }));
+    assert!(output.ok, "{}", output.content);
+    assert!(!stage.line_of("first").is_empty());
+    assert_eq!(processes_with(&mark), NONE);
+    let again = stage.run(json!({"command": format!("{daemon}; sleep 60"), "timeout": 0.5}));
+    assert!(!again.ok);
+    assert_eq!(processes_with(&mark), NONE);
+}
+
+fn a_deep_tree_that_ignores_signals_is_ended(stage: &Stage) {
+    let mark = mark(stage, "deep");
+    std::fs::write(
+        stage.path("deep.sh"),
+        format!("trap '' TERM INT HUP\nn=$1\n[ $n = 0 ] && exec sleep {mark}\nsetsid sh deep.sh $((n-1)) &\nsetsid sh deep.sh $((n-1)) &\nwait\n"),
+    )
+    .unwrap();
+    let output = stage.run(json!({"command": "sh deep.sh 5", "timeout": 1.5}));
+    assert!(output.content.contains("timed out"), "{}", output.content);
+    assert_eq!(processes_with(&mark), NONE);
+    assert_eq!(processes_with("deep.sh"), NONE);
+}
+
+fn a_chain_of_forks_is_ended(stage: &Stage) {
+    // Each process starts the next and ends: there is never one for long.
+    std::fs::write(stage.path("hop.sh"), "echo $$ > last\nsh hop.sh &\n").unwrap();
+    let output = stage.run(json!({"command": "sh hop.sh; sleep 30", "timeout": 0.4}));
+    assert!(output.content.contains("timed out"), "{}", output.content);
+    assert_eq!(processes_with("hop.sh"), NONE);
+}
+
+fn a_dropped_call_is_ended(stage: &Stage) {
+    let mark = mark(stage, "dropped");
+    stage.runtime.block_on(async {
+        let command = stage.call("shell", json!({"command": format!("setsid sleep {mark}")}));
+        let _ = tokio::time::timeout(Duration::from_millis(300), command).await;
+    });
+    eventually(|| processes_with(&mark).is_empty());
+}
+
+fn a_killed_supervisor_takes_its_command_along(stage: &Stage) {
+    let mark = mark(stage, "supervisor");
+    let path = stage.path("pid");
+    let killer = std::thread::spawn(move || {
+        eventually(|| std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
+        let supervisor: i32 = std::fs::read_to_string(&path).unwrap().trim().parse().unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(supervisor).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
+    });
+    let output = stage.run(json!({"command": format!("echo begun; echo $PPID > pid; setsid sleep {mark}")}));
+    killer.join().unwrap();
+    assert_eq!(
+        output,
+        ToolOutput::error(
+            "begun\n[The command's supervisor was killed, and the command with it; its effects are unknown.]"
+        )
+    );
+    eventually(|| processes_with(&mark).is_empty());
+    assert!(stage.run(json!({"command": "true"})).ok, "the keeper must go on");
+}
+
+/// Runs in a copy of this program that is to be killed.
+pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
+    std::fs::write(stage.path("keeper"), format!("{}\n", stage.keeper.process_id())).unwrap();
+    let mark = stage.line_of("mark");
+    stage.runtime.block_on(async {
+        let one = |number: usize| {
+            let command = format!(
+                "sleep {mark} & (setsid sh -c '(sleep {mark} </dev/null >/dev/null 2>&1 &) ; sleep {mark}' &) ; sleep 0.1; echo ready > ready{number}; sleep {mark}"
+            );
+            stage.call("shell", json!({ "command": command }))
+        };
+        tokio::join!(one(1), one(2), one(3));
+    });
+    ExitCode::FAILURE
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the copy must be a child like any other, to be killed like any other"
+)]
+fn our_own_death_ends_everything(stage: &Stage) {
+    let mark = mark(stage, "death");
+    std::fs::write(stage.path("mark"), format!("{mark}\n")).unwrap();
+    let program = std::env::current_exe().unwrap();
+    let mut victim = Command::new(program)
+        .args([Path::new("--victim"), &stage.path(".")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    for number in 1..=3 {
+        stage.line_of(&format!("ready{number}"));
+    }
+    let keeper: i32 = stage.line_of("keeper").parse().unwrap();
+    assert!(is_alive(keeper));
+    assert!(processes_with(&mark).len() >= 12, "{:?}", processes_with(&mark));
+    let begun = Instant::now();
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    eventually(|| processes_with(&mark).is_empty() && !is_alive(keeper));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+fn a_dead_keeper_is_said(stage: &Stage) {
+    // In a process of its own under nextest; under a plain run it would take the keeper from the other tests.
+    if std::env::var_os("NEXTEST").is_none() {
+        let _ = writeln!(std::io::stderr(), "needs a process of its own: run it with nextest");
+        return;
+    }
+    let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
+    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    eventually(|| !is_alive(stage.keeper.process_id()));
+    let output = stage.run(json!({"command": "true"}));
+    assert_eq!(
+        output.content,
+        "The process that starts commands is gone; no command can be run until Fusee is started again."
+    );
+}
+
+fn two_hundred_commands_run_at_once(stage: &Stage) {
+    let begun = Instant::now();
+    let outputs = stage.runtime.block_on(async {
+        let tasks: Vec<_> = (0..200)
+            .map(|number| {
+                let (toolbox, context) = (stage.toolbox.clone(), stage.context.clone());
+                tokio::spawn(async move {
+                    let command = format!("echo {number}; sleep 0.5; echo {number}");
+                    call(&toolbox, "shell", json!({ "command": command }), &context).await
+                })
+            })
+            .collect();
+        let mut outputs = Vec::new();
+        for task in tasks {
+            outputs.push(task.await.unwrap());
+        }
+        outputs
+    });
+    for (number, output) in outputs.iter().enumerate() {
+        assert_eq!(output.content, format!("{number}\n{number}\n[exit code 0]"));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+}
+
+fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let keeper = stage.keeper.process_id();
+    let kept = || std::fs::read_dir(format!("/proc/{keeper}/fd")).unwrap().count();
+    stage.run(json!({"command": "true"}));
+    let before = (open(), kept());
+    for round in 0..40 {
+        let timeout = if round % 4 == 0 { 0.02 } else { 5.0 };
+        stage.run(json!({"command": "sleep 0.03 & cat; sleep 0.01", "stdin": "x", "timeout": timeout}));
+    }
+    assert_eq!((open(), kept()), before);
+    let children = format!("/proc/{keeper}/task/{keeper}/children");
+    eventually(|| std::fs::read_to_string(&children).unwrap().trim().is_empty());
+}
+
+fn the_keeper_hears_no_interrupt(stage: &Stage) {
+    let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
+    {
+        rustix::process::kill_process(keeper, signal).unwrap();
+    }
+    assert!(stage.run(json!({"command": "true"})).ok);
+    assert_ne!(
+        rustix::process::getpgid(Some(keeper)).unwrap(),
+        rustix::process::getpgid(None).unwrap(),
+        "an interrupt from the terminal goes to our group"
+    );
+}

@@ -1,0 +1,126 @@
+//! A workspace, the tools and a runtime for one test.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fusee_tools::{
+    CallContext, CommandSettings, Environment, Keeper, Limits, Sandbox, ToolOutput, Toolbox, Workspace,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// No process.
+pub(crate) const NONE: [i32; 0] = [];
+
+pub(crate) type Test = fn(&Stage);
+
+pub(crate) struct Stage {
+    pub(crate) keeper: Keeper,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) context: CallContext,
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) progress: Arc<Mutex<Vec<String>>>,
+    root: PathBuf,
+    _directory: Option<tempfile::TempDir>,
+}
+
+impl Stage {
+    pub(crate) fn new(keeper: Keeper) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut stage = Self::at(keeper, directory.path());
+        stage._directory = Some(directory);
+        stage
+    }
+
+    pub(crate) fn at(keeper: Keeper, root: &Path) -> Self {
+        let environment = Environment::allowed(std::env::vars_os());
+        let settings = CommandSettings { keeper: Some(keeper.clone()), environment, sandbox: Sandbox::Off };
+        let progress: Arc<Mutex<Vec<String>>> = Arc::default();
+        let context = CallContext {
+            workspace: Arc::new(Workspace::open(root).unwrap()),
+            call_id: "call_1".to_owned(),
+            cancel: CancellationToken::new(),
+            progress: {
+                let progress = Arc::clone(&progress);
+                Arc::new(move |text: &str| progress.lock().unwrap().push(text.to_owned()))
+            },
+            limits: Limits::default(),
+        };
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self {
+            keeper,
+            toolbox: Toolbox::standard(settings),
+            context,
+            runtime,
+            progress,
+            root: root.to_owned(),
+            _directory: None,
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// What this name's file holds once it holds a line.
+    pub(crate) fn line_of(&self, name: &str) -> String {
+        let path = self.path(name);
+        eventually(|| std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
+        std::fs::read_to_string(&path).unwrap().trim().to_owned()
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        call(&self.toolbox, tool, arguments, &self.context).await
+    }
+
+    pub(crate) fn run(&self, arguments: Value) -> ToolOutput {
+        self.runtime.block_on(self.call("shell", arguments))
+    }
+}
+
+pub(crate) async fn call(
+    toolbox: &Toolbox,
+    tool: &str,
+    arguments: Value,
+    context: &CallContext,
+) -> ToolOutput {
+    let tool = toolbox.find(tool).unwrap();
+    let arguments = match fusee_tools::arguments::parse(&arguments.to_string(), tool.definition()) {
+        Ok(arguments) => arguments,
+        Err(complaint) => return ToolOutput::error(complaint),
+    };
+    match tool.prepare(arguments, context).await {
+        Ok(prepared) => tool.perform(prepared, context).await,
+        Err(output) => output,
+    }
+}
+
+/// Processes whose command line has this word, by id. Zombies have none.
+pub(crate) fn processes_with(word: &str) -> Vec<i32> {
+    let own = std::process::id().cast_signed();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| *pid != own)
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|part| part == word.as_bytes())
+        })
+        .collect()
+}
+
+pub(crate) fn is_alive(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.trim_start().starts_with('Z'))
+}
+
+pub(crate) fn eventually(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
