@@ -1,0 +1,254 @@
+//! A tree of sections, checked as a whole and numbered once: an expansion or a disabled section never
+//! renumbers the rest.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use super::key::{SectionPath, normalise};
+use super::render::{Bound, RenderProblem};
+use super::section::{Body, Condition, Section, Visibility};
+use super::task::{AnyTask, Fields, TaskFields};
+use super::template::{Template, trim};
+
+/// Deeper trees are refused: Markdown has six levels of headings.
+const DEEPEST: usize = 5;
+
+/// Something wrong with a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", at.as_ref().map(|at| format!("section `{at}`: ")).unwrap_or_default())]
+pub struct Problem {
+    /// The sort of problem, stable.
+    pub code: &'static str,
+    /// The section, where there is one.
+    pub at: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A checked prompt for tasks of one type.
+#[derive(Clone)]
+pub struct Prompt<T = AnyTask> {
+    pub(crate) sections: Vec<Node>,
+    task: PhantomData<fn(T)>,
+}
+
+/// A section in its place. The tree is flat, in the order of the text.
+#[derive(Clone)]
+pub(crate) struct Node {
+    pub(crate) path: SectionPath,
+    pub(crate) number: String,
+    pub(crate) depth: usize,
+    pub(crate) title: String,
+    pub(crate) body: NodeBody,
+    pub(crate) summary: Option<Template>,
+    pub(crate) visibility: Visibility,
+    pub(crate) enabled: Option<Condition<bool>>,
+    pub(crate) params: BTreeMap<String, Value>,
+    pub(crate) tools: Vec<String>,
+    /// How many of the following nodes stand inside this one.
+    pub(crate) inside: usize,
+}
+
+#[derive(Clone)]
+pub(crate) enum NodeBody {
+    Text(Template),
+    Task,
+}
+
+/// Collects sections.
+pub struct PromptBuilder<T> {
+    sections: Vec<Section>,
+    task: PhantomData<fn(T)>,
+}
+
+impl<T: TaskFields> Prompt<T> {
+    /// Begins a prompt.
+    pub fn builder() -> PromptBuilder<T> {
+        PromptBuilder { sections: Vec::new(), task: PhantomData }
+    }
+
+    /// The prompt for this task.
+    pub fn bind(&self, task: &T) -> Result<Bound<'_>, RenderProblem> {
+        let fields = Fields::of(task).map_err(|message| RenderProblem::new("invalid_task", None, message))?;
+        if self.has_task_section() && fields.set("request").is_none() {
+            let message = "the task has no `request`".to_owned();
+            return Err(RenderProblem::new("missing_request", None, message));
+        }
+        Ok(Bound::new(&self.sections, fields))
+    }
+}
+
+impl<T> Prompt<T> {
+    /// Whether the task is shown somewhere.
+    pub fn has_task_section(&self) -> bool {
+        self.sections.iter().any(|node| matches!(node.body, NodeBody::Task))
+    }
+}
+
+impl<T: TaskFields> PromptBuilder<T> {
+    /// Adds a section.
+    #[must_use]
+    pub fn section(mut self, section: Section) -> Self {
+        self.sections.push(section);
+        self
+    }
+
+    /// The prompt, or everything that is wrong with it.
+    pub fn build(self) -> Result<Prompt<T>, Vec<Problem>> {
+        let mut build = Build::default();
+        build.add_all(self.sections, None, "", 0);
+        let tasks = build.nodes.iter().filter(|node| matches!(node.body, NodeBody::Task)).count();
+        if tasks > 1 {
+            build.problem(
+                "several_tasks",
+                None,
+                format!("a prompt has one task section, this one has {tasks}"),
+            );
+        }
+        build.check_names(&field_names::<T>());
+        if build.problems.is_empty() {
+            Ok(Prompt { sections: build.nodes, task: PhantomData })
+        } else {
+            Err(build.problems)
+        }
+    }
+}
+
+/// The fields of a task type, from its schema; none for a type whose fields are known only at run time.
+fn field_names<T: TaskFields>() -> Vec<String> {
+    let schema = schemars::schema_for!(T);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
+}
+
+#[derive(Default)]
+struct Build {
+    nodes: Vec<Node>,
+    problems: Vec<Problem>,
+}
+
+impl Build {
+    fn problem(&mut self, code: &'static str, at: Option<&SectionPath>, message: String) {
+        self.problems.push(Problem { code, at: at.map(ToString::to_string), message });
+    }
+
+    fn add_all(&mut self, sections: Vec<Section>, parent: Option<&SectionPath>, number: &str, depth: usize) {
+        let mut keys: Vec<String> = Vec::new();
+        for (n, section) in sections.into_iter().enumerate() {
+            let key = match normalise(&section.key) {
+                Ok(key) => key,
+                Err(message) => {
+                    self.problem("invalid_key", parent, message);
+                    continue;
+                }
+            };
+            let path = SectionPath::new(parent, &key);
+            if keys.contains(&key) {
+                self.problem(
+                    "duplicate_key",
+                    Some(&path),
+                    "two sections side by side have this key".to_owned(),
+                );
+            }
+            keys.push(key);
+            self.add(section, path, format!("{number}{}", n + 1), depth);
+        }
+    }
+
+    fn add(&mut self, section: Section, path: SectionPath, number: String, depth: usize) {
+        if depth >= DEEPEST {
+            self.problem("too_deep", Some(&path), format!("sections nest at most {DEEPEST} deep"));
+            return;
+        }
+        let title = trim(&section.title).to_owned();
+        if title.is_empty() {
+            self.problem("missing_title", Some(&path), "the title is empty".to_owned());
+        }
+        let body = match &section.body {
+            Body::Task => NodeBody::Task,
+            Body::Literal(text) => NodeBody::Text(Template::literal(text)),
+            Body::Template(text) => NodeBody::Text(self.template(&path, "body", text)),
+        };
+        let summary = section.summary.as_deref().map(|text| self.template(&path, "summary", text));
+        self.check_summary(&section, &path);
+        let at = self.nodes.len();
+        self.nodes.push(Node {
+            path: path.clone(),
+            number: number.clone(),
+            depth,
+            title,
+            body,
+            summary,
+            visibility: section.visibility,
+            enabled: section.enabled,
+            params: section.params,
+            tools: section.tools,
+            inside: 0,
+        });
+        self.add_all(section.children, Some(&path), &format!("{number}."), depth + 1);
+        let inside = self.nodes.len() - at - 1;
+        if let Some(node) = self.nodes.get_mut(at) {
+            node.inside = inside;
+        }
+    }
+
+    fn template(&mut self, path: &SectionPath, part: &str, text: &str) -> Template {
+        Template::parse(text).unwrap_or_else(|problem| {
+            self.problem("invalid_placeholder", Some(path), format!("{part}: {problem}"));
+            Template::literal("")
+        })
+    }
+
+    /// A placeholder that neither a field of the task nor a parameter can fill will never have a value.
+    fn check_names(&mut self, fields: &[String]) {
+        if fields.is_empty() {
+            return;
+        }
+        let mut problems = Vec::new();
+        for node in &self.nodes {
+            let body = match &node.body {
+                NodeBody::Text(template) => Some(template),
+                NodeBody::Task => None,
+            };
+            for name in body.into_iter().chain(&node.summary).flat_map(Template::names) {
+                if !node.params.contains_key(name) && !fields.iter().any(|field| field == name) {
+                    let near = fusee_text::near::nearest(name, fields.iter().map(String::as_str));
+                    let hint =
+                        near.first().map(|near| format!("; did you mean `${{{near}}}`?")).unwrap_or_default();
+                    let message =
+                        format!("`${{{name}}}` is neither a parameter nor a field of the task{hint}");
+                    problems.push((node.path.clone(), message));
+                }
+            }
+        }
+        for (path, message) in problems {
+            self.problem("unknown_placeholder", Some(&path), message);
+        }
+    }
+
+    fn check_summary(&mut self, section: &Section, path: &SectionPath) {
+        let may_close = !matches!(section.visibility, Visibility::Fixed(super::section::Shown::Full));
+        let summary = section.summary.as_deref().map(trim).unwrap_or_default();
+        if matches!(section.body, Body::Task) {
+            if may_close || section.summary.is_some() {
+                let message = "the task section is never summarised".to_owned();
+                self.problem("summarised_task", Some(path), message);
+            }
+            if !section.children.is_empty() {
+                self.problem(
+                    "task_with_children",
+                    Some(path),
+                    "the task section has no sections inside".to_owned(),
+                );
+            }
+        } else if may_close && summary.is_empty() {
+            self.problem(
+                "missing_summary",
+                Some(path),
+                "a section that can be closed needs a summary".to_owned(),
+            );
+        }
+    }
+}

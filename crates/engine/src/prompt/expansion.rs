@@ -1,0 +1,133 @@
+//! Opening closed sections: what the tool `open_sections` asks for, checked, and what the next cycle is told.
+
+use std::collections::BTreeSet;
+
+use super::key::normalise_path;
+use super::render::Bound;
+use super::section::Shown;
+
+/// The model asks to see more: apply the overrides, bind again, render again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VisibilityExpansionRequired {
+    /// Paths to open, closed ancestors included.
+    pub requested_overrides: BTreeSet<String>,
+    /// Why, in the model's words.
+    pub reason: String,
+    /// The keys that were asked for and were closed, each once, as asked.
+    pub section_keys: Vec<String>,
+    /// What the next cycle is told.
+    pub expansion_instructions: String,
+}
+
+/// A call that opens nothing. It is a tool result; the run goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OpenProblem {
+    /// The sort of problem, stable.
+    pub code: &'static str,
+    /// What is wrong, for the model.
+    pub message: String,
+    /// The key it is about, where it is about one.
+    pub section_path: Option<String>,
+}
+
+/// Checks a call of `open_sections`.
+pub fn open_sections(
+    bound: &Bound<'_>,
+    open: &BTreeSet<String>,
+    section_keys: &[String],
+    reason: &str,
+) -> Result<VisibilityExpansionRequired, OpenProblem> {
+    let problem = |code, path: Option<&str>, message| OpenProblem {
+        code,
+        message,
+        section_path: path.map(str::to_owned),
+    };
+    if section_keys.iter().all(|key| key.trim().is_empty()) {
+        return Err(problem(
+            "no_keys",
+            None,
+            "`section_keys` is empty: name the sections to open".to_owned(),
+        ));
+    }
+    let mut overrides = BTreeSet::new();
+    let mut opened: Vec<String> = Vec::new();
+    for key in section_keys {
+        let path = normalise_path(key);
+        let node = bound.nodes.iter().find(|node| node.path.as_str() == path && reachable(bound, node));
+        let Some(node) = node else {
+            let known =
+                bound.nodes.iter().filter(|node| reachable(bound, node)).map(|node| node.path.as_str());
+            let near = fusee_text::near::nearest(&path, known);
+            let hint = if near.is_empty() {
+                String::new()
+            } else {
+                format!(" Did you mean `{}`?", near.join("` or `"))
+            };
+            return Err(problem(
+                "unknown_section",
+                Some(&path),
+                format!("There is no section `{path}`.{hint}"),
+            ));
+        };
+        let closed_here = bound.shown(node, open) == Shown::Summary;
+        let around: Vec<_> = bound
+            .nodes
+            .iter()
+            .filter(|other| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str()))
+            .filter(|other| bound.shown(other, open) == Shown::Summary)
+            .map(|other| other.path.to_string())
+            .collect();
+        if !closed_here && around.is_empty() {
+            continue;
+        }
+        overrides.extend(around);
+        overrides.insert(path.clone());
+        if !opened.contains(&path) {
+            opened.push(path);
+        }
+    }
+    if opened.is_empty() {
+        let keys = section_keys
+            .iter()
+            .map(|key| format!("`{}`", normalise_path(key)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let path = section_keys.first().map(|key| normalise_path(key));
+        return Err(problem(
+            "already_open",
+            path.as_deref(),
+            format!("Nothing to open: {keys} is shown in full already."),
+        ));
+    }
+    let expansion_instructions = build_expansion_instructions(&opened, reason);
+    let (reason, section_keys) = (reason.to_owned(), opened);
+    Ok(VisibilityExpansionRequired {
+        requested_overrides: overrides,
+        reason,
+        section_keys,
+        expansion_instructions,
+    })
+}
+
+/// A section that is enabled, as are those around it.
+fn reachable(bound: &Bound<'_>, node: &super::build::Node) -> bool {
+    bound.is_enabled(node)
+        && bound
+            .nodes
+            .iter()
+            .filter(|other| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str()))
+            .all(|other| bound.is_enabled(other))
+}
+
+/// Guidance for going on after an expansion. One full stop follows the reason, whoever wrote it.
+pub fn build_expansion_instructions(section_keys: &[String], reason: &str) -> String {
+    let mut seen = BTreeSet::new();
+    let keys: Vec<_> =
+        section_keys.iter().filter(|key| seen.insert(*key)).map(|key| format!("`{key}`")).collect();
+    let reason = super::template::trim(reason).trim_end_matches('.').trim_end();
+    format!(
+        "Sections expanded: {}. Reason: {reason}. Continue with your task using the newly visible content.",
+        keys.join(", ")
+    )
+}

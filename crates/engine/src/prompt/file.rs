@@ -1,0 +1,110 @@
+//! A prompt in a file, TOML or JSON. Unknown fields are errors; what `build.rs` checks is checked here too.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::build::{Problem, Prompt};
+use super::section::{Section, Shown, Visibility};
+use super::task::AnyTask;
+
+/// A prompt read from a file.
+pub struct PromptFile;
+
+/// A file that is no prompt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    /// It cannot be read as TOML or JSON, or has fields a prompt does not have.
+    #[error("{0}")]
+    Syntax(String),
+    /// It can, and is wrong in these ways.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Content(Vec<Problem>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    sections: Vec<FileSection>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSection {
+    kind: Option<Kind>,
+    key: Option<String>,
+    title: Option<String>,
+    body: Option<String>,
+    summary: Option<String>,
+    #[serde(default)]
+    visibility: Shown,
+    #[serde(default)]
+    params: BTreeMap<String, Value>,
+    enabled: Option<bool>,
+    #[serde(default)]
+    sections: Vec<FileSection>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Text,
+    Task,
+}
+
+impl PromptFile {
+    /// Reads the text of a prompt file. JSON is told by its first character.
+    pub fn parse(text: &str) -> Result<Prompt<AnyTask>, FileProblem> {
+        let file: File = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?
+        } else {
+            toml::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?
+        };
+        let (mut builder, mut problems) = (Prompt::builder(), Vec::new());
+        for section in file.sections {
+            builder = builder.section(section.into_section(&mut problems));
+        }
+        match (builder.build(), problems.is_empty()) {
+            (Ok(prompt), true) => Ok(prompt),
+            (Ok(_), false) => Err(FileProblem::Content(problems)),
+            (Err(more), _) => {
+                problems.extend(more);
+                Err(FileProblem::Content(problems))
+            }
+        }
+    }
+}
+
+impl FileSection {
+    fn into_section(self, problems: &mut Vec<Problem>) -> Section {
+        let is_task = self.kind == Some(Kind::Task);
+        let default = |value: &str| is_task.then(|| value.to_owned()).unwrap_or_default();
+        let key = self.key.unwrap_or_else(|| default("task"));
+        if is_task && self.body.is_some() {
+            let message = "a task section has no body of its own".to_owned();
+            problems.push(Problem { code: "task_with_body", at: Some(key.clone()), message });
+        }
+        let title = self.title.unwrap_or_else(|| default("Task"));
+        let mut section = if is_task {
+            Section::task().named(key, title)
+        } else {
+            Section::text(key, title, self.body.unwrap_or_default())
+        };
+        section = match (self.summary, self.visibility) {
+            (Some(summary), shown) => section.with_summary(summary, Visibility::Fixed(shown)),
+            (None, Shown::Summary) => section.with_summary("", Visibility::Fixed(Shown::Summary)),
+            (None, Shown::Full) => section,
+        };
+        if self.enabled == Some(false) {
+            section = section.enabled(std::sync::Arc::new(|_| false));
+        }
+        for (name, value) in self.params {
+            section = section.param(name, value);
+        }
+        for child in self.sections {
+            section = section.child(child.into_section(problems));
+        }
+        section
+    }
+}

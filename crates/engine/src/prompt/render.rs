@@ -1,0 +1,215 @@
+//! Rendering: a pure function from a bound prompt and what is open to the bytes a model gets.
+
+use std::collections::BTreeSet;
+
+use super::build::{Node, NodeBody};
+use super::section::{Shown, Visibility};
+use super::task::{Fields, text};
+
+/// A prompt with a task, ready to be rendered.
+#[derive(Clone)]
+pub struct Bound<'p> {
+    pub(crate) nodes: &'p [Node],
+    fields: Fields,
+}
+
+/// A prompt that cannot be rendered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", section_path.as_ref().map(|at| format!("section `{at}`: ")).unwrap_or_default())]
+pub struct RenderProblem {
+    /// The sort of problem, stable.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// The section, where there is one.
+    pub section_path: Option<String>,
+}
+
+impl RenderProblem {
+    pub(crate) fn new(code: &'static str, at: Option<&str>, message: String) -> Self {
+        Self { code, message, section_path: at.map(str::to_owned) }
+    }
+}
+
+/// What a model gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// The tools of open sections, then those that open the rest.
+    pub tools: Vec<String>,
+    /// The sections that are shown, in order.
+    pub sections: Vec<RenderedSection>,
+    /// The paths of all sections that are still closed.
+    pub closed: Vec<String>,
+}
+
+/// One shown section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedSection {
+    /// Its path.
+    pub path: String,
+    /// Its number.
+    pub number: String,
+    /// How it is shown.
+    pub shown: Shown,
+    /// Its own text, without what stands inside it.
+    pub text: String,
+}
+
+impl<'p> Bound<'p> {
+    pub(crate) fn new(nodes: &'p [Node], fields: Fields) -> Self {
+        Self { nodes, fields }
+    }
+
+    /// The same prompt for the cycle after an expansion.
+    #[must_use]
+    pub fn expanded(self, instructions: String) -> Self {
+        Self { fields: self.fields.expanded(instructions), ..self }
+    }
+
+    /// Renders it; `open` holds the paths of sections that were opened.
+    pub fn render(&self, open: &BTreeSet<String>) -> Result<Rendered, RenderProblem> {
+        let mut rendered =
+            Rendered { text: String::new(), tools: Vec::new(), sections: Vec::new(), closed: Vec::new() };
+        let mut readable = false;
+        let mut at = 0;
+        while let Some(node) = self.nodes.get(at) {
+            if !self.is_enabled(node) {
+                at += 1 + node.inside;
+                continue;
+            }
+            let shown = self.shown(node, open);
+            let own = self.section(node, shown, at)?;
+            if !rendered.text.is_empty() {
+                rendered.text.push_str("\n\n");
+            }
+            rendered.text.push_str(&own);
+            let (path, number) = (node.path.to_string(), node.number.clone());
+            rendered.sections.push(RenderedSection { path, number, shown, text: own });
+            at += 1;
+            match shown {
+                Shown::Full => rendered.tools.extend(node.tools.iter().cloned()),
+                Shown::Summary => {
+                    let inside = &self.nodes[at..at + node.inside];
+                    readable |= node.tools.is_empty() && inside.iter().all(|node| node.tools.is_empty());
+                    rendered.closed.push(node.path.to_string());
+                    let hidden = inside.iter().filter(|node| self.shown(node, open) == Shown::Summary);
+                    rendered.closed.extend(hidden.map(|node| node.path.to_string()));
+                    at += node.inside;
+                }
+            }
+        }
+        if readable {
+            rendered.tools.push("read_section".to_owned());
+        }
+        if !rendered.closed.is_empty() {
+            rendered.tools.push("open_sections".to_owned());
+        }
+        Ok(rendered)
+    }
+
+    /// The whole text of one section and what stands inside it, as if it were open.
+    pub fn read_section(&self, path: &str) -> Result<String, RenderProblem> {
+        let path = super::key::normalise_path(path);
+        let at = self.nodes.iter().position(|node| node.path.as_str() == path);
+        let Some(at) = at else {
+            let known = self.nodes.iter().map(|node| node.path.as_str());
+            let near = fusee_text::near::nearest(&path, known);
+            let hint = if near.is_empty() {
+                String::new()
+            } else {
+                format!("; did you mean `{}`?", near.join("` or `"))
+            };
+            return Err(RenderProblem::new(
+                "unknown_section",
+                Some(&path),
+                format!("there is no such section{hint}"),
+            ));
+        };
+        let mut parts = Vec::new();
+        let mut here = at;
+        while here <= at + self.nodes[at].inside {
+            let node = &self.nodes[here];
+            if self.is_enabled(node) {
+                parts.push(self.section(node, Shown::Full, here)?);
+                here += 1;
+            } else {
+                here += 1 + node.inside;
+            }
+        }
+        Ok(parts.join("\n\n"))
+    }
+
+    pub(crate) fn shown(&self, node: &Node, open: &BTreeSet<String>) -> Shown {
+        if open.contains(node.path.as_str()) {
+            return Shown::Full;
+        }
+        match &node.visibility {
+            Visibility::Fixed(shown) => *shown,
+            Visibility::Decided(decide) => decide(&|name| self.value(node, name)),
+        }
+    }
+
+    pub(crate) fn is_enabled(&self, node: &Node) -> bool {
+        node.enabled.as_ref().is_none_or(|condition| condition(&|name| self.value(node, name)))
+    }
+
+    fn value(&self, node: &Node, name: &str) -> Option<String> {
+        self.fields.value(name).or_else(|| node.params.get(name).map(text))
+    }
+
+    fn section(&self, node: &Node, shown: Shown, at: usize) -> Result<String, RenderProblem> {
+        let heading = format!("{} {}. {}", "#".repeat(node.depth + 2), node.number, node.title);
+        let body = match (shown, &node.body, &node.summary) {
+            (Shown::Summary, _, Some(summary)) => {
+                let summary = self.fill(node, summary)?;
+                format!("{summary}\n\n---\n{}", self.invitation(node, at))
+            }
+            (_, NodeBody::Task, _) => self.task(),
+            (_, NodeBody::Text(template), _) => self.fill(node, template)?,
+        };
+        Ok(if body.is_empty() { heading } else { format!("{heading}\n\n{body}") })
+    }
+
+    fn fill(&self, node: &Node, template: &super::template::Template) -> Result<String, RenderProblem> {
+        template.fill(&|name| self.value(node, name)).map_err(|name| {
+            let message =
+                format!("`${{{name}}}` has no value: give it in `params` or as a field of the task");
+            RenderProblem::new("missing_value", Some(node.path.as_str()), message)
+        })
+    }
+
+    /// The line that says how to open a closed section and what is behind it.
+    fn invitation(&self, node: &Node, at: usize) -> String {
+        let mut inside = Vec::new();
+        let mut here = at + 1;
+        while here <= at + node.inside {
+            let child = &self.nodes[here];
+            if self.is_enabled(child) {
+                inside.push(format!("`{}`", child.path));
+            }
+            here += 1 + child.inside;
+        }
+        let behind =
+            if inside.is_empty() { String::new() } else { format!(" Inside: {}.", inside.join(", ")) };
+        format!("[Summary only. To see all of it, call `open_sections` with key `{}`.{behind}]", node.path)
+    }
+
+    fn task(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(instructions) = self.fields.set("expansion_instructions") {
+            parts.push(format!("**Expansion Context:** {instructions}\n\n---"));
+        }
+        parts.extend(self.fields.set("request"));
+        let domain: Vec<_> =
+            self.fields.domain().map(|(name, value)| format!("- **{name}:** {value}")).collect();
+        if !domain.is_empty() {
+            parts.push(domain.join("\n"));
+        }
+        if let Some(background) = self.fields.set("background") {
+            parts.push(format!("**Background:** {background}"));
+        }
+        parts.join("\n\n")
+    }
+}

@@ -1,0 +1,87 @@
+//! What a user wants, as a value. A domain task is any type that serialises to an object with a `request`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::template::trim;
+
+/// The plain task: a request and what is good to know for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    /// The user's request in natural language.
+    pub request: String,
+    /// Additional context or background for the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<String>,
+    /// Instructions injected after sections are expanded via progressive disclosure. Guides the model on how to
+    /// proceed with newly visible content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expansion_instructions: Option<String>,
+}
+
+impl Task {
+    /// A fresh task.
+    pub fn new(request: impl Into<String>) -> Self {
+        Self { request: request.into(), ..Self::default() }
+    }
+}
+
+/// A task type: anything whose fields can be named and described.
+pub trait TaskFields: Serialize + JsonSchema {}
+
+impl<T: Serialize + JsonSchema> TaskFields for T {}
+
+/// A task whose fields are known only at run time: that of a prompt file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct AnyTask(pub Map<String, Value>);
+
+/// The fields of a bound task.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// The fields of a task, or why it has none.
+    pub(crate) fn of(task: &impl Serialize) -> Result<Self, String> {
+        match serde_json::to_value(task) {
+            Ok(Value::Object(fields)) => Ok(Self(fields)),
+            Ok(_) => Err("a task is an object with a `request`".to_owned()),
+            Err(error) => Err(format!("the task cannot be read: {error}")),
+        }
+    }
+
+    /// A field as it stands in text; `None` if there is no such field.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(text)
+    }
+
+    /// A field that holds more than white space.
+    pub(crate) fn set(&self, name: &str) -> Option<String> {
+        self.value(name).map(|value| trim(&value).to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// The fields beyond those of every task that are set, in order.
+    pub(crate) fn domain(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0
+            .keys()
+            .filter(|name| !matches!(name.as_str(), "request" | "background" | "expansion_instructions"))
+            .filter_map(|name| Some((name.as_str(), self.set(name)?)))
+    }
+
+    /// The same task for the next cycle.
+    pub(crate) fn expanded(mut self, instructions: String) -> Self {
+        self.0.insert("expansion_instructions".to_owned(), instructions.into());
+        self
+    }
+}
+
+/// A value as it stands in text: strings bare, lists by commas, nothing for null.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
