@@ -1,5 +1,5 @@
 //! What a server's refusal means: its own words out of the common shapes of an error body, and the kind of
-//! error they stand for. The wordings are data, in [`wording`].
+//! error they stand for. The wordings are data, in `wording`.
 
 mod wording;
 

@@ -1,6 +1,6 @@
 //! A model behind HTTP: moves the bytes between a conversation and a server. What the bytes mean is
 //! [`crate::stream`]'s part, what a refusal means [`crate::fault`]'s; how a connection is made is in
-//! [`endpoint`], who has to wait in [`gate`], how large the context is in [`context`].
+//! `endpoint`, who has to wait in `gate`, how large the context is in `context`.
 
 mod context;
 pub(crate) mod endpoint;

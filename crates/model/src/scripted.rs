@@ -1,7 +1,7 @@
 //! A model whose replies stand in a file (`script:FILE`): the model of the demo and of tests.
 //!
 //! JSON Lines, one reply a line. Every request takes a line, failed ones included. The format is in
-//! [`line`]; giving a line's reply as a stream is in [`play`]. Cassettes ([`crate::recorded`]) share both.
+//! `line`; giving a line's reply as a stream is in `play`. Cassettes ([`crate::recorded`]) share both.
 
 pub(crate) mod fields;
 pub(crate) mod line;
