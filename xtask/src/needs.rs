@@ -25,7 +25,7 @@ enum Source {
 const NEXTEST: Need = Need {
     program: "cargo-nextest",
     why: "runs the tests",
-    // Without its self-update it builds in two thirds of the time.
+    // Without its self-update, which would bring a TLS stack and a downloader to build.
     source: Source::Cargo(&["cargo-nextest", "--no-default-features", "--features", "default-no-update"]),
 };
 
@@ -60,7 +60,9 @@ pub(crate) fn meet(needs: &[Need]) -> Outcome {
 /// Whether an optional program is there.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let cargo_bin = std::env::home_dir().map(|home| home.join(".cargo/bin"));
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let cargo_bin = cargo_home.map(|home| home.join("bin"));
     std::env::split_paths(&path).chain(cargo_bin).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
