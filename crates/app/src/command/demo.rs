@@ -124,11 +124,11 @@ fn introduction(args: &DemoArgs, project: &Path, before: check::Tests, ink: Ink)
     let mut out = ink.heading("fusee demo");
     let model = match &args.model.model {
         Some(name) => name.clone(),
-        None => "a recording, so no key and no network are needed; its commands run unconfined".to_owned(),
+        None => "a recording: no key, no network; sandbox off, since every command in it is ours".to_owned(),
     };
     let rows = [
         ("project", format!("{}, in {}", demo::NAME, project.display())),
-        ("tests", format!("{} ({})", ink.bad(&before.words()), check::COMMAND)),
+        ("tests", format!("{} ({})", ink.bad(&before.is()), check::COMMAND)),
         ("model", model),
     ];
     for (name, text) in rows {
@@ -141,7 +141,8 @@ fn introduction(args: &DemoArgs, project: &Path, before: check::Tests, ink: Ink)
 /// What a user would type for this run.
 fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
     let mut line: Vec<OsString> = vec!["run".into(), "-C".into(), unpacked.project().into()];
-    let mut flag = |name: &str, value: Option<OsString>| line.extend(value.into_iter().flat_map(|it| [name.into(), it]));
+    let mut flag =
+        |name: &str, value: Option<OsString>| line.extend(value.into_iter().flat_map(|it| [name.into(), it]));
     flag("--run-id", Some(RUN.into()));
     match &args.model.model {
         Some(model) => {
@@ -156,7 +157,12 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
             model.push(unpacked.recording());
             flag("-m", Some(model));
             // All that the recording needs is said here, so that no configuration of the user's changes it.
-            let fixed = [("--approve", "auto"), ("--sandbox", "off"), ("--max-turns", "50"), ("--max-tokens", "100000")];
+            let fixed = [
+                ("--approve", "auto"),
+                ("--sandbox", "off"),
+                ("--max-turns", "50"),
+                ("--max-tokens", "100000"),
+            ];
             for (name, value) in fixed {
                 flag(name, Some(value.into()));
             }

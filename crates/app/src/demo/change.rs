@@ -41,7 +41,8 @@ fn change(project: &Path, path: &str) -> Option<Change> {
     let (old, new) = (before.unwrap_or_default(), after.as_deref().unwrap_or_default());
     let compared = TextDiff::from_lines(old, new);
     let count = |tag| compared.iter_all_changes().filter(|change| change.tag() == tag).count();
-    let name = |side: &str, there: bool| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
+    let name =
+        |side: &str, there: bool| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
     let diff = compared
         .unified_diff()
         .context_radius(3)

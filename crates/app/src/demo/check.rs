@@ -32,9 +32,11 @@ pub(crate) struct Tests {
 impl Tests {
     /// Reads what unittest printed last: `Ran 10 tests in …`, and `FAILED (failures=3, errors=1)` or `OK`.
     fn read(exit_code: Option<i32>, output: &str) -> Self {
-        let number = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        let number =
+            |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
         let ran = output.lines().filter_map(|line| line.strip_prefix("Ran ").and_then(number)).next_back();
-        let verdict = output.lines().filter_map(|line| line.strip_prefix("FAILED (")).next_back().unwrap_or_default();
+        let verdict =
+            output.lines().filter_map(|line| line.strip_prefix("FAILED (")).next_back().unwrap_or_default();
         let counts = verdict.split(['(', ',', ')']).filter_map(|part| part.split_once('='));
         let failed = counts.filter(|(what, _)| matches!(what.trim(), "failures" | "errors"));
         let failed = failed.filter_map(|(_, count)| number(count)).sum();
@@ -42,12 +44,21 @@ impl Tests {
         Self { pass: exit_code == Some(0) && ran > 0, ran, failed }
     }
 
-    /// In words.
-    pub(crate) fn words(self) -> String {
+    /// How it is now, in words.
+    pub(crate) fn is(self) -> String {
         match self {
             Self { pass: true, ran, .. } => format!("all {ran} pass"),
             Self { ran: 0, .. } => "they cannot be run".to_owned(),
             Self { ran, failed, .. } => format!("{failed} of {ran} fail"),
+        }
+    }
+
+    /// How it was, in words.
+    pub(crate) fn was(self) -> String {
+        match self {
+            Self { pass: true, ran, .. } => format!("all {ran} passed"),
+            Self { ran: 0, .. } => "they could not be run".to_owned(),
+            Self { ran, failed, .. } => format!("{failed} of {ran} failed"),
         }
     }
 }

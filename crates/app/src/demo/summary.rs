@@ -110,14 +110,19 @@ impl Summary<'_> {
     /// The whole of it.
     pub(crate) fn render(&self, ink: Ink) -> String {
         let mut out = ink.heading("what happened");
-        let now = self.after.words();
+        let now = self.after.is();
         let now = if self.after.pass { ink.good(&now) } else { ink.bad(&now) };
-        row(&mut out, ink, "tests", &format!("{} before; now {now}", self.before.words()));
+        row(&mut out, ink, "tests", &format!("{} at first, {now} now", self.before.was()));
         match self.own_model {
             Some(name) => row(&mut out, ink, "model", name),
             None => {
-                row(&mut out, ink, "model", "a recording: its replies are played from a file. All else is real:");
-                row(&mut out, ink, "", "the tools, the edits, the test runs, the journal.");
+                row(
+                    &mut out,
+                    ink,
+                    "model",
+                    "a recording: its replies are played from a file; all else is real,",
+                );
+                row(&mut out, ink, "", "the tools, the edits, the test runs and the journal");
             }
         }
         row(&mut out, ink, "work", &self.work.words());
@@ -132,6 +137,9 @@ impl Summary<'_> {
         out.push('\n');
         for line in diff_lines(self.changes, ink) {
             let _ = writeln!(out, "    {line}");
+        }
+        if !self.changes.is_empty() {
+            out.push('\n');
         }
         out
     }
@@ -149,10 +157,15 @@ impl Killed {
     fn render(&self, out: &mut String, ink: Ink) {
         let Self { command, turn, replies, results, told } = self;
         row(out, ink, "killed", &format!("with kill -9 in turn {turn}, while `{command}` ran"));
-        row(out, ink, "resumed", &format!("{replies} replies and {results} results were read back from the journal;"));
-        row(out, ink, "", "none was asked for or run again.");
+        row(
+            out,
+            ink,
+            "resumed",
+            &format!("{replies} replies and {results} results were read back from the journal,"),
+        );
+        row(out, ink, "", "none was asked for or run again");
         if *told {
-            row(out, ink, "", "The command that was cut off was named to the model, which decided.");
+            row(out, ink, "", "the model was told which command was cut off, and decided what to do");
         }
     }
 }
@@ -174,7 +187,10 @@ impl Next<'_> {
         part(
             "The same with your own model:",
             &[
-                (format!("{fusee} demo -m ollama:MODEL"), "a local Ollama; also llama.cpp:, lmstudio:, vllm:"),
+                (
+                    format!("{fusee} demo -m ollama:MODEL"),
+                    "a local Ollama; also llama.cpp:, lmstudio:, vllm:",
+                ),
                 (format!("{fusee} demo -m openai:MODEL"), "with OPENAI_API_KEY set"),
                 (format!("{fusee} demo -m MODEL --base-url URL"), "any server that speaks chat completions"),
             ],
@@ -188,7 +204,10 @@ impl Next<'_> {
                     &title,
                     &[
                         (format!("{fusee} show -C {project} {run}"), "what was done, step by step"),
-                        (format!("{fusee} replay -C {project} {run}"), "again from the journal: no model, no tools"),
+                        (
+                            format!("{fusee} replay -C {project} {run}"),
+                            "again from the journal: no model, no tools",
+                        ),
                     ],
                 );
             }
@@ -229,9 +248,6 @@ fn diff_lines(changes: &[Change], ink: Ink) -> Vec<String> {
     let more = all.count().saturating_sub(DIFF_LINES);
     if more > 0 {
         lines.push(ink.dim(&format!("… and {more} more lines")));
-    }
-    if !lines.is_empty() {
-        lines.push(String::new());
     }
     lines
 }

@@ -14,7 +14,8 @@ fn replies() -> Vec<Value> {
 
 /// The arguments of all calls of one tool.
 fn calls(tool: &str) -> Vec<Value> {
-    let calls = replies().into_iter().flat_map(|reply| reply["tool_calls"].as_array().cloned().unwrap_or_default());
+    let calls =
+        replies().into_iter().flat_map(|reply| reply["tool_calls"].as_array().cloned().unwrap_or_default());
     calls.filter(|call| call["name"] == tool).map(|call| call["arguments"].clone()).collect()
 }
 
@@ -25,7 +26,8 @@ fn the_recording_is_a_script_that_the_model_crate_reads() {
 
 #[test]
 fn each_edit_of_the_recording_finds_its_text_once_in_the_project() {
-    let mut files: HashMap<&str, String> = FILES.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
+    let mut files: HashMap<&str, String> =
+        FILES.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
     let edits = calls("edit_file");
     assert_eq!(edits.len(), 2);
     for edit in &edits {
@@ -39,10 +41,16 @@ fn each_edit_of_the_recording_finds_its_text_once_in_the_project() {
 #[test]
 fn the_recording_waits_no_longer_than_it_may_and_long_enough_to_be_watched() {
     let waits = |longest| -> Vec<u64> {
-        let lines: Vec<Value> =
-            recording(longest).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+        let lines: Vec<Value> = recording(longest)
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+            .collect();
         // The line with a pattern is only played after a kill.
-        lines.iter().filter(|line| line["match"].is_null()).filter_map(|line| line["delay_ms"].as_u64()).collect()
+        lines
+            .iter()
+            .filter(|line| line["match"].is_null())
+            .filter_map(|line| line["delay_ms"].as_u64())
+            .collect()
     };
     assert!(waits(0).iter().all(|wait| *wait == 0));
     assert!(waits(200).iter().all(|wait| *wait == 200));
@@ -54,7 +62,8 @@ fn the_recording_waits_no_longer_than_it_may_and_long_enough_to_be_watched() {
 fn an_unpacked_project_is_as_bundled_and_goes_in_the_end_unless_it_is_kept() {
     let temporary = tempfile::tempdir().expect("a temporary directory");
     for keep in [false, true] {
-        let unpacked = Unpacked::make(new_directory(temporary.path(), "x"), 0, keep).expect("an unpacked demo");
+        let unpacked =
+            Unpacked::make(new_directory(temporary.path(), "x"), 0, keep).expect("an unpacked demo");
         let project = unpacked.project();
         assert_eq!(changes(&project, &[]), []);
         assert!(project.join(".fusee").is_dir());
@@ -81,8 +90,10 @@ fn changes_are_shown_as_a_diff_new_files_and_deleted_ones_included() {
     fs::write(project.join("NOTES"), "one\n").expect("a file");
     fs::remove_file(project.join("tests/__init__.py")).expect("a file");
     let found = changes(&project, &["NOTES".to_owned(), "freetime/day.py".to_owned(), "gone".to_owned()]);
-    let shown: Vec<String> =
-        found.iter().map(|change| format!("{} +{} -{}\n{}", change.path, change.added, change.removed, change.diff)).collect();
+    let shown: Vec<String> = found
+        .iter()
+        .map(|change| format!("{} +{} -{}\n{}", change.path, change.added, change.removed, change.diff))
+        .collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
     .gitignore +0 -1
     --- a/.gitignore

@@ -41,10 +41,14 @@ pub(super) async fn killed_and_resumed(
     let mut child = start(line)?;
     let place = Project::find(Some(project), &process.environment)?;
     let Some(moment) = wait_for_moment(&mut child, &place).await? else {
-        return Err(Failure::failed("the demo's run ended before it could be killed").help("without --kill it can be seen"));
+        return Err(Failure::failed("the demo's run ended before it could be killed")
+            .help("without --kill it can be seen"));
     };
     let pid = child.id();
-    child.kill().and_then(|()| child.wait()).map_err(|error| Failure::failed(format!("cannot kill {pid}: {error}")))?;
+    child
+        .kill()
+        .and_then(|()| child.wait())
+        .map_err(|error| Failure::failed(format!("cannot kill {pid}: {error}")))?;
     let mut killed = read_back(&place.journal_with_runs()?, moment)?;
 
     let terminal = process.environment.terminals().stderr;
@@ -83,7 +87,8 @@ async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<Option<Mo
     let mut looking = true;
     while looking {
         // The last look comes after the end, for a run that was quicker than we.
-        let ended = child.try_wait().map_err(|error| Failure::failed(format!("the run was lost: {error}")))?;
+        let ended =
+            child.try_wait().map_err(|error| Failure::failed(format!("the run was lost: {error}")))?;
         looking = ended.is_none() && begun.elapsed() < LONGEST;
         // The journal is not there at first, and then not complete.
         let events = place.journal_with_runs().and_then(|journal| events(&journal)).unwrap_or_default();

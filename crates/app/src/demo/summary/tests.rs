@@ -7,44 +7,125 @@ const AFTER: Tests = Tests { pass: true, ran: 10, failed: 0 };
 const WORK: Work = Work { turns: 8, calls: 13, tokens: 35_312, wall: Duration::from_millis(6_940) };
 
 fn change() -> Change {
-    Change { path: "a.py".into(), added: 1, removed: 1, diff: "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n".into() }
+    Change {
+        path: "a.py".into(),
+        added: 1,
+        removed: 1,
+        diff: "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n".into(),
+    }
 }
 
 #[test]
 fn a_demo_with_the_recording_says_what_was_real() {
     let changes = [change()];
-    let summary =
-        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: None, changes: &changes };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+    let summary = Summary {
+        own_model: None,
+        before: BEFORE,
+        after: AFTER,
+        work: WORK,
+        killed: None,
+        changes: &changes,
+    };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    ── what happened ───────────────────────────────────────────────────────────────
+      tests    3 of 10 failed at first, all 10 pass now
+      model    a recording: its replies are played from a file; all else is real,
+               the tools, the edits, the test runs and the journal
+      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      changed  a.py +1 -1
+
+        --- a/a.py
+        +++ b/a.py
+        @@ -1 +1 @@
+        -x
+        +y
+    ");
 }
 
 #[test]
 fn a_model_that_changed_nothing_is_told_as_it_is() {
-    let summary =
-        Summary { own_model: Some("ollama:x"), before: BEFORE, after: BEFORE, work: WORK, killed: None, changes: &[] };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+    let summary = Summary {
+        own_model: Some("ollama:x"),
+        before: BEFORE,
+        after: BEFORE,
+        work: WORK,
+        killed: None,
+        changes: &[],
+    };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    ── what happened ───────────────────────────────────────────────────────────────
+      tests    3 of 10 failed at first, 3 of 10 fail now
+      model    ollama:x
+      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      changed  nothing
+    ");
 }
 
 #[test]
 fn a_kill_is_told_with_what_the_journal_gave_back() {
     let killed = Killed { command: "make".into(), turn: 4, replies: 4, results: 5, told: true };
-    let summary =
-        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: Some(killed), changes: &[] };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"");
+    let summary = Summary {
+        own_model: None,
+        before: BEFORE,
+        after: AFTER,
+        work: WORK,
+        killed: Some(killed),
+        changes: &[],
+    };
+    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    ── what happened ───────────────────────────────────────────────────────────────
+      tests    3 of 10 failed at first, all 10 pass now
+      model    a recording: its replies are played from a file; all else is real,
+               the tools, the edits, the test runs and the journal
+      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      killed   with kill -9 in turn 4, while `make` ran
+      resumed  4 replies and 5 results were read back from the journal,
+               none was asked for or run again
+               the model was told which command was cut off, and decided what to do
+      changed  nothing
+    ");
 }
 
 #[test]
 fn the_next_commands_name_the_kept_project() {
     let gone = Next { fusee: "fusee", run: "demo", kept: None }.render(Ink::Plain);
     let kept = Next { fusee: "fusee", run: "demo", kept: Some(Path::new("/tmp/x")) }.render(Ink::Plain);
-    insta::assert_snapshot!(format!("{gone}\n{kept}"), @r"");
+    insta::assert_snapshot!(format!("{gone}\n{kept}"), @r"
+    ── next ────────────────────────────────────────────────────────────────────────
+      The same with your own model:
+        fusee demo -m ollama:MODEL          a local Ollama; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m openai:MODEL          with OPENAI_API_KEY set
+        fusee demo -m MODEL --base-url URL  any server that speaks chat completions
+      In a project of yours:
+        fusee run -C DIR -m MODEL 'what is to be done'
+      More of this:
+        fusee demo --kill  killed with kill -9 on the way, and resumed
+        fusee demo --keep  keeps the project, to look at with show and replay
+
+    ── next ────────────────────────────────────────────────────────────────────────
+      The same with your own model:
+        fusee demo -m ollama:MODEL          a local Ollama; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m openai:MODEL          with OPENAI_API_KEY set
+        fusee demo -m MODEL --base-url URL  any server that speaks chat completions
+      In a project of yours:
+        fusee run -C DIR -m MODEL 'what is to be done'
+      The project and its journal are kept in /tmp/x:
+        fusee show -C /tmp/x demo    what was done, step by step
+        fusee replay -C /tmp/x demo  again from the journal: no model, no tools
+    ");
 }
 
 #[test]
 fn colours_are_around_the_text_and_change_nothing_else() {
     let changes = [change()];
-    let summary =
-        Summary { own_model: None, before: BEFORE, after: AFTER, work: WORK, killed: None, changes: &changes };
+    let summary = Summary {
+        own_model: None,
+        before: BEFORE,
+        after: AFTER,
+        work: WORK,
+        killed: None,
+        changes: &changes,
+    };
     let coloured = summary.render(Ink::Coloured);
     let mut plain = String::new();
     for (at, part) in coloured.split('\x1b').enumerate() {
@@ -59,7 +140,7 @@ fn a_long_diff_is_cut_and_says_so() {
     let diff: String = (0..100).map(|n| format!("+{n}\n")).collect();
     let change = Change { path: "a".into(), added: 100, removed: 0, diff };
     let lines = diff_lines(&[change], Ink::Plain);
-    assert_eq!(lines.len(), DIFF_LINES + 2);
+    assert_eq!(lines.len(), DIFF_LINES + 1);
     assert_eq!(lines[DIFF_LINES], "… and 20 more lines");
 }
 
