@@ -1,15 +1,38 @@
 //! What a call was about, read from its name and its arguments, as far as a compaction cares. Arguments that
 //! are no JSON object leave only the name.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use fusee_tools::{CommandSettings, Definition, Toolbox};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::outline::Exchange;
 
 #[cfg(test)]
 mod tests;
+
+/// The standard tools by each of their names. Which words a tool understands is the tools crate's to say.
+static STANDARD: LazyLock<HashMap<String, Names>> = LazyLock::new(|| {
+    let toolbox = Toolbox::standard(CommandSettings::default());
+    let names = |definition: &Definition| {
+        let own = definition.name.to_string();
+        let aliases: Vec<String> = definition.aliases.iter().map(|alias| (*alias).to_owned()).collect();
+        let parameters = definition.parameter_aliases;
+        let entry = move |name: String| (name, Names { name: own.clone(), parameters });
+        std::iter::once(definition.name.to_string()).chain(aliases).map(entry)
+    };
+    toolbox.definitions().flat_map(names).collect()
+});
+
+struct Names {
+    /// The tool's own.
+    name: String,
+    /// Other names of its parameters, with their own.
+    parameters: &'static [(&'static str, &'static str)],
+}
 
 /// The kinds of calls that a compaction treats differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +49,8 @@ pub(super) enum Kind {
     Patch,
     /// A command line.
     Command,
+    /// What became of a command in the background.
+    Job,
     /// A look around: `list_dir`, `find_files`, `search_text`.
     Look,
     /// A question to the user.
@@ -39,19 +64,17 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// By any name a tool answers to: a result carries the one the model used.
+    /// By any name the tool answers to: a result carries the one the model used.
     pub(super) fn of(name: &str) -> Kind {
-        match name.strip_prefix("system:").unwrap_or(name) {
-            "read_file" | "read" | "view_file" | "open_file" => Kind::ReadFile,
-            "read_files" | "batch_read" => Kind::ReadFiles,
+        match STANDARD.get(name).map_or(name, |tool| &tool.name) {
+            "read_file" => Kind::ReadFile,
+            "read_files" => Kind::ReadFiles,
             "read_section" => Kind::ReadSection,
-            "write_file" | "create_file" | "write" => Kind::Change,
-            "edit_file" | "edit" | "str_replace" | "replace_in_file" | "replace" => Kind::Change,
+            "write_file" | "edit_file" => Kind::Change,
             "apply_patch" => Kind::Patch,
             "shell" => Kind::Command,
-            "list_dir" | "list_directory" | "list_files" | "ls" => Kind::Look,
-            "find_files" | "glob" | "file_search" | "find" => Kind::Look,
-            "search_text" | "grep" | "grep_search" | "search" | "search_files" | "ripgrep" => Kind::Look,
+            "shell_poll" | "shell_kill" => Kind::Job,
+            "list_dir" | "find_files" | "search_text" => Kind::Look,
             "ask_user" => Kind::Ask,
             "plan_tasks" => Kind::Plan,
             "think" => Kind::Think,
@@ -77,7 +100,7 @@ pub(super) struct ReadKey {
 
 impl ReadKey {
     pub(super) fn of(kind: Kind, exchange: &Exchange<'_>) -> Option<ReadKey> {
-        let arguments = Arguments::of(&exchange.call.arguments);
+        let arguments = Arguments::of(exchange.name, &exchange.call.arguments);
         let what = match kind {
             Kind::ReadSection => vec![word(arguments.section_key.as_ref()?)?],
             _ => arguments.files(),
@@ -100,30 +123,29 @@ pub(super) struct Arguments {
     pattern: Option<Value>,
     question: Option<Value>,
     patch: Option<Value>,
+    job: Option<Value>,
 }
 
 impl Arguments {
-    pub(super) fn of(json: &str) -> Arguments {
-        serde_json::from_str(json).unwrap_or_default()
+    /// Of a call of `tool`, by any of its names.
+    pub(super) fn of(tool: &str, json: &str) -> Arguments {
+        let aliases = STANDARD.get(tool).map_or(&[][..], |names| names.parameters);
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        Named { aliases }.deserialize(&mut deserializer).unwrap_or_default()
     }
 
-    /// Where the value of a parameter belongs, and whether that is its own name.
-    fn slot(&mut self, name: &str) -> Option<(&mut Option<Value>, bool)> {
+    fn slot(&mut self, name: &str) -> Option<&mut Option<Value>> {
         Some(match name {
-            "path" => (&mut self.path, true),
-            "file_path" | "file" | "filename" | "directory" | "dir" => (&mut self.path, false),
-            "paths" => (&mut self.paths, true),
-            "files" | "file_paths" => (&mut self.paths, false),
-            "offset" => (&mut self.offset, true),
-            "start_line" => (&mut self.offset, false),
-            "limit" => (&mut self.limit, true),
-            "section_key" => (&mut self.section_key, true),
-            "command" => (&mut self.command, true),
-            "pattern" => (&mut self.pattern, true),
-            "query" | "regex" | "glob" => (&mut self.pattern, false),
-            "question" => (&mut self.question, true),
-            "patch" => (&mut self.patch, true),
-            "input" => (&mut self.patch, false),
+            "path" => &mut self.path,
+            "paths" => &mut self.paths,
+            "offset" => &mut self.offset,
+            "limit" => &mut self.limit,
+            "section_key" => &mut self.section_key,
+            "command" => &mut self.command,
+            "pattern" => &mut self.pattern,
+            "question" => &mut self.question,
+            "patch" => &mut self.patch,
+            "job" => &mut self.job,
             _ => return None,
         })
     }
@@ -140,6 +162,10 @@ impl Arguments {
 
     pub(super) fn command(&self) -> Option<&str> {
         self.command.as_ref()?.as_str()
+    }
+
+    pub(super) fn job(&self) -> Option<String> {
+        word(self.job.as_ref()?)
     }
 
     pub(super) fn pattern(&self) -> Option<&str> {
@@ -170,13 +196,18 @@ impl Arguments {
     }
 }
 
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Named)
-    }
+/// Reads arguments whose names may be aliases.
+struct Named {
+    aliases: &'static [(&'static str, &'static str)],
 }
 
-struct Named;
+impl<'de> DeserializeSeed<'de> for Named {
+    type Value = Arguments;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Arguments, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
 
 impl<'de> Visitor<'de> for Named {
     type Value = Arguments;
@@ -187,10 +218,11 @@ impl<'de> Visitor<'de> for Named {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
         let mut arguments = Arguments::default();
-        while let Some(name) = map.next_key::<String>()? {
-            match arguments.slot(&name) {
-                // What is an alias in one tool may be a parameter of its own in another.
-                Some((slot, own)) if own || slot.is_none() => *slot = map.next_value()?,
+        while let Some(given) = map.next_key::<String>()? {
+            let alias = self.aliases.iter().find(|(alias, _)| *alias == given);
+            let name = alias.map_or(given.as_str(), |(_, name)| name);
+            match arguments.slot(name) {
+                Some(slot) if alias.is_none() || slot.is_none() => *slot = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }

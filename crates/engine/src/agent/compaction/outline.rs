@@ -1,6 +1,7 @@
 //! A conversation cut into turns, with every result beside the call it answers. [`super::prune`] and
 //! [`super::summary`] work on these; what a call was about is [`super::deed`]'s half.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use fusee_model::{Message, ToolCall};
@@ -101,18 +102,29 @@ fn turns(messages: &[Message]) -> Vec<Turn> {
 
 /// Finds the call of each result among the calls of the same turn: some servers count their ids from zero in
 /// every reply.
-fn pair<'a>(messages: &'a [Message], index: usize, turn: &Turn, exchanges: &mut Vec<Exchange<'a>>) {
+fn pair<'a>(messages: &'a [Message], turn_index: usize, turn: &Turn, exchanges: &mut Vec<Exchange<'a>>) {
     let Some(reply) = turn.reply else { return };
     let Message::Assistant { tool_calls, .. } = &messages[reply] else { return };
-    // Results mostly stand in the order of their calls, so the search goes on from the last one found.
+    // Results mostly stand in the order of their calls; an index is made only if they do not.
     let mut expected = 0;
+    let mut by_id = None;
     let results = reply + 1..turn.messages.end;
     for (at, result) in results.clone().zip(&messages[results]) {
         let Message::Tool { call_id, name, content, ok } = result else { continue };
-        let (before, after) = tool_calls.split_at(expected.min(tool_calls.len()));
-        let mut candidates = after.iter().chain(before).enumerate();
-        let Some((offset, call)) = candidates.find(|(_, call)| call.id == *call_id) else { continue };
-        expected = (expected + offset + 1) % tool_calls.len();
-        exchanges.push(Exchange { turn: index, at, call, name, content, ok: *ok });
+        let call = match tool_calls.get(expected).filter(|call| call.id == *call_id) {
+            Some(call) => call,
+            None => {
+                let by_id = by_id.get_or_insert_with(|| index(tool_calls));
+                let Some(position) = by_id.get(call_id.as_str()) else { continue };
+                expected = *position;
+                &tool_calls[expected]
+            }
+        };
+        expected += 1;
+        exchanges.push(Exchange { turn: turn_index, at, call, name, content, ok: *ok });
     }
+}
+
+fn index(calls: &[ToolCall]) -> HashMap<&str, usize> {
+    calls.iter().enumerate().map(|(position, call)| (call.id.as_str(), position)).collect()
 }

@@ -1,0 +1,199 @@
+//! One line of a summary: what a turn did and said. [`Line::read_back`] is the inverse as far as files go,
+//! for the compaction after.
+
+use super::super::deed::{Arguments, Kind};
+use super::super::outline::Exchange;
+use super::files::Files;
+
+/// Stands between the parts of a line.
+pub(super) const BETWEEN: &str = " · ";
+
+/// Follows the number of turns in the line that stands for many.
+pub(super) const SHORTENED: &str = " earlier turns, shortened";
+
+/// Bounds of one line, in bytes or entries.
+const USER_BYTES: usize = 300;
+const SAID_BYTES: usize = 160;
+const COMMAND_BYTES: usize = 100;
+const CLOSING_BYTES: usize = 40;
+const FILES_BYTES: usize = 120;
+const ENTRIES: usize = 8;
+
+/// A stop before this is an abbreviation or the number of a list.
+const SHORTEST_SENTENCE: usize = 12;
+
+/// One line, and what of it lives on when the line itself has to go.
+#[derive(Default)]
+pub(super) struct Line {
+    pub text: String,
+    /// How many turns it tells of.
+    pub turns: u32,
+    pub read: Files,
+    pub changed: Files,
+}
+
+impl Line {
+    pub(super) fn of_user(text: &str) -> Line {
+        Line { text: format!("user: {}", squeezed(text, USER_BYTES)), ..Line::default() }
+    }
+
+    /// None if the reply left nothing to tell.
+    pub(super) fn of_reply(said: &str, exchanges: &[Exchange<'_>]) -> Option<Line> {
+        let mut line = Line { turns: 1, ..Line::default() };
+        let mut ran = Vec::new();
+        let mut other = Vec::new();
+        for exchange in exchanges {
+            let arguments = || Arguments::of(exchange.name, &exchange.call.arguments);
+            let name = exchange.name;
+            match Kind::of(name) {
+                Kind::ReadFile | Kind::ReadFiles if exchange.ok => line.read.add(arguments().files()),
+                Kind::Change if exchange.ok => line.changed.add(arguments().files()),
+                Kind::Patch if exchange.ok => line.changed.add(arguments().patched_files()),
+                Kind::Command => ran.push(command(&arguments(), exchange)),
+                Kind::Job => other.push(job(&arguments(), exchange)),
+                Kind::Look => {
+                    let arguments = arguments();
+                    let pattern =
+                        arguments.pattern().map(|text| format!("`{}`", squeezed(text, COMMAND_BYTES)));
+                    let what = pattern.or_else(|| listed(&arguments)).unwrap_or_default();
+                    other.push(told(format!("{name} {what}"), exchange.ok));
+                }
+                Kind::Ask => {
+                    let question = squeezed(arguments().question().unwrap_or_default(), SAID_BYTES);
+                    other.push(format!(
+                        "asked the user `{question}`: {}",
+                        squeezed(exchange.content, USER_BYTES)
+                    ));
+                }
+                Kind::Plan | Kind::Think => {}
+                Kind::ReadFile | Kind::ReadFiles | Kind::Change | Kind::Patch => {
+                    let what = listed(&arguments()).unwrap_or_default();
+                    other.push(told(format!("{name} {what}"), exchange.ok));
+                }
+                Kind::ReadSection | Kind::Other => other.push(told(format!("called {name}"), exchange.ok)),
+            }
+        }
+        line.text = line.describe(&ran, &other, &first_sentence(said));
+        (!line.text.is_empty()).then_some(line)
+    }
+
+    fn describe(&self, ran: &[String], other: &[String], said: &str) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.read.list(usize::MAX, ENTRIES).map(|files| format!("read {files}")));
+        parts.extend(self.changed.list(usize::MAX, ENTRIES).map(|files| format!("changed {files}")));
+        parts.extend(entries(ran).map(|commands| format!("ran {commands}")));
+        parts.extend(entries(other));
+        if !said.is_empty() {
+            parts.push(format!("said: {said}"));
+        }
+        parts.join(BETWEEN)
+    }
+
+    /// A line of an earlier summary.
+    pub(super) fn read_back(line: &str) -> Option<Line> {
+        let text = line.strip_prefix(super::BULLET)?;
+        let mut line = Line { text: text.to_owned(), turns: 1, ..Line::default() };
+        let mut shortened = false;
+        for part in text.split(BETWEEN) {
+            if let Some(turns) = part.strip_suffix(SHORTENED).and_then(|turns| turns.parse().ok()) {
+                line.turns = turns;
+                shortened = true;
+            } else if let Some(files) = part.strip_prefix("read ") {
+                line.read = Files::read_back(files);
+            } else if let Some(files) = part.strip_prefix("changed ") {
+                line.changed = Files::read_back(files);
+            } else if part.starts_with("user: ") {
+                line.turns = 0;
+                break;
+            } else if part.starts_with("said: ") {
+                break;
+            }
+        }
+        if shortened {
+            // Files are listed newest first there, and oldest first everywhere else.
+            line.read.names.reverse();
+            line.changed.names.reverse();
+        }
+        Some(line)
+    }
+}
+
+fn entries(items: &[String]) -> Option<String> {
+    let shown = items.get(..ENTRIES).unwrap_or(items);
+    let more = items.len() - shown.len();
+    match (shown, more) {
+        ([], _) => None,
+        (shown, 0) => Some(shown.join(", ")),
+        (shown, more) => Some(format!("{}, +{more} more", shown.join(", "))),
+    }
+}
+
+fn told(deed: String, ok: bool) -> String {
+    let deed = deed.trim_end();
+    if ok { deed.to_owned() } else { format!("{deed} (failed)") }
+}
+
+/// The files that a call names.
+fn listed(arguments: &Arguments) -> Option<String> {
+    Files::of(arguments.files()).list(FILES_BYTES, ENTRIES)
+}
+
+fn command(arguments: &Arguments, exchange: &Exchange<'_>) -> String {
+    let line = squeezed(arguments.command().unwrap_or("?"), COMMAND_BYTES);
+    ended(format!("`{line}`"), exchange)
+}
+
+fn job(arguments: &Arguments, exchange: &Exchange<'_>) -> String {
+    ended(format!("{} {}", exchange.name, arguments.job().unwrap_or_default()), exchange)
+}
+
+fn ended(deed: String, exchange: &Exchange<'_>) -> String {
+    match closing_words(exchange.content) {
+        Some(words) => format!("{} ({words})", deed.trim_end()),
+        None => told(deed, exchange.ok),
+    }
+}
+
+/// What the command tools say on a last line of their own, in brackets: the exit code, a signal, a time limit.
+fn closing_words(content: &str) -> Option<String> {
+    let line = content.trim_end().rsplit('\n').next()?;
+    let words = line.strip_prefix('[')?.strip_suffix(']')?;
+    let words = words.split([';', ':']).next()?;
+    Some(match words.strip_prefix("exit code ") {
+        Some(code) => format!("exit {}", squeezed(code, CLOSING_BYTES)),
+        None => squeezed(words, CLOSING_BYTES),
+    })
+}
+
+/// What a reply says first is mostly what it decided.
+fn first_sentence(text: &str) -> String {
+    let text = text.trim_start();
+    let line = text.lines().next().unwrap_or_default();
+    let end = line.char_indices().find_map(|(at, c)| {
+        let after = &line[at + c.len_utf8()..];
+        let stop = at >= SHORTEST_SENTENCE && matches!(c, '.' | '!' | '?');
+        (stop && (after.is_empty() || after.starts_with(' '))).then_some(at + 1)
+    });
+    squeezed(&line[..end.unwrap_or(line.len())], SAID_BYTES)
+}
+
+/// On one line, in at most `bytes` bytes.
+pub(super) fn squeezed(text: &str, bytes: usize) -> String {
+    let mut squeezed = String::new();
+    for word in text.split_whitespace() {
+        let space = usize::from(!squeezed.is_empty());
+        if squeezed.len() + space + word.len() > bytes {
+            if squeezed.is_empty() {
+                let end = (0..=bytes).rev().find(|at| word.is_char_boundary(*at)).unwrap_or(0);
+                squeezed.push_str(&word[..end]);
+            }
+            squeezed.push('…');
+            break;
+        }
+        if space > 0 {
+            squeezed.push(' ');
+        }
+        squeezed.push_str(word);
+    }
+    squeezed
+}
