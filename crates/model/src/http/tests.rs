@@ -21,7 +21,7 @@ fn settings(server: &Server) -> Settings {
     Settings {
         base_url: Some(server.base_url()),
         api_key: Some(Secret::new(KEY)),
-        silence: Duration::from_millis(400),
+        silence: Duration::from_secs(1),
         ..Settings::default()
     }
 }
@@ -145,21 +145,21 @@ async fn the_content_type_does_not_matter() {
 #[tokio::test]
 async fn slow_bytes_are_no_silence() {
     let mut acts = vec![Act::Send(STREAM_HEAD.as_bytes().to_vec())];
-    // Twelve pieces, each well within the limit, together well beyond it.
+    // Each piece comes well within the limit, all together well beyond it.
     for piece in format!("{HELLO}{STOP}{DONE}").as_bytes().chunks(12) {
-        acts.push(Act::Pause(Duration::from_millis(60)));
+        acts.push(Act::Pause(Duration::from_millis(120)));
         acts.push(Act::Send(chunk(std::str::from_utf8(piece).unwrap())));
     }
     acts.push(Act::Send(b"0\r\n\r\n".to_vec()));
     let begin = Instant::now();
     assert_eq!(answer(acts).await.0.unwrap().text, "hello");
-    assert!(begin.elapsed() > Duration::from_millis(500));
+    assert!(begin.elapsed() > Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn keep_alive_comments_are_no_silence() {
     let mut acts = vec![Act::Send(STREAM_HEAD.as_bytes().to_vec())];
-    for _ in 0..6 {
+    for _ in 0..11 {
         acts.extend([Act::Pause(Duration::from_millis(100)), Act::Send(chunk(": PROCESSING\n\n"))]);
     }
     acts.extend([HELLO, STOP, DONE].map(|event| Act::Send(chunk(event))));
@@ -178,9 +178,9 @@ async fn silence_before_and_within_a_reply() {
         let error = error(acts).await;
         assert_eq!(error.kind, ErrorKind::Silence);
         assert!(
-            error.message.starts_with(server_name) && error.message.ends_with("/v1 said nothing for 0.4 s")
+            error.message.starts_with(server_name) && error.message.ends_with("/v1 said nothing for 1 s")
         );
-        assert!(begin.elapsed() < Duration::from_secs(2));
+        assert!(begin.elapsed() < Duration::from_secs(4));
     }
 }
 
@@ -200,7 +200,7 @@ async fn a_stream_that_hangs_after_its_end_is_whole() {
         Act::Hang,
     ];
     assert_eq!(answer(acts).await.0.unwrap().text, "hello");
-    assert!(begin.elapsed() < Duration::from_millis(300), "[DONE] is not waited behind");
+    assert!(begin.elapsed() < Duration::from_millis(900), "[DONE] is not waited behind");
 }
 
 #[tokio::test]
@@ -313,7 +313,7 @@ async fn an_endless_refusal_is_read_up_to_a_bound() {
     let refused = error(acts).await;
     assert_eq!(refused.kind, ErrorKind::Server);
     assert!(refused.message.chars().count() <= 301, "{}", refused.message.len());
-    assert!(begin.elapsed() < Duration::from_millis(350), "the bound was reached before the time limit");
+    assert!(begin.elapsed() < Duration::from_millis(900), "the bound was reached before the time limit");
 }
 
 #[tokio::test]
@@ -340,7 +340,7 @@ async fn cancelling_ends_a_request_at_once() {
             token.cancel();
         });
         assert_eq!(outcome.unwrap_err().kind, ErrorKind::Cancelled);
-        assert!(begin.elapsed() < Duration::from_secs(1));
+        assert!(begin.elapsed() < Duration::from_secs(10));
     }
 }
 
@@ -355,15 +355,15 @@ async fn when_one_is_told_to_wait_all_on_the_endpoint_do() {
     let models = Models::new(|| SystemTime::UNIX_EPOCH);
     let settings = settings(&server);
     let (one, other) = (models.open("one", &settings).unwrap(), models.open("other", &settings).unwrap());
-    assert_eq!(send(&*one).await.0.unwrap_err().kind, ErrorKind::RateLimited);
     let begin = Instant::now();
+    assert_eq!(send(&*one).await.0.unwrap_err().kind, ErrorKind::RateLimited);
     let (reply, told) = send(&*other).await;
     assert_eq!(reply.unwrap().text, "hello");
-    assert!(begin.elapsed() >= Duration::from_millis(280), "{:?}", begin.elapsed());
-    assert!(told[0].starts_with("Waiting { ms: 2"), "{told:?}");
-    let begin = Instant::now();
-    send(&*one).await.0.unwrap();
-    assert!(begin.elapsed() < Duration::from_millis(200));
+    assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
+    assert!(told[0].starts_with("Waiting { ms: "), "{told:?}");
+    let (reply, told) = send(&*one).await;
+    assert_eq!(reply.unwrap().text, "hello");
+    assert_eq!(told, ["Started", "Text(\"hello\")"], "the gate is open again");
 }
 
 #[tokio::test]
