@@ -49,7 +49,7 @@ pub(crate) fn resources(
             environment: Environment::allowed(variables),
             sandbox: Sandbox::Off,
         },
-        sandbox: confinement.state.to_owned(),
+        extra_tools: Vec::new(),
         commands_settled: confinement.settled,
         approver: Arc::new(Nobody),
         jitter: clock::jitter,

@@ -5,5 +5,9 @@
 
 pub mod agent;
 pub mod approval;
+pub mod embed;
 pub mod prompt;
 pub mod run;
+
+// The crates beneath, for faces and embedders: they know this crate alone.
+pub use {fusee_journal as journal, fusee_model as model, fusee_text as text, fusee_tools as tools};

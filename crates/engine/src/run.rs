@@ -13,7 +13,7 @@ use fusee_journal::{
     Stop,
 };
 use fusee_model::{CancellationToken, Model};
-use fusee_tools::{CommandSettings, Toolbox, Workspace};
+use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
 use crate::agent::{AgentTask, Progress, Session, TaskOutcome};
@@ -31,8 +31,8 @@ pub struct Resources {
     pub model: Arc<dyn Model>,
     /// How commands run.
     pub commands: CommandSettings,
-    /// What confines them, in words.
-    pub sandbox: String,
+    /// Tools beyond the standard ones.
+    pub extra_tools: Vec<Arc<dyn Tool>>,
     /// Whether that, or the user's word, settles that commands may run.
     pub commands_settled: bool,
     /// Who is asked.
@@ -148,7 +148,7 @@ pub async fn replay(journal: &Journal, run: &RunId, settings: Settings) -> Resul
         journal: journal.clone(),
         model: Arc::new(absent::Absent::new(&settings)),
         commands: CommandSettings::default(),
-        sandbox: String::new(),
+        extra_tools: Vec::new(),
         commands_settled: settings.commands_settled,
         approver: Arc::new(Nobody),
         jitter: || 0.0,
@@ -237,10 +237,15 @@ async fn task(
     let environment = engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?;
     let environment: Environment = environment.read()?;
 
+    let mut toolbox = Toolbox::standard(resources.commands);
+    for tool in resources.extra_tools {
+        // A name that is taken stays with the tool that has it.
+        let _ = toolbox.insert(tool);
+    }
     let session = Session {
         model: resources.model,
         options: settings.options.clone(),
-        toolbox: Toolbox::standard(resources.commands),
+        toolbox,
         workspace,
         limits: settings.limits,
         gatekeeper: Gatekeeper {

@@ -80,7 +80,7 @@ impl World {
             journal: self.journal.clone(),
             model,
             commands: CommandSettings::default(),
-            sandbox: "off".into(),
+            extra_tools: Vec::new(),
             commands_settled: true,
             approver: Arc::new(Nobody),
             jitter: || 0.0,

@@ -1,0 +1,197 @@
+//! The short way in for programs that embed the engine: a task, a model's name, some tools of one's own.
+//!
+//! It leaves out what a program may not need (flags, files, approvals by people) and nothing else: the run is
+//! journaled, and can be resumed and replayed through [`crate::run`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use fusee_journal::{Clock, Journal, Options, Stamped};
+use fusee_model::{Models, RequestOptions, Wire};
+use fusee_tools::{CallContext, Category, CommandSettings, Definition, Prepared, Repeat, Tool, ToolOutput};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::agent::{Limits, TaskOutcome};
+use crate::approval::{Approve, Nobody};
+use crate::run::{self, Resources, RunOutcome, SandboxMode, Settings};
+
+/// What a tool of one's own answers.
+pub type Answer = ToolOutput;
+
+/// A tool made of a function. It may be called again after a crash, so it should only look things up; one with
+/// effects implements [`Tool`] and says how a crash is settled.
+pub struct SimpleTool {
+    definition: Definition,
+    answer: Box<dyn Fn(&Value) -> Answer + Send + Sync>,
+}
+
+impl SimpleTool {
+    /// A tool with a name, a description for the model, and a JSON Schema of its arguments.
+    pub fn new(
+        name: &'static str,
+        description: &'static str,
+        parameters: Value,
+        answer: impl Fn(&Value) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let definition = Definition {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            category: Category::Read,
+            aliases: &[],
+            parameter_aliases: &[],
+        };
+        Self { definition, answer: Box::new(answer) }
+    }
+}
+
+impl Tool for SimpleTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Harmless
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        Box::pin(async { Ok(Prepared::new(Value::Null, arguments)) })
+    }
+
+    fn perform<'a>(&'a self, prepared: Prepared, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            match prepared.into_plan::<Value>() {
+                Ok(arguments) => (self.answer)(&arguments),
+                Err(answer) => answer,
+            }
+        })
+    }
+}
+
+/// Why a task could not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// It could not begin.
+    #[error(transparent)]
+    Start(#[from] run::StartError),
+    /// There is no such model.
+    #[error(transparent)]
+    Model(#[from] fusee_model::ChoiceError),
+    /// Its journal.
+    #[error(transparent)]
+    Journal(#[from] fusee_journal::JournalError),
+    /// It stopped in the middle.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+/// A task to run.
+pub struct Task {
+    request: String,
+    model: String,
+    base_url: Option<String>,
+    workspace: PathBuf,
+    limits: Limits,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Task {
+    /// A request for a model, worked on in a directory. The journal is `.fusee/journal.db` there.
+    pub fn new(request: &str, model: &str, workspace: &Path) -> Self {
+        Self {
+            request: request.to_owned(),
+            model: model.to_owned(),
+            base_url: None,
+            workspace: workspace.to_owned(),
+            limits: Limits::default(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Where the model is served.
+    #[must_use]
+    pub fn base_url(self, url: &str) -> Self {
+        Self { base_url: Some(url.to_owned()), ..self }
+    }
+
+    /// How much it may use up.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// With a tool of one's own, beside those that read and write files.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Runs it, telling `watch` of every event.
+    pub async fn run(self, mut watch: impl FnMut(&Stamped)) -> Result<TaskOutcome, EmbedError> {
+        let path = self.workspace.join(".fusee/journal.db");
+        let journal = Journal::open(&path, Options::default(), Arc::new(SystemClock))?;
+        let served =
+            fusee_model::Settings { base_url: self.base_url.clone(), ..fusee_model::Settings::default() };
+        let model = Models::new(now).open(&self.model, &served)?;
+        let id = format!("run-{}", SystemClock.now_ms());
+        let run = id.parse().map_err(EmbedError::Stopped)?;
+        let settings = Settings {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            request: self.request,
+            background: None,
+            workspace: self.workspace,
+            model: self.model,
+            base_url: self.base_url,
+            wire: Wire::Chat,
+            options: RequestOptions::default(),
+            limits: self.limits,
+            approve: Approve::Never,
+            sandbox: SandboxMode::On,
+            sandbox_state: "no commands".to_owned(),
+            commands_settled: false,
+            review: None,
+            record: None,
+        };
+        let resources = Resources {
+            journal,
+            model,
+            commands: CommandSettings::default(),
+            extra_tools: self.tools,
+            commands_settled: false,
+            approver: Arc::new(Nobody),
+            jitter: || 0.0,
+        };
+        let running = run::start(&run, settings, resources).await?;
+        let mut events = running.events();
+        while let Some(event) = events.next().await? {
+            watch(&event);
+        }
+        match running.outcome().await {
+            RunOutcome::Ended(outcome) => Ok(outcome),
+            RunOutcome::Stopped(stop) => Err(EmbedError::Stopped(stop.to_string())),
+            RunOutcome::Lost(cause) => Err(EmbedError::Stopped(cause)),
+        }
+    }
+}
+
+/// The system's clock: the one place of this crate that reads it, for those who bring none of their own.
+struct SystemClock;
+
+#[expect(clippy::disallowed_methods, reason = "the embedder's clock, handed in from here")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> i64 {
+        let since = now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
