@@ -129,6 +129,16 @@ impl Tree {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
+    /// The node after this one in the order of the text, which may be its first item.
+    pub fn next(&self, node: NodeId) -> Option<NodeId> {
+        Some(NodeId(node.0 + 1)).filter(|next| next.index() < self.nodes.len())
+    }
+
+    /// The node after this one and all its descendants.
+    pub fn after(&self, node: NodeId) -> Option<NodeId> {
+        Some(NodeId(self.node(node).next)).filter(|next| next.index() < self.nodes.len())
+    }
+
     /// The range of ids of the node and its descendants, to compare with those of other nodes.
     pub fn extent(&self, node: NodeId) -> Range<NodeId> {
         node..NodeId(self.node(node).next)

@@ -1,0 +1,212 @@
+//! Numbers. Integers stay integers and never wrap; a result no number can hold is an error, not infinity.
+
+use super::{Arity, Builtin, pure, text_of, wrong};
+use crate::fault::Problem;
+use crate::value::{Value, brief};
+
+pub(super) const TABLE: &[Builtin] = &[
+    pure("+", Arity::at_least(0), "(+ a …)", "The sum; 0 of nothing.", |_, args| {
+        fold(args, Value::Int(0), add)
+    }),
+    pure("-", Arity::at_least(1), "(- a b …)", "The difference; of one number its negation.", |_, args| {
+        match args {
+            [one] => subtract(&Value::Int(0), one),
+            [first, rest @ ..] => fold(rest, first.clone(), subtract),
+            [] => Ok(Value::Nil),
+        }
+    }),
+    pure("*", Arity::at_least(0), "(* a …)", "The product; 1 of nothing.", |_, args| {
+        fold(args, Value::Int(1), multiply)
+    }),
+    pure(
+        "/",
+        Arity::at_least(1),
+        "(/ a b …)",
+        "The quotient, an integer when exact; of one number its inverse.",
+        |_, args| match args {
+            [one] => divide(&Value::Int(1), one),
+            [first, rest @ ..] => fold(rest, first.clone(), divide),
+            [] => Ok(Value::Nil),
+        },
+    ),
+    pure("quotient", Arity::exactly(2), "(quotient a b)", "The whole part of a divided by b.", |_, args| {
+        integers("quotient", args, i64::checked_div)
+    }),
+    pure(
+        "remainder",
+        Arity::exactly(2),
+        "(remainder a b)",
+        "What whole division leaves, with the sign of a.",
+        |_, args| integers("remainder", args, i64::checked_rem),
+    ),
+    pure("mod", Arity::exactly(2), "(mod a b)", "What division leaves, with the sign of b.", |_, args| {
+        integers("mod", args, |a, b| {
+            a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        })
+    }),
+    pure("abs", Arity::exactly(1), "(abs a)", "The number without its sign.", |_, args| match args {
+        [Value::Int(value)] => value.checked_abs().map(Value::Int).ok_or_else(|| overflow("abs", args)),
+        [Value::Float(value)] => Ok(Value::Float(value.abs())),
+        other => Err(not_a_number("abs", other)),
+    }),
+    pure("min", Arity::at_least(1), "(min a …)", "The least of numbers.", |_, args| {
+        extreme("min", args, less)
+    }),
+    pure("max", Arity::at_least(1), "(max a …)", "The greatest of numbers.", |_, args| {
+        extreme("max", args, |one, two| less(two, one))
+    }),
+    pure("floor", Arity::exactly(1), "(floor a)", "The greatest integer not above.", |_, args| {
+        whole("floor", args, f64::floor)
+    }),
+    pure("ceil", Arity::exactly(1), "(ceil a)", "The least integer not below.", |_, args| {
+        whole("ceil", args, f64::ceil)
+    }),
+    pure(
+        "round",
+        Arity::exactly(1),
+        "(round a)",
+        "The nearest integer, halves away from zero.",
+        |_, args| whole("round", args, f64::round),
+    ),
+    pure(
+        "string->number",
+        Arity::exactly(1),
+        "(string->number s)",
+        "The number a string spells, or nil.",
+        |_, args| parse(args),
+    ),
+];
+
+/// The sum of two numbers.
+pub(crate) fn add(one: &Value, two: &Value) -> Result<Value, Problem> {
+    numbers("+", one, two, i64::checked_add, |a, b| a + b)
+}
+
+/// The difference of two numbers.
+pub(crate) fn subtract(one: &Value, two: &Value) -> Result<Value, Problem> {
+    numbers("-", one, two, i64::checked_sub, |a, b| a - b)
+}
+
+/// The product of two numbers.
+pub(crate) fn multiply(one: &Value, two: &Value) -> Result<Value, Problem> {
+    numbers("*", one, two, i64::checked_mul, |a, b| a * b)
+}
+
+fn divide(one: &Value, two: &Value) -> Result<Value, Problem> {
+    match (one, two) {
+        (_, Value::Int(0)) => return Err(by_zero(one)),
+        (_, Value::Float(zero)) if *zero == 0.0 => return Err(by_zero(one)),
+        (Value::Int(a), Value::Int(b)) if a.checked_rem(*b) == Some(0) => return Ok(Value::Int(a / b)),
+        _ => {}
+    }
+    match (as_float(one), as_float(two)) {
+        (Some(a), Some(b)) => finite("/", a / b),
+        (None, _) => Err(wrong("/", "numbers", one)),
+        (_, None) => Err(wrong("/", "numbers", two)),
+    }
+}
+
+fn numbers(
+    name: &'static str,
+    one: &Value,
+    two: &Value,
+    integers: fn(i64, i64) -> Option<i64>,
+    floats: fn(f64, f64) -> f64,
+) -> Result<Value, Problem> {
+    if let (Value::Int(a), Value::Int(b)) = (one, two) {
+        return integers(*a, *b).map(Value::Int).ok_or_else(|| overflow(name, &[one.clone(), two.clone()]));
+    }
+    match (as_float(one), as_float(two)) {
+        (Some(a), Some(b)) => finite(name, floats(a, b)),
+        (None, _) => Err(wrong(name, "numbers", one)),
+        (_, None) => Err(wrong(name, "numbers", two)),
+    }
+}
+
+fn as_float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Float(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn finite(name: &str, value: f64) -> Result<Value, Problem> {
+    if value.is_finite() {
+        Ok(Value::Float(value))
+    } else {
+        Err(Problem::new("overflow", format!("the result of `{name}` is beyond all numbers")))
+    }
+}
+
+fn fold(
+    args: &[Value],
+    first: Value,
+    step: fn(&Value, &Value) -> Result<Value, Problem>,
+) -> Result<Value, Problem> {
+    args.iter().try_fold(first, |sum, next| step(&sum, next))
+}
+
+fn integers(name: &'static str, args: &[Value], step: fn(i64, i64) -> Option<i64>) -> Result<Value, Problem> {
+    match args {
+        [one, Value::Int(0)] => Err(by_zero(one)),
+        [Value::Int(one), Value::Int(two)] => {
+            step(*one, *two).map(Value::Int).ok_or_else(|| overflow(name, args))
+        }
+        [Value::Int(_), other] | [other, ..] => Err(wrong(name, "integers", other)),
+        [] => Ok(Value::Nil),
+    }
+}
+
+fn less(one: &Value, two: &Value) -> bool {
+    matches!(crate::value::compare(one, two), crate::value::Order::Is(std::cmp::Ordering::Less))
+}
+
+fn extreme(name: &'static str, args: &[Value], better: fn(&Value, &Value) -> bool) -> Result<Value, Problem> {
+    if args.iter().any(|value| as_float(value).is_none()) {
+        return Err(not_a_number(name, args));
+    }
+    let best = args.iter().reduce(|best, next| if better(next, best) { next } else { best });
+    Ok(best.cloned().unwrap_or_default())
+}
+
+fn whole(name: &'static str, args: &[Value], round: fn(f64) -> f64) -> Result<Value, Problem> {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    match args {
+        [Value::Int(value)] => Ok(Value::Int(*value)),
+        [Value::Float(value)] => {
+            let rounded = round(*value);
+            if (-LIMIT..LIMIT).contains(&rounded) {
+                Ok(Value::Int(rounded as i64))
+            } else {
+                Err(overflow(name, args))
+            }
+        }
+        other => Err(not_a_number(name, other)),
+    }
+}
+
+fn parse(args: &[Value]) -> Result<Value, Problem> {
+    let Some(value) = args.first() else { return Ok(Value::Nil) };
+    let text = text_of("string->number", value)?.trim();
+    if let Ok(int) = text.parse::<i64>() {
+        return Ok(Value::Int(int));
+    }
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'));
+    let float = text.parse::<f64>().ok().filter(|float| plain && float.is_finite());
+    Ok(float.map_or(Value::Nil, Value::Float))
+}
+
+fn not_a_number(name: &str, args: &[Value]) -> Problem {
+    let culprit = args.iter().find(|value| as_float(value).is_none()).unwrap_or(&Value::Nil);
+    wrong(name, "a number", culprit)
+}
+
+fn overflow(name: &str, args: &[Value]) -> Problem {
+    let shown: Vec<String> = args.iter().map(brief).collect();
+    Problem::new("overflow", format!("the result of ({name} {}) does not fit 64 bits", shown.join(" ")))
+}
+
+fn by_zero(value: &Value) -> Problem {
+    Problem::new("division-by-zero", format!("{} is divided by zero", brief(value)))
+}

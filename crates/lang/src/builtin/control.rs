@@ -1,0 +1,205 @@
+//! Functions that call functions, stop, or ask the driver.
+
+use super::{Arity, Builtin, Run, list_of, pure, text, text_of, wrong};
+use crate::effect::EffectKind;
+use crate::fault::Problem;
+use crate::machine::{Begun, Each, Native};
+use crate::meter::Meter;
+use crate::value::{Text, Value};
+
+pub(super) const TABLE: &[Builtin] = &[
+    native("map", Arity::exactly(2), "(map f list)", "The list of f of each item.", |meter, args| {
+        each(meter, "map", Each::Map, args)
+    }),
+    native("filter", Arity::exactly(2), "(filter f list)", "The items of which f is true.", |meter, args| {
+        each(meter, "filter", Each::Filter, args)
+    }),
+    native(
+        "for-each",
+        Arity::exactly(2),
+        "(for-each f list)",
+        "Calls f with each item, in order; nil.",
+        |meter, args| each(meter, "for-each", Each::Only, args),
+    ),
+    native(
+        "any?",
+        Arity::exactly(2),
+        "(any? f list)",
+        "Whether f is true of an item; the rest is not asked.",
+        |meter, args| each(meter, "any?", Each::Any, args),
+    ),
+    native(
+        "all?",
+        Arity::exactly(2),
+        "(all? f list)",
+        "Whether f is true of every item; stops at the first that is not.",
+        |meter, args| each(meter, "all?", Each::All, args),
+    ),
+    native(
+        "reduce",
+        Arity::exactly(3),
+        "(reduce f init list)",
+        "f of init and the first item, f of that and the second, …",
+        |meter, args| {
+            let [function, init, list] = args else { return Ok(Begun::Value(Value::Nil)) };
+            let items = packed(meter, "reduce", list)?;
+            Ok(Begun::Native(Native::reduce(callable("reduce", function)?, init.clone(), items)))
+        },
+    ),
+    native(
+        "sort",
+        Arity::between(1, 2),
+        "(sort list less?)",
+        "The list in order, equal items as they were; numbers or strings unless less? says how.",
+        sort,
+    ),
+    Builtin {
+        name: "pmap",
+        signature: "(pmap f list :limit n)",
+        doc: "As map, with the items beside each other, at most n at a time; the results are in order, the first failure ends the rest.",
+        arity: Arity::between(2, 3),
+        run: Run::FanOut,
+    },
+    pure(
+        "raise",
+        Arity::between(1, 2),
+        "(raise value message)",
+        "Fails: with a message, with any value, or again with a caught error.",
+        |meter, args| Err(raised(meter, args)?),
+    ),
+    pure(
+        "stop",
+        Arity::exactly(1),
+        "(stop v)",
+        "The list (stop v): a controller's word that the loop's value is v.",
+        |meter, args| tagged(meter, "stop", args),
+    ),
+    pure(
+        "continue",
+        Arity::exactly(1),
+        "(continue x)",
+        "The list (continue x): a controller's word to go on with x.",
+        |meter, args| tagged(meter, "continue", args),
+    ),
+    effect("ask-user", Arity::exactly(1), "(ask-user question)", "What a person answers.", |_, args| {
+        let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
+        Ok(EffectKind::AskUser { question: question.to_string() })
+    }),
+    effect(
+        "log-message",
+        Arity::at_least(1),
+        "(log-message a …)",
+        "Writes the values to the log, with spaces between them; nil.",
+        |meter, args| {
+            let mut message = String::new();
+            for (index, value) in args.iter().enumerate() {
+                let shown = match value {
+                    // A failed result may be logged: that is where one looks for it.
+                    Value::Result(result) => result.content.to_string(),
+                    other => text::shown(meter, other)?,
+                };
+                meter.allocate(shown.len() + 1)?;
+                message.push_str(if index > 0 { " " } else { "" });
+                message.push_str(&shown);
+            }
+            Ok(EffectKind::Log { message })
+        },
+    ),
+];
+
+const fn native(
+    name: &'static str,
+    arity: Arity,
+    signature: &'static str,
+    doc: &'static str,
+    run: fn(&mut Meter, &[Value]) -> Result<Begun, Problem>,
+) -> Builtin {
+    Builtin { name, signature, doc, arity, run: Run::Native(run) }
+}
+
+const fn effect(
+    name: &'static str,
+    arity: Arity,
+    signature: &'static str,
+    doc: &'static str,
+    run: fn(&mut Meter, &[Value]) -> Result<EffectKind, Problem>,
+) -> Builtin {
+    Builtin { name, signature, doc, arity, run: Run::Effect(run) }
+}
+
+/// A value that can be called.
+pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, Problem> {
+    match value {
+        Value::Function(_) | Value::Builtin(_) => Ok(value.clone()),
+        other => Err(wrong(name, "a function", other)),
+    }
+}
+
+/// A list whose items are found by index.
+pub(crate) fn packed(meter: &mut Meter, name: &str, list: &Value) -> Result<crate::value::List, Problem> {
+    let list = list_of(name, list)?;
+    meter.items(list.len(), size_of::<Value>())?;
+    Ok(list.packed())
+}
+
+fn each(meter: &mut Meter, name: &'static str, each: Each, args: &[Value]) -> Result<Begun, Problem> {
+    let [function, list] = args else { return Ok(Begun::Value(Value::Nil)) };
+    let items = packed(meter, name, list)?;
+    Ok(Begun::Native(Native::each(name, each, callable(name, function)?, items)))
+}
+
+fn sort(meter: &mut Meter, args: &[Value]) -> Result<Begun, Problem> {
+    let list = list_of("sort", args.first().unwrap_or(&Value::Nil))?;
+    meter.items(list.len().saturating_mul(2), size_of::<Value>())?;
+    let mut items: Vec<Value> = list.iter().cloned().collect();
+    if let Some(less) = args.get(1) {
+        return Ok(Begun::Native(Native::sort(callable("sort", less)?, items)));
+    }
+    meter.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
+    for item in &items {
+        // Against the first, so that a list of one kind is found out in one pass.
+        super::compare::ordered_pair("sort", item, items.first().unwrap_or(item), |_| true)?;
+    }
+    items.sort_by(|one, two| match crate::value::compare(one, two) {
+        crate::value::Order::Is(order) => order,
+        crate::value::Order::None => std::cmp::Ordering::Equal,
+    });
+    Ok(Begun::Value(Value::list(items)))
+}
+
+fn tagged(meter: &mut Meter, tag: &str, args: &[Value]) -> Result<Value, Problem> {
+    meter.items(2, size_of::<Value>())?;
+    Ok(Value::list([Value::symbol(tag), args.first().cloned().unwrap_or_default()]))
+}
+
+fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
+    let value = args.first().unwrap_or(&Value::Nil);
+    let message = args.get(1).map(|message| text::shown(meter, message)).transpose()?;
+    match (value, message) {
+        (Value::Error(fault), None) => Ok(Problem::from(Box::new(fault.again()))),
+        (Value::Result(result), None) if !result.is_ok() => Ok(Problem::from(Box::new(result.fault()))),
+        (Value::Map(map), None) if matches!(map.get("message"), Some(Value::Text(_))) => {
+            let field = |name| match map.get(name) {
+                Some(Value::Text(text) | Value::Symbol(text)) => Some(text.clone()),
+                _ => None,
+            };
+            let message = field("message").map_or_else(String::new, |text| text.to_string());
+            let kind = field("type").unwrap_or_else(|| Text::from("TASK_FAILURE"));
+            Ok(Problem::raised(kind, field("reason"), message, value.clone()))
+        }
+        (value, message) => {
+            let reason = match (value, &message) {
+                (Value::Symbol(tag) | Value::Text(tag), Some(_)) => tag.clone(),
+                (Value::Symbol(tag), None) => tag.clone(),
+                _ => Text::from("unexpected_error"),
+            };
+            let kept =
+                if matches!(value, Value::Text(_)) && message.is_none() { Value::Nil } else { value.clone() };
+            let message = match message {
+                Some(message) => message,
+                None => text::shown(meter, value)?,
+            };
+            Ok(Problem::raised(Text::from("TASK_FAILURE"), Some(reason), message, kept))
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! JSON as text.
+
+use serde_json::Value as Json;
+
+use super::{Arity, Builtin, pure, text_of};
+use crate::fault::Problem;
+use crate::meter::Meter;
+use crate::value::{JsonProblem, Value};
+
+pub(super) const TABLE: &[Builtin] = &[
+    pure(
+        "json-parse",
+        Arity::exactly(1),
+        "(json-parse s)",
+        "The value a JSON text stands for; anything else raises.",
+        |meter, args| {
+            let text = text_of("json-parse", args.first().unwrap_or(&Value::Nil))?;
+            parse(meter, text)
+        },
+    ),
+    pure("json-encode", Arity::exactly(1), "(json-encode a)", "The value as JSON text.", |meter, args| {
+        let json = args.first().unwrap_or(&Value::Nil).to_json().map_err(not_json)?;
+        let text = json.to_string();
+        meter.text(text.len())?;
+        Ok(Value::text(text))
+    }),
+];
+
+/// The value of a JSON text.
+pub(super) fn parse(meter: &mut Meter, text: &str) -> Result<Value, Problem> {
+    // A value takes at most this much more than the shortest text for one, `0,`.
+    meter.text(text.len().saturating_mul(16))?;
+    match serde_json::from_str::<Json>(text) {
+        Ok(json) => Ok(Value::from_json(json)),
+        Err(error) => Err(Problem::new("bad-json", format!("not JSON: {error}"))),
+    }
+}
+
+/// The problem of a value that is not JSON.
+pub(crate) fn not_json(problem: JsonProblem) -> Problem {
+    match problem {
+        JsonProblem::Failed(fault) => Problem::from(fault),
+        JsonProblem::TooLarge => Problem::exhausted("memory", problem.to_string()),
+        JsonProblem::Function(_) | JsonProblem::TooDeep => Problem::new("not-data", problem.to_string()),
+    }
+}

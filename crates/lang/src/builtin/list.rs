@@ -1,0 +1,224 @@
+//! Lists. The functions that call functions (`map`, `sort` and so on) are in [`super::control`].
+
+use super::{Arity, Builtin, compare, int_of, list_of, pure, wrong};
+use crate::fault::Problem;
+use crate::meter::Meter;
+use crate::value::{List, Value};
+
+const SIZE: usize = size_of::<Value>();
+
+pub(super) const TABLE: &[Builtin] = &[
+    pure("list", Arity::at_least(0), "(list a …)", "A list of the values.", |meter, args| {
+        made(meter, args.iter())
+    }),
+    pure("cons", Arity::exactly(2), "(cons a list)", "The list with a before it.", |meter, args| {
+        let [head, tail] = args else { return Ok(Value::Nil) };
+        let tail = list_of("cons", tail)?;
+        meter.allocate(64)?;
+        Ok(Value::List(List::cons(head.clone(), tail.clone())))
+    }),
+    pure(
+        "first",
+        Arity::exactly(1),
+        "(first list)",
+        "The first item; an empty list has none and raises.",
+        |_, args| item("first", args, 0),
+    ),
+    pure("second", Arity::exactly(1), "(second list)", "The second item.", |_, args| item("second", args, 1)),
+    pure("last", Arity::exactly(1), "(last list)", "The last item.", |meter, args| {
+        let list = list_of("last", args.first().unwrap_or(&Value::Nil))?;
+        meter.visit(list.len())?;
+        item("last", args, list.len().saturating_sub(1))
+    }),
+    pure("rest", Arity::exactly(1), "(rest list)", "The list without its first item.", |meter, args| {
+        let list = list_of("rest", args.first().unwrap_or(&Value::Nil))?;
+        meter.allocate(48)?;
+        list.rest().map(Value::List).ok_or_else(|| Problem::new("out-of-range", "`rest` of an empty list"))
+    }),
+    pure("nth", Arity::exactly(2), "(nth list i)", "The item at i, from 0; out of range raises.", nth),
+    pure(
+        "length",
+        Arity::exactly(1),
+        "(length a)",
+        "Number of items of a list, entries of a map, characters of a string.",
+        length,
+    ),
+    pure(
+        "empty?",
+        Arity::exactly(1),
+        "(empty? a)",
+        "Whether a list, map or string has nothing in it.",
+        |meter, args| Ok(Value::Bool(length(meter, args)? == Value::Int(0))),
+    ),
+    pure("append", Arity::at_least(0), "(append list …)", "The items of all the lists.", append),
+    pure("reverse", Arity::exactly(1), "(reverse list)", "The list from its end.", |meter, args| {
+        let list = list_of("reverse", args.first().unwrap_or(&Value::Nil))?;
+        meter.items(list.len(), SIZE)?;
+        let mut items: Vec<Value> = list.iter().cloned().collect();
+        items.reverse();
+        Ok(Value::list(items))
+    }),
+    pure(
+        "range",
+        Arity::between(1, 3),
+        "(range from to step)",
+        "The integers from from up to, without, to; with one argument, from 0.",
+        range,
+    ),
+    pure(
+        "zip",
+        Arity::at_least(1),
+        "(zip list …)",
+        "Lists of the first items, the second items, …, as long as the shortest.",
+        zip,
+    ),
+    pure(
+        "take",
+        Arity::exactly(2),
+        "(take list n)",
+        "The first n items, or all if there are fewer.",
+        |meter, args| {
+            let (list, count) = counted("take", args)?;
+            made(meter, list.iter().take(count))
+        },
+    ),
+    pure("drop", Arity::exactly(2), "(drop list n)", "The list without its first n items.", |meter, args| {
+        let (list, count) = counted("drop", args)?;
+        meter.visit(count.min(list.len()))?;
+        made(meter, list.iter_from(count.min(list.len())))
+    }),
+    pure(
+        "member?",
+        Arity::exactly(2),
+        "(member? a list)",
+        "Whether a is an item of the list.",
+        |meter, args| {
+            let [value, list] = args else { return Ok(Value::Nil) };
+            for item in list_of("member?", list)? {
+                if compare::equal(meter, value, item)? {
+                    return Ok(Value::Bool(true));
+                }
+            }
+            Ok(Value::Bool(false))
+        },
+    ),
+    pure(
+        "flatten",
+        Arity::exactly(1),
+        "(flatten list)",
+        "The items of the list, with those that are lists replaced by their items.",
+        flatten,
+    ),
+];
+
+fn made<'v>(meter: &mut Meter, items: impl Iterator<Item = &'v Value>) -> Result<Value, Problem> {
+    let (count, _) = items.size_hint();
+    meter.items(count, SIZE)?;
+    Ok(Value::List(items.cloned().collect()))
+}
+
+fn item(name: &str, args: &[Value], index: usize) -> Result<Value, Problem> {
+    let list = list_of(name, args.first().unwrap_or(&Value::Nil))?;
+    list.get(index)
+        .cloned()
+        .ok_or_else(|| Problem::new("out-of-range", format!("`{name}` of a list of {} items", list.len())))
+}
+
+fn nth(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let [list, index] = args else { return Ok(Value::Nil) };
+    let list = list_of("nth", list)?;
+    let index = int_of("nth", index)?;
+    let found = usize::try_from(index).ok().filter(|index| *index < list.len());
+    let Some(found) = found else {
+        return Err(Problem::new("out-of-range", format!("`nth` {index} of a list of {} items", list.len())));
+    };
+    meter.visit(found)?;
+    Ok(list.get(found).cloned().unwrap_or_default())
+}
+
+fn length(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let count = match args.first().unwrap_or(&Value::Nil) {
+        Value::List(list) => list.len(),
+        Value::Map(map) => map.len(),
+        Value::Text(text) => {
+            meter.spend((text.len() / 256) as u64)?;
+            text.chars().count()
+        }
+        other => return Err(wrong("length", "a list, a map or a string", other)),
+    };
+    Ok(Value::Int(count as i64))
+}
+
+fn append(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let mut count = 0;
+    for list in args {
+        count += list_of("append", list)?.len();
+    }
+    meter.items(count, SIZE)?;
+    let mut items = Vec::with_capacity(count);
+    for list in args {
+        items.extend(list_of("append", list)?.iter().cloned());
+    }
+    Ok(Value::list(items))
+}
+
+fn range(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let bound = |index: usize| args.get(index).map(|value| int_of("range", value)).transpose();
+    let (from, to) = match (bound(0)?, bound(1)?) {
+        (Some(from), Some(to)) => (from, to),
+        (Some(to), None) => (0, to),
+        _ => (0, 0),
+    };
+    let step = bound(2)?.unwrap_or(1);
+    if step == 0 {
+        return Err(Problem::new("bad-argument", "`range` needs a step that is not 0"));
+    }
+    let distance =
+        if step > 0 { i128::from(to) - i128::from(from) } else { i128::from(from) - i128::from(to) };
+    let stride = i128::from(step).abs();
+    let count = usize::try_from(((distance + stride - 1) / stride).max(0)).unwrap_or(usize::MAX);
+    meter.items(count, SIZE)?;
+    let item = |index: usize| Value::Int(from + step * index as i64);
+    Ok(Value::list((0..count).map(item).collect::<Vec<_>>()))
+}
+
+fn zip(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let mut shortest = usize::MAX;
+    for list in args {
+        shortest = shortest.min(list_of("zip", list)?.len());
+    }
+    meter.items(shortest, 64 + SIZE * args.len())?;
+    meter.visit(shortest.saturating_mul(args.len()))?;
+    let mut rows: Vec<Vec<Value>> = (0..shortest).map(|_| Vec::with_capacity(args.len())).collect();
+    for list in args {
+        for (row, value) in rows.iter_mut().zip(list_of("zip", list)?) {
+            row.push(value.clone());
+        }
+    }
+    Ok(Value::list(rows.into_iter().map(Value::list).collect::<Vec<_>>()))
+}
+
+fn counted<'v>(name: &str, args: &'v [Value]) -> Result<(&'v List, usize), Problem> {
+    let list = list_of(name, args.first().unwrap_or(&Value::Nil))?;
+    let count = int_of(name, args.get(1).unwrap_or(&Value::Nil))?;
+    let count = usize::try_from(count).map_err(|_| {
+        Problem::new("out-of-range", format!("`{name}` needs a count of 0 or more, not {count}"))
+    })?;
+    Ok((list, count))
+}
+
+fn flatten(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let list = list_of("flatten", args.first().unwrap_or(&Value::Nil))?;
+    let length = |item: &Value| if let Value::List(inner) = item { inner.len() } else { 1 };
+    meter.visit(list.len())?;
+    let count = list.iter().map(length).sum();
+    meter.items(count, SIZE)?;
+    let mut items = Vec::with_capacity(count);
+    for item in list {
+        match item {
+            Value::List(inner) => items.extend(inner.iter().cloned()),
+            other => items.push(other.clone()),
+        }
+    }
+    Ok(Value::list(items))
+}

@@ -1,0 +1,159 @@
+//! Maps, and reaching into whatever has fields: maps, results, errors, lists by index.
+
+use super::{Arity, Builtin, key_of, list_of, pure, wrong};
+use crate::fault::Problem;
+use crate::meter::Meter;
+use crate::value::{Map, Text, Value};
+
+const ENTRY: usize = size_of::<(u64, Text, Value)>() + 8;
+
+pub(super) const TABLE: &[Builtin] = &[
+    pure("dict", Arity::at_least(0), "(dict key value …)", "A map of these entries.", dict),
+    pure(
+        "get",
+        Arity::between(2, 3),
+        "(get map key)",
+        "The value of key, or nil, or a third argument; also the item of a list.",
+        |_, args| {
+            let [from, key, ..] = args else { return Ok(Value::Nil) };
+            Ok(field("get", from, key)?.or_else(|| args.get(2).cloned()).unwrap_or_default())
+        },
+    ),
+    pure(
+        "get-in",
+        Arity::exactly(2),
+        "(get-in map keys)",
+        "What is found by one key after the other, or nil.",
+        get_in,
+    ),
+    pure(
+        "get-field",
+        Arity::exactly(2),
+        "(get-field x name)",
+        "The field of a map, result or error, or nil.",
+        |_, args| {
+            let [from, key] = args else { return Ok(Value::Nil) };
+            Ok(field("get-field", from, key)?.unwrap_or_default())
+        },
+    ),
+    pure("put", Arity::exactly(3), "(put map key value)", "The map with key set to value.", |meter, args| {
+        let [map, key, value] = args else { return Ok(Value::Nil) };
+        let map = map_of("put", map)?;
+        let key = Text::from(key_of("put", key)?);
+        meter.items(map.len() + 1, ENTRY)?;
+        Ok(Value::Map(map.clone().with(key, value.clone())))
+    }),
+    pure("remove", Arity::exactly(2), "(remove map key)", "The map without key.", |meter, args| {
+        let [map, key] = args else { return Ok(Value::Nil) };
+        let (map, key) = (map_of("remove", map)?, key_of("remove", key)?);
+        meter.items(map.len(), ENTRY)?;
+        let kept = map.iter().filter(|(name, _)| &***name != key);
+        Ok(Value::Map(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
+    }),
+    pure("merge", Arity::at_least(0), "(merge map …)", "All entries; of one key the last one counts.", merge),
+    pure("has-key?", Arity::exactly(2), "(has-key? map key)", "Whether the map has the key.", |_, args| {
+        let [map, key] = args else { return Ok(Value::Nil) };
+        Ok(Value::Bool(map_of("has-key?", map)?.get(key_of("has-key?", key)?).is_some()))
+    }),
+    pure("keys", Arity::exactly(1), "(keys map)", "The keys in order.", |meter, args| {
+        let map = map_of("keys", args.first().unwrap_or(&Value::Nil))?;
+        meter.items(map.len(), 16)?;
+        Ok(Value::List(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()))
+    }),
+    pure("values", Arity::exactly(1), "(values map)", "The values in order of their keys.", |meter, args| {
+        let map = map_of("values", args.first().unwrap_or(&Value::Nil))?;
+        meter.items(map.len(), 16)?;
+        Ok(Value::List(map.iter().map(|(_, value)| value.clone()).collect()))
+    }),
+];
+
+/// A field of anything that has fields; `None` if it has none of that name.
+///
+/// A result has `status`, `content`, `parsedContent` and `notes`; beyond those the names of its notes and of its data
+/// are found too. Nothing here needs the content, so a failed result answers.
+pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Value>, Problem> {
+    if let (Value::List(list), Value::Int(index)) = (from, key) {
+        return Ok(usize::try_from(*index).ok().and_then(|index| list.get(index)).cloned());
+    }
+    let key = key_of(name, key)?;
+    match from {
+        Value::Map(_) | Value::Error(_) | Value::Result(_) | Value::Nil => Ok(field_of(from, key)),
+        other => Err(wrong(name, "a map, a result or an error", other)),
+    }
+}
+
+/// The field of this name, if the value has fields and this one.
+pub(crate) fn field_of(from: &Value, key: &str) -> Option<Value> {
+    match from {
+        Value::Map(map) => map.get(key).cloned(),
+        Value::Error(fault) => match fault.to_value() {
+            Value::Map(fields) => fields.get(key).cloned(),
+            _ => None,
+        },
+        Value::Result(result) => match key {
+            "status" => Some(Value::text(result.status.to_string())),
+            "content" => Some(Value::Text(result.content.clone())),
+            "parsedContent" | "parsed" => Some(result.parsed.clone()),
+            "notes" => Some(result.notes.clone()),
+            _ => match (result.note(key), &result.parsed) {
+                (Some(note), _) => Some(note.clone()),
+                (None, Value::Map(data)) => data.get(key).cloned(),
+                _ => None,
+            },
+        },
+        _ => None,
+    }
+}
+
+fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, Problem> {
+    match value {
+        Value::Map(map) => Ok(map),
+        other => Err(wrong(name, "a map", other)),
+    }
+}
+
+fn dict(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    if !args.len().is_multiple_of(2) {
+        let message = format!("`dict` needs a value for every key, and got {} arguments", args.len());
+        return Err(Problem::new("wrong-arity", message));
+    }
+    meter.items(args.len() / 2, ENTRY)?;
+    let mut entries = Vec::with_capacity(args.len() / 2);
+    for pair in args.chunks_exact(2) {
+        if let [key, value] = pair {
+            let key = match key {
+                Value::Text(key) => key.clone(),
+                other => Text::from(key_of("dict", other)?),
+            };
+            entries.push((key, value.clone()));
+        }
+    }
+    Ok(Value::Map(entries.into_iter().collect()))
+}
+
+fn get_in(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let [from, keys] = args else { return Ok(Value::Nil) };
+    let keys = list_of("get-in", keys)?;
+    meter.visit(keys.len())?;
+    let mut found = from.clone();
+    for key in keys {
+        match field("get-in", &found, key)? {
+            Some(next) => found = next,
+            None => return Ok(Value::Nil),
+        }
+    }
+    Ok(found)
+}
+
+fn merge(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let mut count = 0;
+    for map in args {
+        count += map_of("merge", map)?.len();
+    }
+    meter.items(count, ENTRY)?;
+    let mut entries = Vec::with_capacity(count);
+    for map in args {
+        entries.extend(map_of("merge", map)?.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    Ok(Value::Map(entries.into_iter().collect()))
+}

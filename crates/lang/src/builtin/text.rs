@@ -1,0 +1,245 @@
+//! Strings. Where a string is needed, a symbol is its name and a result is its content.
+
+use super::{Arity, Builtin, int_of, list_of, pure, text_of};
+use crate::fault::Problem;
+use crate::meter::Meter;
+use crate::value::{List, Value, show_within};
+
+pub(super) const TABLE: &[Builtin] = &[
+    pure(
+        "string-append",
+        Arity::at_least(0),
+        "(string-append s …)",
+        "The strings one after the other.",
+        append,
+    ),
+    pure(
+        "string-join",
+        Arity::between(1, 2),
+        "(string-join list sep)",
+        "The strings of a list with sep between them.",
+        join,
+    ),
+    pure(
+        "string-split",
+        Arity::between(1, 2),
+        "(string-split s sep)",
+        "The parts of s between seps; without sep, its words.",
+        split,
+    ),
+    pure(
+        "string-trim",
+        Arity::exactly(1),
+        "(string-trim s)",
+        "The string without space at its ends.",
+        |meter, args| changed(meter, "string-trim", args, |text| text.trim().to_owned()),
+    ),
+    pure(
+        "string-replace",
+        Arity::exactly(3),
+        "(string-replace s from to)",
+        "The string with every from as to.",
+        replace,
+    ),
+    pure(
+        "string-contains?",
+        Arity::exactly(2),
+        "(string-contains? s part)",
+        "Whether part is in s.",
+        |_, args| asked("string-contains?", args, |text, part| text.contains(part)),
+    ),
+    pure(
+        "string-starts-with?",
+        Arity::exactly(2),
+        "(string-starts-with? s part)",
+        "Whether s begins with part.",
+        |_, args| asked("string-starts-with?", args, |text, part| text.starts_with(part)),
+    ),
+    pure(
+        "string-ends-with?",
+        Arity::exactly(2),
+        "(string-ends-with? s part)",
+        "Whether s ends with part.",
+        |_, args| asked("string-ends-with?", args, |text, part| text.ends_with(part)),
+    ),
+    pure("string-upper", Arity::exactly(1), "(string-upper s)", "The string in capitals.", |meter, args| {
+        changed(meter, "string-upper", args, str::to_uppercase)
+    }),
+    pure(
+        "string-lower",
+        Arity::exactly(1),
+        "(string-lower s)",
+        "The string in small letters.",
+        |meter, args| changed(meter, "string-lower", args, str::to_lowercase),
+    ),
+    pure("string-length", Arity::exactly(1), "(string-length s)", "Number of characters.", |meter, args| {
+        let text = one("string-length", args)?;
+        meter.spend((text.len() / 256) as u64)?;
+        Ok(Value::Int(text.chars().count() as i64))
+    }),
+    pure(
+        "substring",
+        Arity::between(2, 3),
+        "(substring s from to)",
+        "The characters from the one at from up to, without, the one at to.",
+        substring,
+    ),
+    pure(
+        "format",
+        Arity::at_least(1),
+        "(format \"{} and {}\" a b)",
+        "The string with each {} as the next value.",
+        format,
+    ),
+    pure("to-string", Arity::exactly(1), "(to-string a)", "The value as it is printed.", |meter, args| {
+        let shown = shown(meter, args.first().unwrap_or(&Value::Nil))?;
+        meter.text(shown.len())?;
+        Ok(Value::text(shown))
+    }),
+    pure(
+        "string->symbol",
+        Arity::exactly(1),
+        "(string->symbol s)",
+        "The symbol of this name.",
+        |meter, args| {
+            let text = one("string->symbol", args)?;
+            meter.text(text.len())?;
+            Ok(Value::symbol(text))
+        },
+    ),
+];
+
+/// The value as text in a text: strings bare, results as their content.
+pub(crate) fn shown(meter: &mut Meter, value: &Value) -> Result<String, Problem> {
+    if let Value::Result(result) = value {
+        return Ok(result.content()?.to_string());
+    }
+    let most = meter.limits.memory / 4;
+    let shown = show_within(value, most).ok_or_else(|| {
+        Problem::exhausted("memory", format!("the value takes more than {most} bytes as text"))
+    })?;
+    meter.spend((shown.len() / 64) as u64)?;
+    Ok(shown)
+}
+
+fn one<'v>(name: &str, args: &'v [Value]) -> Result<&'v str, Problem> {
+    Ok(text_of(name, args.first().unwrap_or(&Value::Nil))?)
+}
+
+fn append(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    concatenate(meter, "string-append", args.iter(), "")
+}
+
+fn join(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let list = list_of("string-join", args.first().unwrap_or(&Value::Nil))?;
+    let separator = match args.get(1) {
+        Some(separator) => text_of("string-join", separator)?,
+        None => "",
+    };
+    concatenate(meter, "string-join", list.iter(), separator)
+}
+
+fn concatenate<'v>(
+    meter: &mut Meter,
+    name: &str,
+    parts: impl Iterator<Item = &'v Value> + Clone,
+    separator: &str,
+) -> Result<Value, Problem> {
+    let mut length = 0;
+    for part in parts.clone() {
+        length += text_of(name, part)?.len() + separator.len();
+    }
+    meter.text(length)?;
+    let mut out = String::with_capacity(length);
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        out.push_str(text_of(name, part)?);
+    }
+    Ok(Value::text(out))
+}
+
+fn split(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let text = one("string-split", args)?;
+    let separator = args.get(1).map(|separator| text_of("string-split", separator)).transpose()?;
+    let parts: Vec<&str> = match separator.map(|separator| &**separator) {
+        None => text.split_whitespace().collect(),
+        Some("") => text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect(),
+        Some(separator) => text.split(separator).collect(),
+    };
+    meter.items(parts.len(), 80)?;
+    meter.text(text.len())?;
+    Ok(Value::List(parts.into_iter().map(Value::from).collect::<List>()))
+}
+
+fn replace(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let [text, from, to] = args else { return Ok(Value::Nil) };
+    let (text, from, to) =
+        (text_of("string-replace", text)?, text_of("string-replace", from)?, text_of("string-replace", to)?);
+    if from.is_empty() {
+        return Err(Problem::new(
+            "bad-argument",
+            "`string-replace` needs something to replace, not an empty string",
+        ));
+    }
+    meter.spend((text.len() / 64) as u64)?;
+    let grown = text.matches(&**from).count().saturating_mul(to.len());
+    meter.text(text.len().saturating_add(grown))?;
+    Ok(Value::text(text.replace(&**from, to)))
+}
+
+fn asked(name: &str, args: &[Value], holds: fn(&str, &str) -> bool) -> Result<Value, Problem> {
+    let [text, part] = args else { return Ok(Value::Nil) };
+    Ok(Value::Bool(holds(text_of(name, text)?, text_of(name, part)?)))
+}
+
+fn changed(
+    meter: &mut Meter,
+    name: &str,
+    args: &[Value],
+    change: fn(&str) -> String,
+) -> Result<Value, Problem> {
+    let text = one(name, args)?;
+    // The case of a letter is at most three letters of the other case.
+    meter.text(text.len().saturating_mul(3))?;
+    Ok(Value::text(change(text)))
+}
+
+fn substring(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let text = one("substring", args)?;
+    meter.text(text.len())?;
+    let length = text.chars().count() as i64;
+    let from = int_of("substring", args.get(1).unwrap_or(&Value::Nil))?;
+    let to = args.get(2).map_or(Ok(length), |to| int_of("substring", to))?;
+    if from < 0 || from > to || to > length {
+        let message = format!("`substring` from {from} to {to} of a string of {length} characters");
+        return Err(Problem::new("out-of-range", message));
+    }
+    let part: String = text.chars().skip(from as usize).take((to - from) as usize).collect();
+    Ok(Value::text(part))
+}
+
+fn format(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+    let pattern = one("format", args)?;
+    let values = args.get(1..).unwrap_or_default();
+    let places = pattern.matches("{}").count();
+    if places != values.len() {
+        let message = format!("the format has {places} places {{}} and {} values", values.len());
+        return Err(Problem::new("wrong-arity", message));
+    }
+    meter.text(pattern.len())?;
+    let mut out = String::with_capacity(pattern.len());
+    let mut values = values.iter();
+    for (index, part) in pattern.split("{}").enumerate() {
+        if index > 0
+            && let Some(value) = values.next()
+        {
+            let shown = shown(meter, value)?;
+            meter.allocate(shown.len())?;
+            out.push_str(&shown);
+        }
+        out.push_str(part);
+    }
+    Ok(Value::text(out))
+}

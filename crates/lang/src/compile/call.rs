@@ -1,0 +1,246 @@
+//! Calls of functions.
+
+use fusee_text::sexpr::{Kind, NodeId};
+
+use super::lower::{Lower, Meaning, Tail, Work};
+use super::scope::{Found, Variable};
+use crate::builtin::{Arity, Builtin};
+use crate::code::{Binary, Op};
+
+impl<'t> Lower<'t> {
+    /// A list that is no special form.
+    pub(super) fn call(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        let Some((head, arguments)) = tree.items(node).split_first() else {
+            let help = Some("an empty list is written (list) or '()".to_owned());
+            self.error_with("empty-call", node, "an empty list calls nothing", help);
+            return self.poison(&[], node, tail);
+        };
+        match tree.kind(*head) {
+            Kind::Symbol => self.call_name(tree.text(*head), node, arguments, tail),
+            Kind::List => self.call_value(*head, arguments, node, tail),
+            Kind::Unreadable => self.poison(arguments, node, tail),
+            _ => {
+                let shown: String = tree.source().slice(tree.span(*head)).chars().take(40).collect();
+                let help = Some("a list of values is written (list …)".to_owned());
+                self.error_with("not-a-function", *head, format!("`{shown}` is not a function"), help);
+                self.poison(arguments, node, tail);
+            }
+        }
+    }
+
+    fn call_name(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+        match self.meaning(name) {
+            Meaning::Variable(found) => {
+                if let Found::Local(_, Variable { arity, .. }) | Found::Captured(_, Variable { arity, .. }) =
+                    found
+                {
+                    self.check_arity(name, arity, arguments, node);
+                }
+                self.load_variable(&found, node);
+                self.plan_call(arguments, node, tail);
+            }
+            Meaning::Global(index) => {
+                self.check_bound(name, node);
+                let arity = self.globals.get(name).and_then(|global| global.arity);
+                self.check_arity(name, arity, arguments, node);
+                self.call_global(index, arguments, node, tail);
+            }
+            Meaning::Builtin(builtin) => self.call_builtin(builtin, node, arguments, tail),
+            Meaning::Atom(atom) => self.call_atom(&atom, node, arguments, tail),
+            Meaning::Callable(callable) => self.call_callable(callable, node, arguments, tail),
+            Meaning::Unknown => self.unknown_callee(name, node, arguments, tail),
+        }
+    }
+
+    fn call_value(&mut self, head: NodeId, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+        let mut work = vec![Work::Expr(head, Tail::No)];
+        work.extend(arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)));
+        work.extend(call_ops(arguments.len(), node, tail));
+        self.plan(work);
+    }
+
+    /// Arguments and call of a function that is on the stack.
+    fn plan_call(&mut self, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+        let mut work: Vec<Work<'t>> =
+            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
+        work.extend(call_ops(arguments.len(), node, tail));
+        self.plan(work);
+    }
+
+    fn call_global(&mut self, global: u32, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+        let Ok(count) = u16::try_from(arguments.len()) else {
+            self.emit(Op::Global(global), node);
+            return self.plan_call(arguments, node, tail);
+        };
+        let mut work: Vec<Work<'t>> =
+            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
+        match tail {
+            Tail::No => work.push(Work::Op(Op::CallGlobal { arguments: count, global }, node)),
+            Tail::Yes => {
+                work.push(Work::Op(Op::TailCallGlobal { arguments: count, global }, node));
+                work.push(Work::Op(Op::Return, node));
+            }
+        }
+        self.plan(work);
+    }
+
+    fn call_builtin(&mut self, builtin: &'static Builtin, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+        let arguments: Vec<NodeId> = match builtin.name {
+            "pmap" => match self.keyword_arguments(node, arguments, &["limit"]) {
+                Some(Keywords { mut positional, values }) => {
+                    positional.extend(values.into_iter().flatten());
+                    positional
+                }
+                None => return self.poison(arguments, node, tail),
+            },
+            _ => arguments.to_vec(),
+        };
+        if !self.check_arity(builtin.name, Some(builtin.arity), &arguments, node) {
+            return self.poison(&arguments, node, tail);
+        }
+        if builtin.name == "format" {
+            self.check_format(&arguments, node);
+        }
+        if let (Some(binary), [one, two]) = (binary_of(builtin.name), arguments.as_slice()) {
+            return self.call_binary(binary, *one, *two, node, tail);
+        }
+        let index = self.builtin_index(builtin);
+        let op = Op::CallBuiltin { builtin: index, arguments: arguments.len() as u32 };
+        let mut work: Vec<Work<'t>> =
+            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
+        work.push(Work::Op(op, node));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    fn call_binary(&mut self, binary: Binary, one: NodeId, two: NodeId, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        if let (Some(name), Kind::Int(int)) = (tree.symbol(one), tree.kind(two))
+            && let Ok(int) = i32::try_from(int)
+            && let Meaning::Variable(Found::Local(slot, Variable { cell: false, checked: false, .. })) =
+                self.meaning(name)
+            && let Ok(local) = u16::try_from(slot)
+        {
+            return self.leaf(Op::BinaryLocalInt { binary, local, int }, node, tail);
+        }
+        let mut work =
+            vec![Work::Expr(one, Tail::No), Work::Expr(two, Tail::No), Work::Op(Op::Binary(binary), node)];
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    fn builtin_index(&mut self, builtin: &'static Builtin) -> u16 {
+        let known = self.builtins.iter().position(|known| std::ptr::eq(*known, builtin));
+        let index = known.unwrap_or_else(|| {
+            self.builtins.push(builtin);
+            self.builtins.len() - 1
+        });
+        // There are far fewer library functions than that.
+        index as u16
+    }
+
+    fn check_arity(&mut self, name: &str, arity: Option<Arity>, arguments: &[NodeId], node: NodeId) -> bool {
+        let Some(arity) = arity.filter(|arity| !arity.allows(arguments.len())) else { return true };
+        let message = format!("`{name}` takes {arity}, not {}", arguments.len());
+        let help = Builtin::find(name).map(|builtin| format!("it looks like {}", builtin.signature));
+        self.error_with("wrong-arity", node, message, help);
+        false
+    }
+
+    fn check_format(&mut self, arguments: &[NodeId], node: NodeId) {
+        let tree = self.tree();
+        if let Some((pattern, values)) = arguments.split_first()
+            && let Some(pattern) = tree.string(*pattern)
+        {
+            let places = pattern.matches("{}").count();
+            if places != values.len() {
+                let message = format!("the format has {places} places {{}} and {} values", values.len());
+                self.error("wrong-arity", node, message);
+            }
+        }
+    }
+
+    fn unknown_callee(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+        let tree = self.tree();
+        let is_pair = |node: &NodeId| tree.head(*node).is_some() && tree.items(*node).len() == 2;
+        let help = self.near_name(name);
+        let head = tree.items(node).first().copied().unwrap_or(node);
+        if !arguments.is_empty() && arguments.iter().all(is_pair) {
+            self.error_with("unknown-task", head, format!("there is no task or tool `{name}`"), help);
+            let values: Vec<NodeId> =
+                arguments.iter().filter_map(|pair| tree.items(*pair).get(1).copied()).collect();
+            return self.poison(&values, node, tail);
+        }
+        let message = format!("`{name}` is not bound: there is no function, task or tool of this name");
+        self.error_with("unbound-name", head, message, help);
+        self.poison(arguments, node, tail);
+    }
+
+    /// Separates `:keyword value` pairs from the rest; `None` if they are wrong, which is reported.
+    pub(super) fn keyword_arguments(
+        &mut self,
+        node: NodeId,
+        arguments: &'t [NodeId],
+        allowed: &[&str],
+    ) -> Option<Keywords> {
+        let tree = self.tree();
+        let mut keywords = Keywords { positional: Vec::new(), values: vec![None; allowed.len()] };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let Some(name) = tree.keyword(*argument) else {
+                keywords.positional.push(*argument);
+                continue;
+            };
+            let Some(index) = allowed.iter().position(|known| *known == name) else {
+                let help = fusee_text::near::did_you_mean(name, allowed.iter().copied());
+                let known: Vec<String> = allowed.iter().map(|name| format!(":{name}")).collect();
+                let help = help.unwrap_or_else(|| format!("known here: {}", known.join(" ")));
+                self.error_with(
+                    "unknown-keyword",
+                    *argument,
+                    format!("`:{name}` is not known here"),
+                    Some(help),
+                );
+                return None;
+            };
+            let Some(value) = rest.next() else {
+                self.error("malformed-form", node, format!("`:{name}` is followed by nothing"));
+                return None;
+            };
+            if keywords.values[index].replace(*value).is_some() {
+                self.error("duplicate-parameter", *argument, format!("`:{name}` is given twice"));
+                return None;
+            }
+        }
+        Some(keywords)
+    }
+}
+
+/// Arguments with the values of keywords apart, in the order they are known.
+pub(super) struct Keywords {
+    pub(super) positional: Vec<NodeId>,
+    pub(super) values: Vec<Option<NodeId>>,
+}
+
+fn call_ops<'t>(count: usize, node: NodeId, tail: Tail) -> Vec<Work<'t>> {
+    let count = count as u32;
+    match tail {
+        Tail::No => vec![Work::Op(Op::Call(count), node)],
+        Tail::Yes => vec![Work::Op(Op::TailCall(count), node), Work::Op(Op::Return, node)],
+    }
+}
+
+fn binary_of(name: &str) -> Option<Binary> {
+    Some(match name {
+        "+" => Binary::Add,
+        "-" => Binary::Subtract,
+        "*" => Binary::Multiply,
+        "<" => Binary::Less,
+        "<=" => Binary::LessOrEqual,
+        ">" => Binary::Greater,
+        ">=" => Binary::GreaterOrEqual,
+        "=" | "eq?" | "equal?" => Binary::Equal,
+        _ => return None,
+    })
+}

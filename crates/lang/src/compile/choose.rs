@@ -1,0 +1,158 @@
+//! Choosing: `if`, `cond`, `when`, `unless`, `and`, `or`, `match`.
+
+use fusee_text::sexpr::NodeId;
+
+use super::bind::Scope;
+use super::lower::{JumpKind, LabelId, Lower, Tail, Work};
+use crate::code::{Op, Pattern};
+
+impl<'t> Lower<'t> {
+    pub(super) fn if_form(&mut self, node: NodeId, tail: Tail) {
+        let (test, then, otherwise) = match *self.arguments(node) {
+            [test, then] => (test, then, None),
+            [test, then, otherwise] => (test, then, Some(otherwise)),
+            _ => return self.malformed(node, "`if` takes a test, an expression and perhaps another", tail),
+        };
+        let otherwise = match otherwise {
+            Some(otherwise) => vec![Work::Expr(otherwise, tail)],
+            None => leaf(Op::Nil, node, tail),
+        };
+        self.branch(test, JumpKind::IfFalse, vec![Work::Expr(then, tail)], otherwise, node, tail);
+    }
+
+    pub(super) fn when(&mut self, node: NodeId, tail: Tail, wanted: bool) {
+        let Some((test, body)) = self.arguments(node).split_first() else {
+            return self.malformed(node, "a test is missing", tail);
+        };
+        let body = vec![Work::Body(body, tail, node)];
+        let nothing = leaf(Op::Nil, node, tail);
+        let (then, otherwise) = if wanted { (body, nothing) } else { (nothing, body) };
+        self.branch(*test, JumpKind::IfFalse, then, otherwise, node, tail);
+    }
+
+    fn branch(
+        &mut self,
+        test: NodeId,
+        jump: JumpKind,
+        then: Vec<Work<'t>>,
+        otherwise: Vec<Work<'t>>,
+        node: NodeId,
+        tail: Tail,
+    ) {
+        let base = self.depth();
+        let (other, end) = (self.label(), self.label());
+        let mut work = vec![Work::Expr(test, Tail::No), Work::Jump(jump, other, node)];
+        work.extend(then);
+        work.extend((tail == Tail::No).then_some(Work::Jump(JumpKind::Always, end, node)));
+        work.push(Work::Label(other, base));
+        work.extend(otherwise);
+        work.push(Work::Label(end, base + 1));
+        self.plan(work);
+    }
+
+    pub(super) fn cond(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        let base = self.depth();
+        let end = self.label();
+        let clauses = self.arguments(node);
+        let mut work = Vec::new();
+        let mut has_else = false;
+        for (index, clause) in clauses.iter().enumerate() {
+            let Some((test, body)) = tree.list(*clause).and_then(<[NodeId]>::split_first) else {
+                self.error("malformed-form", *clause, "a clause is (test body …)");
+                continue;
+            };
+            if tree.symbol(*test) == Some("else") {
+                if index + 1 < clauses.len() {
+                    self.error("malformed-form", *clause, "`else` is the last clause");
+                }
+                work.push(Work::Body(body, tail, *clause));
+                has_else = true;
+                break;
+            }
+            work.push(Work::Expr(*test, Tail::No));
+            if body.is_empty() {
+                work.push(Work::Jump(JumpKind::IfTrueOrPop, end, *clause));
+                continue;
+            }
+            let next = self.label();
+            work.push(Work::Jump(JumpKind::IfFalse, next, *clause));
+            work.push(Work::Body(body, tail, *clause));
+            work.extend((tail == Tail::No).then_some(Work::Jump(JumpKind::Always, end, *clause)));
+            work.push(Work::Label(next, base));
+        }
+        if !has_else {
+            work.extend(leaf(Op::Nil, node, tail));
+        }
+        work.push(Work::Label(end, base + 1));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    pub(super) fn and_or(&mut self, node: NodeId, tail: Tail, and: bool) {
+        let Some((last, others)) = self.arguments(node).split_last() else {
+            return self.leaf(if and { Op::True } else { Op::False }, node, tail);
+        };
+        let base = self.depth();
+        let end = self.label();
+        let jump = if and { JumpKind::IfFalseOrPop } else { JumpKind::IfTrueOrPop };
+        let others =
+            others.iter().flat_map(|other| [Work::Expr(*other, Tail::No), Work::Jump(jump, end, node)]);
+        let mut work: Vec<Work<'t>> = others.collect();
+        work.push(Work::Expr(*last, tail));
+        work.push(Work::Label(end, base + 1));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    pub(super) fn match_form(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        let Some((subject, clauses)) = self.arguments(node).split_first() else {
+            return self.malformed(node, "a value to match is missing", tail);
+        };
+        let slot = self.depth();
+        let end = self.label();
+        let mut work = vec![Work::Expr(*subject, Tail::No)];
+        for clause in clauses {
+            match tree.list(*clause) {
+                Some(items) if items.len() > 1 => work.push(Work::Pattern(*clause, slot, end, tail)),
+                _ => self.error("malformed-form", *clause, "a clause is (pattern body …)"),
+            }
+        }
+        work.push(Work::Op(Op::Local(slot), *subject));
+        work.push(Work::Op(Op::NoMatch, node));
+        work.push(Work::Label(end, slot + 2));
+        work.push(Work::Op(Op::Slide(1), node));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    /// One clause of `match`, with the value to match in a slot.
+    pub(super) fn match_clause(&mut self, clause: NodeId, subject: u32, end: LabelId, tail: Tail) {
+        let Some((pattern, body)) = self.tree().items(clause).split_first() else { return };
+        let (parts, names) = self.pattern(*pattern);
+        let index = self.patterns.len() as u32;
+        self.patterns.push(Pattern { parts });
+        let base = self.depth();
+        let next = self.label();
+        self.emit(Op::Local(subject), *pattern);
+        self.emit(Op::Match(index), *pattern);
+        self.emit_jump(JumpKind::Always, next, *pattern);
+        self.builder().depth = base + names.len() as u32;
+        let mut work = vec![Work::OpenScope];
+        for (index, (name, node)) in names.iter().enumerate() {
+            let variable = self.variable(name, clause, None);
+            work.push(Work::Declare(name, base + index as u32, variable, *node));
+        }
+        self.rest_of_scope(&mut work, &Scope { bound: &names, base, body, node: clause, tail });
+        work.extend((tail == Tail::No).then_some(Work::Jump(JumpKind::Always, end, clause)));
+        work.push(Work::Label(next, base));
+        self.plan(work);
+    }
+}
+
+fn leaf<'t>(op: Op, node: NodeId, tail: Tail) -> Vec<Work<'t>> {
+    let mut work = vec![Work::Op(op, node)];
+    work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+    work
+}

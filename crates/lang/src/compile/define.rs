@@ -1,0 +1,203 @@
+//! What a workflow defines as a whole: its names, its parameters, the files it loads.
+
+use fusee_text::sexpr::{Kind, NodeId};
+use serde_json::Value as Json;
+
+use super::lower::{Global, Lower, Tail, Work};
+use super::scan::{self, Definition};
+use super::scope::Builder;
+use crate::builtin::Arity;
+use crate::code::Op;
+use crate::form::{Form, Special};
+use crate::param::{Param, ParamType};
+use crate::value::Text;
+
+impl<'t> Lower<'t> {
+    /// Finds everything that is defined at the top of any file, before any expression is compiled.
+    pub(super) fn define_globals(&mut self) {
+        for file in 0..self.files.trees.len() {
+            self.file = file;
+            let tree = self.tree();
+            for root in tree.roots() {
+                match tree.head(*root).and_then(Form::find).map(|form| form.special) {
+                    Some(Special::Params) => self.declare_params(*root),
+                    Some(Special::Defatom) => self.declare_atom(*root),
+                    _ => {}
+                }
+            }
+            for definition in scan::definitions(tree, tree.roots()) {
+                self.define_global(definition);
+            }
+        }
+        self.file = 0;
+    }
+
+    fn define_global(&mut self, Definition { name, name_node, node, conditional }: Definition<'t>) {
+        let tree = self.tree();
+        if self.atoms.contains_key(name) {
+            return self.duplicate(name, name_node);
+        }
+        if let Some(known) = self.globals.get_mut(name) {
+            // Which definition counts is decided at run time, so nothing is known of its arguments.
+            known.arity = None;
+            if !conditional {
+                self.duplicate(name, name_node);
+            }
+            return;
+        }
+        self.check_name(name, name_node);
+        let items = tree.items(node);
+        let arity = match (tree.head(node), items) {
+            (Some("defun"), [_, _, params, ..]) => Some(Arity::exactly(tree.items(*params).len())),
+            (_, [_, target, ..]) if tree.kind(*target) == Kind::List => {
+                Some(Arity::exactly(tree.items(*target).len().saturating_sub(1)))
+            }
+            (_, [_, _, value]) => self.arity_of(*value),
+            _ => None,
+        };
+        let arity = arity.filter(|_| !conditional && !self.assigned.contains(name));
+        self.add_global(name, name_node, arity, false);
+    }
+
+    fn add_global(&mut self, name: &'t str, node: NodeId, arity: Option<Arity>, bound: bool) -> u32 {
+        let index = self.global_names.len() as u32;
+        self.global_names.push(Text::from(name));
+        let span = self.tree().span(node);
+        self.globals.insert(name, Global { index, arity, bound, span, file: self.file });
+        index
+    }
+
+    fn declare_params(&mut self, node: NodeId) {
+        if self.file != 0 {
+            return self.error("misplaced-definition", node, "a file that is loaded has no parameters");
+        }
+        if !self.params.is_empty() {
+            return self.error("duplicate-definition", node, "the parameters are declared already");
+        }
+        for declared in self.arguments(node) {
+            let Some((name, name_node, param)) = self.param(*declared) else { continue };
+            if self.globals.contains_key(name) {
+                self.duplicate(name, name_node);
+                continue;
+            }
+            self.check_name(name, name_node);
+            let index = self.add_global(name, name_node, None, true);
+            self.params.push((param, index));
+        }
+    }
+
+    /// One declared parameter: `name`, `(name type)`, `(name type :default value :doc text)`.
+    pub(super) fn param(&mut self, node: NodeId) -> Option<(&'t str, NodeId, Param)> {
+        let tree = self.tree();
+        if let Some(name) = tree.symbol(node) {
+            return Some((name, node, Param::required(name, ParamType::Any)));
+        }
+        let help = || {
+            Some("a parameter is name, (name type) or (name type :default value :doc \"text\")".to_owned())
+        };
+        let Some((name_node, rest)) = tree.list(node).and_then(<[NodeId]>::split_first) else {
+            self.error_with("malformed-form", node, "this is not a parameter", help());
+            return None;
+        };
+        let Some(name) = tree.symbol(*name_node) else {
+            self.error_with("malformed-form", node, "a parameter needs a name", help());
+            return None;
+        };
+        let keywords = self.keyword_arguments(node, rest, &["default", "doc"])?;
+        let kind = match *keywords.positional {
+            [] => ParamType::Any,
+            [kind] => self.param_type(kind)?,
+            _ => {
+                self.error_with("malformed-form", node, "a parameter has one type", help());
+                return None;
+            }
+        };
+        let mut param = Param::required(name, kind);
+        if let Some(default) = keywords.values.first().copied().flatten() {
+            let value = self.literal(default);
+            match value {
+                Some(value) if kind.accepts(&value) || value.is_null() => param.default = Some(value),
+                Some(_) => {
+                    self.error("wrong-type", default, format!("the default is not of type {}", kind.name()))
+                }
+                None => self.error("malformed-form", default, "a default is written out: a literal or 'data"),
+            }
+            param.required = false;
+        }
+        if let Some(doc) = keywords.values.get(1).copied().flatten() {
+            match tree.string(doc) {
+                Some(text) => param.doc = Some(text.to_owned()),
+                None => self.error("malformed-form", doc, "`:doc` is a string"),
+            }
+        }
+        Some((name, *name_node, param))
+    }
+
+    fn param_type(&mut self, node: NodeId) -> Option<ParamType> {
+        let tree = self.tree();
+        let name = tree.symbol(node).or(tree.string(node)).unwrap_or("");
+        let found = ParamType::named(name);
+        if found.is_none() {
+            let shown = tree.source().slice(tree.span(node));
+            let help = Some(format!("the types are {}", ParamType::NAMES.join(", ")));
+            self.error_with("unknown-type", node, format!("`{shown}` is not a type"), help);
+        }
+        found
+    }
+
+    /// The value of an expression that is written out.
+    pub(super) fn literal(&self, node: NodeId) -> Option<Json> {
+        let tree = self.tree();
+        match tree.kind(node) {
+            Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Nil | Kind::String => {
+                self.data(node).to_json().ok()
+            }
+            Kind::Quote => self.data(*tree.items(node).first()?).to_json().ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn params_form(&mut self, node: NodeId, tail: Tail) {
+        self.at_top_only(node, "params");
+        self.leaf(Op::Nil, node, tail);
+    }
+
+    pub(super) fn at_top_only(&mut self, node: NodeId, name: &str) -> bool {
+        // The top of a file, not merely its scope: `(if x (params …))` would be missed by the look ahead.
+        let is_root = self.tree().roots().binary_search(&node).is_ok();
+        if !is_root {
+            self.error("misplaced-definition", node, format!("`{name}` stands at the top of a workflow"));
+        }
+        is_root
+    }
+
+    pub(super) fn load(&mut self, node: NodeId, tail: Tail) {
+        if !self.at_top_only(node, "load") {
+            return self.poison(&[], node, tail);
+        }
+        let Some(&file) = self.files.loads.get(&(self.file, node)) else {
+            // Wrong, which was reported, or in already.
+            return self.leaf(Op::Nil, node, tail);
+        };
+        let back = self.file;
+        let tree = &self.files.trees[file];
+        self.builders.push(Builder::top(Text::from(&**tree.source().name()), file as u32));
+        self.file = file;
+        let mut work = Vec::new();
+        match tree.roots() {
+            [] => self.emit_at(Op::Nil, fusee_text::Span::at(0)),
+            [first, ..] => work.push(Work::Body(tree.roots(), Tail::No, *first)),
+        }
+        work.push(Work::EndFile(back, node, tail));
+        self.plan(work);
+    }
+
+    pub(super) fn end_file(&mut self, back: usize, node: NodeId, tail: Tail) {
+        self.emit_at(Op::Return, fusee_text::Span::at(0));
+        self.file = back;
+        let Some(builder) = self.builders.pop() else { return };
+        let index = self.add_function(builder);
+        self.emit(Op::Closure(index), node);
+        self.leaf(Op::Call(0), node, tail);
+    }
+}

@@ -1,0 +1,245 @@
+//! Expressions: literals, names, quoted data, and which form a list is.
+
+use fusee_text::near;
+use fusee_text::sexpr::{Kind, NodeId};
+
+use super::lower::{Lower, Meaning, Tail, Work};
+use super::scope::Found;
+use crate::builtin::Builtin;
+use crate::code::Op;
+use crate::form::{Form, Special};
+use crate::value::Value;
+
+impl<'t> Lower<'t> {
+    pub(super) fn expression(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        let op = match tree.kind(node) {
+            Kind::Int(value) => match i32::try_from(value) {
+                Ok(small) => Op::Int(small),
+                Err(_) => Op::Const(self.constant(Value::Int(value))),
+            },
+            Kind::Float(value) => Op::Const(self.constant(Value::Float(value))),
+            Kind::Bool(true) => Op::True,
+            Kind::Bool(false) => Op::False,
+            // What is unreadable was reported by the reader.
+            Kind::Nil | Kind::Unreadable => Op::Nil,
+            Kind::String => Op::Const(self.string(tree.text(node))),
+            Kind::Keyword => Op::Const(self.constant(Value::symbol(tree.source().slice(tree.span(node))))),
+            Kind::Quote => return self.quote(tree.items(node).first().copied(), node, tail),
+            Kind::Symbol => return self.name(tree.text(node), node, tail),
+            Kind::List => return self.list(node, tail),
+        };
+        self.leaf(op, node, tail);
+    }
+
+    /// Expressions one after the other; the value of the last is left.
+    pub(super) fn body(&mut self, nodes: &'t [NodeId], tail: Tail, form: NodeId) {
+        let Some((last, others)) = nodes.split_last() else {
+            return self.leaf(Op::Nil, form, tail);
+        };
+        let others = others.iter().flat_map(|node| [Work::Expr(*node, Tail::No), Work::Op(Op::Pop, *node)]);
+        self.plan(others.chain([Work::Expr(*last, tail)]).collect::<Vec<_>>());
+    }
+
+    /// Something wrong that was reported: what is inside is still looked at, the value is nil.
+    pub(super) fn poison(&mut self, inside: &[NodeId], node: NodeId, tail: Tail) {
+        let looked_at =
+            inside.iter().flat_map(|node| [Work::Expr(*node, Tail::No), Work::Op(Op::Pop, *node)]);
+        let mut work: Vec<Work<'t>> = looked_at.collect();
+        work.push(Work::Op(Op::Nil, node));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    fn string(&mut self, text: &'t str) -> u32 {
+        if let Some(index) = self.strings.get(text) {
+            return *index;
+        }
+        let index = self.constant(Value::text(text));
+        self.strings.insert(text, index);
+        index
+    }
+
+    fn list(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        match tree.head(node).and_then(Form::find) {
+            Some(form) => self.special(form, node, tail),
+            None => self.call(node, tail),
+        }
+    }
+
+    fn special(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+        match form.special {
+            Special::Let => self.let_form(node, tail),
+            Special::LetStar => self.let_star(node, tail),
+            Special::Letrec => self.letrec(node, tail),
+            Special::Define => self.define(node, tail),
+            Special::Set => self.set(node, tail),
+            Special::Lambda => self.lambda(node, tail),
+            Special::Defun => self.defun(node, tail),
+            Special::If => self.if_form(node, tail),
+            Special::Cond => self.cond(node, tail),
+            Special::When => self.when(node, tail, true),
+            Special::Unless => self.when(node, tail, false),
+            Special::And => self.and_or(node, tail, true),
+            Special::Or => self.and_or(node, tail, false),
+            Special::Match => self.match_form(node, tail),
+            Special::Progn => {
+                let body = self.arguments(node);
+                self.body(body, tail, node);
+            }
+            Special::Loop => self.loop_form(node, tail),
+            Special::While => self.while_form(node, tail),
+            Special::Call => self.call_form(node, tail),
+            Special::CallAtomicTask | Special::Spawn => self.request(form, node, tail),
+            Special::AtomicTask => self.atomic_task(form, node, tail),
+            Special::DirectTool => self.direct_tool(node, tail),
+            Special::Defatom => self.defatom(node, tail),
+            Special::GetContext => self.get_context(node, tail),
+            Special::DirectorLoop => self.work_loop(form, Op::DirectorLoop, node, tail),
+            Special::IterativeLoop => self.work_loop(form, Op::IterativeLoop, node, tail),
+            Special::Try => self.try_form(node, tail),
+            Special::Clause => {
+                let message = format!("`{}` stands inside `try`, after its body", form.name);
+                self.error_with(
+                    "misplaced-clause",
+                    node,
+                    message,
+                    Some("(try body … (catch (e) …) (finally …))".into()),
+                );
+                self.poison(&[], node, tail);
+            }
+            Special::Retry => self.retry(node, tail),
+            Special::Assert => self.assert_form(node, tail),
+            Special::WithLimits => self.with_limits(node, tail),
+            Special::Params => self.params_form(node, tail),
+            Special::Load => self.load(node, tail),
+            Special::Quote => self.quote_form(node, tail),
+        }
+    }
+
+    /// The items of a form after its name.
+    pub(super) fn arguments(&self, node: NodeId) -> &'t [NodeId] {
+        self.tree().items(node).get(1..).unwrap_or_default()
+    }
+
+    /// A form that is not as it must be: says how it looks.
+    pub(super) fn malformed(&mut self, node: NodeId, what: impl Into<String>, tail: Tail) {
+        let signature = self.tree().head(node).and_then(Form::find).map(|form| form.signature);
+        self.error_with(
+            "malformed-form",
+            node,
+            what,
+            signature.map(|signature| format!("it looks like {signature}")),
+        );
+        let inside: Vec<NodeId> = Vec::new();
+        self.poison(&inside, node, tail);
+    }
+
+    fn name(&mut self, name: &'t str, node: NodeId, tail: Tail) {
+        if Form::find(name).is_some() {
+            self.error("form-as-value", node, format!("`{name}` is a special form, not a value"));
+            return self.leaf(Op::Nil, node, tail);
+        }
+        match self.meaning(name) {
+            Meaning::Variable(found) => self.load_variable(&found, node),
+            Meaning::Global(index) => {
+                self.check_bound(name, node);
+                self.emit(Op::Global(index), node);
+            }
+            Meaning::Builtin(builtin) => {
+                let constant = self.constant(Value::Builtin(builtin));
+                self.emit(Op::Const(constant), node);
+            }
+            Meaning::Atom(_) | Meaning::Callable(_) => {
+                let help = format!("wrap the call: (lambda (x) ({name} (key x)))");
+                let message = format!("`{name}` is called as ({name} (key expression) …); it is not a value");
+                self.error_with("task-as-value", node, message, Some(help));
+                self.emit(Op::Nil, node);
+            }
+            Meaning::Unknown => {
+                self.unbound(name, node);
+                self.emit(Op::Nil, node);
+            }
+        }
+        self.end_of(node, tail);
+    }
+
+    pub(super) fn unbound(&mut self, name: &'t str, node: NodeId) {
+        let help = self.near_name(name);
+        self.error_with("unbound-name", node, format!("`{name}` is not bound"), help);
+    }
+
+    /// Which known name was probably meant.
+    pub(super) fn near_name(&self, name: &str) -> Option<String> {
+        let library =
+            Builtin::all().map(|builtin| builtin.name).chain(Form::all().iter().map(|form| form.name));
+        let own = self.declared.keys().chain(self.globals.keys()).chain(self.atoms.keys()).copied();
+        near::did_you_mean(name, library.chain(own).chain(self.catalog.names()))
+    }
+
+    pub(super) fn load_variable(&mut self, found: &Found, node: NodeId) {
+        let op = match *found {
+            Found::This => Op::This,
+            Found::Local(slot, variable) if variable.cell => Op::LocalCell(slot),
+            Found::Local(slot, variable) if variable.checked => Op::LocalChecked(slot),
+            Found::Local(slot, _) => Op::Local(slot),
+            Found::Captured(index, variable) if variable.cell => Op::CapturedCell(index),
+            Found::Captured(index, _) => Op::Captured(index),
+        };
+        self.emit(op, node);
+    }
+
+    /// Reports a name of the workflow that is used, for certain, before it is bound.
+    pub(super) fn check_bound(&mut self, name: &'t str, node: NodeId) {
+        let straight = self.is_straight();
+        if let Some(global) = self.globals.get(name)
+            && straight
+            && !global.bound
+        {
+            let source = self.files.trees[global.file].source();
+            let place = source.position(global.span.start());
+            let message = format!("`{name}` is used before it is bound in line {}", place.line);
+            self.error("used-before-bound", node, message);
+        }
+    }
+
+    fn quote_form(&mut self, node: NodeId, tail: Tail) {
+        match *self.arguments(node) {
+            [quoted] => self.quote(Some(quoted), node, tail),
+            _ => self.malformed(node, "`quote` takes one expression", tail),
+        }
+    }
+
+    fn quote(&mut self, quoted: Option<NodeId>, node: NodeId, tail: Tail) {
+        let value = quoted.map_or(Value::Nil, |quoted| self.data(quoted));
+        let constant = self.constant(value);
+        self.leaf(Op::Const(constant), node, tail);
+    }
+
+    /// An expression as data.
+    pub(super) fn data(&self, root: NodeId) -> Value {
+        let tree = self.tree();
+        let mut done: Vec<Value> = Vec::new();
+        // Backwards, the items of a list are done before the list, the first one on top.
+        for node in tree.subtree(root).rev() {
+            let value = match tree.kind(node) {
+                Kind::Int(value) => Value::Int(value),
+                Kind::Float(value) => Value::Float(value),
+                Kind::Bool(value) => Value::Bool(value),
+                Kind::Nil | Kind::Unreadable => Value::Nil,
+                Kind::String => Value::text(tree.text(node)),
+                Kind::Symbol | Kind::Keyword => Value::symbol(tree.source().slice(tree.span(node))),
+                Kind::List | Kind::Quote => {
+                    let from = done.len().saturating_sub(tree.items(node).len());
+                    let mut items = done.split_off(from);
+                    items.extend((tree.kind(node) == Kind::Quote).then(|| Value::symbol("quote")));
+                    items.reverse();
+                    Value::list(items)
+                }
+            };
+            done.push(value);
+        }
+        done.pop().unwrap_or_default()
+    }
+}

@@ -1,0 +1,230 @@
+//! Failure: `try`, `retry`, `assert`, `with-limits`.
+
+use fusee_text::sexpr::{Kind, NodeId};
+
+use super::bind::Scope;
+use super::lower::{JumpKind, Lower, Tail, Work};
+use crate::code::{LimitKey, Op};
+use crate::form::{Form, Special};
+use crate::value::Value;
+
+/// The parts of a `try`.
+struct Try<'t> {
+    body: &'t [NodeId],
+    catch: Option<NodeId>,
+    finally: Option<NodeId>,
+}
+
+impl<'t> Lower<'t> {
+    pub(super) fn try_form(&mut self, node: NodeId, tail: Tail) {
+        let Some(parts) = self.try_parts(node) else { return self.poison(&[], node, tail) };
+        let base = self.depth();
+        let mut work = Vec::new();
+        let inner_tail = if parts.finally.is_some() { Tail::No } else { tail };
+        let end = parts.finally.map(|finally| (finally, self.label()));
+        if let Some((finally, label)) = end {
+            work.push(Work::Jump(JumpKind::Finally, label, finally));
+        }
+        match parts.catch {
+            Some(catch) => self.try_catch(&mut work, &parts, catch, inner_tail, node),
+            None => work.push(Work::Body(parts.body, Tail::No, node)),
+        }
+        if let Some((finally, label)) = end {
+            work.extend([
+                Work::Op(Op::PopHandler, node),
+                Work::Op(Op::Unset, node),
+                Work::Label(label, base + 2),
+                Work::Body(self.arguments(finally), Tail::No, finally),
+                Work::Op(Op::Pop, finally),
+                Work::Op(Op::EndFinally, node),
+            ]);
+        }
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    fn try_catch(
+        &mut self,
+        work: &mut Vec<Work<'t>>,
+        parts: &Try<'t>,
+        catch: NodeId,
+        tail: Tail,
+        node: NodeId,
+    ) {
+        let tree = self.tree();
+        let base = self.depth();
+        let (caught, after) = (self.label(), self.label());
+        work.extend([
+            Work::Jump(JumpKind::Catch, caught, catch),
+            Work::Body(parts.body, Tail::No, node),
+            Work::Op(Op::PopHandler, node),
+            Work::Jump(JumpKind::Always, after, node),
+            Work::Label(caught, base + 1),
+            Work::OpenScope,
+        ]);
+        let [variable, body @ ..] = self.arguments(catch) else { return };
+        let names: Vec<(&'t str, NodeId)> = match tree.list(*variable) {
+            Some(&[name]) => tree.symbol(name).map(|text| (text, name)).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        match names.first() {
+            Some((name, name_node)) => {
+                let variable = self.variable(name, catch, None);
+                work.push(Work::Declare(name, base, variable, *name_node));
+                self.rest_of_scope(work, &Scope { bound: &names, base, body, node: catch, tail });
+            }
+            None => {
+                let help = Some("it looks like (catch (e) body …)".to_owned());
+                self.error_with("malformed-form", catch, "`catch` names the error it catches", help);
+            }
+        }
+        work.push(Work::Label(after, base + 1));
+    }
+
+    fn try_parts(&mut self, node: NodeId) -> Option<Try<'t>> {
+        let tree = self.tree();
+        let items = self.arguments(node);
+        let clause = |item: &NodeId| {
+            tree.head(*item)
+                .filter(|head| Form::find(head).is_some_and(|form| form.special == Special::Clause))
+        };
+        let body_length = items.iter().position(|item| clause(item).is_some()).unwrap_or(items.len());
+        let (body, clauses) = items.split_at(body_length);
+        let mut parts = Try { body, catch: None, finally: None };
+        for item in clauses {
+            match (clause(item), parts.catch, parts.finally) {
+                (Some("catch"), None, None) => parts.catch = Some(*item),
+                (Some("finally"), _, None) => parts.finally = Some(*item),
+                (Some("catch"), Some(_), _) => {
+                    self.error(
+                        "unreachable-catch",
+                        *item,
+                        "this `catch` is never reached: the first one catches everything",
+                    );
+                }
+                (Some("catch"), None, Some(_)) => {
+                    self.error("misplaced-clause", *item, "`catch` stands before `finally`");
+                }
+                (Some(name), ..) => self.error("misplaced-clause", *item, format!("`{name}` is given twice")),
+                (None, ..) => {
+                    self.error("misplaced-clause", *item, "the body of `try` stands before its clauses")
+                }
+            }
+        }
+        if body.is_empty() || clauses.is_empty() {
+            let what =
+                if body.is_empty() { "`try` needs a body" } else { "`try` needs a `catch` or a `finally`" };
+            let help = Some("it looks like (try body … (catch (e) …) (finally …))".to_owned());
+            self.error_with("malformed-form", node, what, help);
+            return None;
+        }
+        if let Some(catch) = parts.catch
+            && body.iter().all(|node| self.cannot_fail(*node))
+        {
+            self.warning("unreachable-catch", catch, "this `catch` is never reached: the body cannot fail");
+        }
+        Some(parts)
+    }
+
+    fn cannot_fail(&self, node: NodeId) -> bool {
+        let tree = self.tree();
+        match tree.kind(node) {
+            Kind::List => matches!(tree.head(node), Some("lambda" | "quote")),
+            Kind::Symbol => false,
+            _ => true,
+        }
+    }
+
+    pub(super) fn retry(&mut self, node: NodeId, tail: Tail) {
+        let arguments = self.arguments(node);
+        let Some(keywords) = self.keyword_arguments(node, arguments, &["backoff"]) else {
+            return self.poison(&[], node, tail);
+        };
+        let [times, body @ ..] = keywords.positional.as_slice() else {
+            return self.malformed(node, "`retry` takes a count and an expression", tail);
+        };
+        let &[body] = body else {
+            return self.malformed(node, "`retry` takes a count and one expression", tail);
+        };
+        let wait = keywords.values.first().copied().flatten();
+        let mut work = vec![
+            Work::Expr(*times, Tail::No),
+            wait.map_or(Work::Op(Op::Int(0), node), |wait| Work::Expr(wait, Tail::No)),
+            Work::Op(Op::RetryBegin, node),
+            Work::Expr(body, Tail::No),
+            Work::Op(Op::RetryEnd, node),
+        ];
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    pub(super) fn assert_form(&mut self, node: NodeId, tail: Tail) {
+        let (test, message) = match *self.arguments(node) {
+            [test] => (test, None),
+            [test, message] => (test, Some(message)),
+            _ => return self.malformed(node, "`assert` takes a test and perhaps a message", tail),
+        };
+        let tree = self.tree();
+        let base = self.depth();
+        let end = self.label();
+        let message = match message {
+            Some(message) => Work::Expr(message, Tail::No),
+            None => {
+                let shown: String = tree.source().slice(tree.span(test)).chars().take(200).collect();
+                let constant = self.constant(Value::text(format!("assertion failed: {shown}")));
+                Work::Op(Op::Const(constant), node)
+            }
+        };
+        let mut work = vec![
+            Work::Expr(test, Tail::No),
+            Work::Jump(JumpKind::IfTrueOrPop, end, node),
+            message,
+            Work::Op(Op::AssertFailed, node),
+            Work::Label(end, base + 1),
+        ];
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    pub(super) fn with_limits(&mut self, node: NodeId, tail: Tail) {
+        let tree = self.tree();
+        let Some((limits, body)) = self.arguments(node).split_first().filter(|(_, body)| !body.is_empty())
+        else {
+            return self.malformed(node, "`with-limits` takes limits and an expression", tail);
+        };
+        let Some(limits) = tree.list(*limits) else {
+            return self.malformed(
+                node,
+                "the limits are a list (:turns n :tokens n :seconds n :usd n)",
+                tail,
+            );
+        };
+        let Some(keywords) = self.keyword_arguments(node, limits, &["turns", "tokens", "seconds", "usd"])
+        else {
+            return self.poison(body, node, tail);
+        };
+        if !keywords.positional.is_empty() || limits.is_empty() {
+            return self.malformed(
+                node,
+                "the limits are a list (:turns n :tokens n :seconds n :usd n)",
+                tail,
+            );
+        }
+        let known = [LimitKey::Turns, LimitKey::Tokens, LimitKey::Seconds, LimitKey::Usd];
+        let given: Vec<(LimitKey, NodeId)> = known
+            .into_iter()
+            .zip(&keywords.values)
+            .filter_map(|(key, value)| Some((key, (*value)?)))
+            .collect();
+        let index = self.limits.len() as u32;
+        self.limits.push(given.iter().map(|(key, _)| *key).collect());
+        let mut work: Vec<Work<'t>> = given.iter().map(|(_, value)| Work::Expr(*value, Tail::No)).collect();
+        work.extend([
+            Work::Op(Op::EnterLimits(index), node),
+            Work::Body(body, Tail::No, node),
+            Work::Op(Op::LeaveLimits, node),
+        ]);
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+}

@@ -1,0 +1,119 @@
+//! The text of a workflow and of everything it loads.
+
+use std::collections::HashMap;
+
+use fusee_text::sexpr::{NodeId, Tree, read};
+use fusee_text::{Diagnostic, Diagnostics, Source};
+
+use super::Load;
+
+/// Most files one workflow is made of.
+const MOST: usize = 256;
+
+/// The files, the workflow itself first.
+pub(super) struct Files {
+    pub(super) trees: Vec<Tree>,
+    /// Which file a `load` form stands for; a form that was wrong, or whose file is already in, has none.
+    pub(super) loads: HashMap<(usize, NodeId), usize>,
+}
+
+impl Files {
+    /// Reads a source and, depth first, what it loads.
+    pub(super) fn read(source: &Source, loader: &mut dyn Load) -> (Files, Diagnostics) {
+        let (tree, diagnostics) = read(source);
+        let mut reading = Reading {
+            files: Files { trees: vec![tree], loads: HashMap::new() },
+            known: HashMap::from([(source.name().to_string(), 0)]),
+            open: vec![Open { file: 0, next: 0 }],
+            diagnostics,
+        };
+        while reading.step(loader) {}
+        (reading.files, reading.diagnostics)
+    }
+
+    pub(super) fn sources(&self) -> Vec<Source> {
+        self.trees.iter().map(|tree| tree.source().clone()).collect()
+    }
+}
+
+struct Reading {
+    files: Files,
+    known: HashMap<String, usize>,
+    /// The files between the workflow and the one being read, innermost last.
+    open: Vec<Open>,
+    diagnostics: Diagnostics,
+}
+
+struct Open {
+    file: usize,
+    /// Index of the next root to look at.
+    next: usize,
+}
+
+impl Reading {
+    /// Looks at one root; false when all are done.
+    fn step(&mut self, loader: &mut dyn Load) -> bool {
+        let Some(open) = self.open.last_mut() else { return false };
+        let file = open.file;
+        let tree = &self.files.trees[file];
+        match tree.roots().get(open.next).copied() {
+            None => {
+                self.open.pop();
+            }
+            Some(root) => {
+                open.next += 1;
+                if tree.head(root) == Some("load") {
+                    self.load(file, root, loader);
+                }
+            }
+        }
+        true
+    }
+
+    fn load(&mut self, file: usize, root: NodeId, loader: &mut dyn Load) {
+        let tree = &self.files.trees[file];
+        let source = tree.source().clone();
+        let span = tree.span(root);
+        let &[_, path] = tree.items(root) else {
+            return self.report(&source, span, "bad-load", "`load` takes one string, the file".to_owned());
+        };
+        let Some(path) = tree.string(path).map(str::to_owned) else {
+            return self.report(
+                &source,
+                span,
+                "bad-load",
+                "`load` takes a string that is written out".to_owned(),
+            );
+        };
+        let loaded = match loader.load(&source, &path) {
+            Ok(loaded) => loaded,
+            Err(why) => {
+                return self.report(&source, span, "bad-load", format!("`{path}` cannot be loaded: {why}"));
+            }
+        };
+        if let Some(&known) = self.known.get(&**loaded.name()) {
+            if let Some(from) = self.open.iter().position(|open| open.file == known) {
+                let names =
+                    self.open[from..].iter().map(|open| &**self.files.trees[open.file].source().name());
+                let chain: Vec<&str> = names.chain([&**loaded.name()]).collect();
+                let message = format!("`{path}` loads itself: {}", chain.join(" → "));
+                self.report(&source, span, "load-cycle", message);
+            }
+            return;
+        }
+        if self.files.trees.len() >= MOST {
+            return self.report(&source, span, "bad-load", format!("more than {MOST} files are loaded"));
+        }
+        let (tree, problems) = read(&loaded);
+        self.diagnostics.extend(problems);
+        let index = self.files.trees.len();
+        self.known.insert(loaded.name().to_string(), index);
+        self.files.trees.push(tree);
+        self.files.loads.insert((file, root), index);
+        self.open.push(Open { file: index, next: 0 });
+    }
+
+    fn report(&mut self, source: &Source, span: fusee_text::Span, code: &'static str, message: String) {
+        self.diagnostics.push(Diagnostic::error(code, source, span, message));
+    }
+}

@@ -1,0 +1,302 @@
+//! The compiler's state and its work list.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use fusee_text::sexpr::{NodeId, Tree};
+use fusee_text::{Diagnostic, Diagnostics, Span};
+
+use super::files::Files;
+use super::scan::Overview;
+use super::scope::{Builder, Found, Variable, resolve};
+use crate::atom::Atom;
+use crate::builtin::{Arity, Builtin};
+use crate::catalog::Catalog;
+use crate::code::{CallSite, Function, LimitKey, Op, Pattern, Program};
+use crate::param::Param;
+use crate::value::{Text, Value};
+
+/// One piece of compiling. Forms put pieces on the list instead of calling each other.
+pub(super) enum Work<'t> {
+    /// An expression, which leaves one value.
+    Expr(NodeId, Tail),
+    /// Expressions of which the last one's value is left; nil if there is none.
+    Body(&'t [NodeId], Tail, NodeId),
+    /// An instruction of this form.
+    Op(Op, NodeId),
+    /// A jump to a label.
+    Jump(JumpKind, LabelId, NodeId),
+    /// A label, and the depth of the stack there.
+    Label(LabelId, u32),
+    /// Gives a name to a slot, in the innermost scope.
+    Declare(&'t str, u32, Variable, NodeId),
+    OpenScope,
+    /// Ends a scope of this many slots, which lie under its value.
+    CloseScope(u32, Tail, NodeId),
+    /// Stores the value on top of the stack in a variable the innermost scope declares.
+    Store(&'t str, NodeId),
+    /// Stores the value on top of the stack wherever the name lives.
+    Assign(NodeId, NodeId),
+    /// A function.
+    Function(Lambda<'t>, Tail),
+    /// Ends the innermost function and makes a value of it.
+    EndFunction(NodeId, Tail),
+    /// Ends a loaded file, back in the file and at the form that loaded it.
+    EndFile(usize, NodeId, Tail),
+    /// Inside a loop, or out of it again.
+    Loop(i32),
+    /// A global is bound from here on.
+    Bound(&'t str),
+    /// A pattern of `match` against a local.
+    Pattern(NodeId, u32, LabelId, Tail),
+}
+
+/// A function as it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Lambda<'t> {
+    pub(super) node: NodeId,
+    pub(super) params: &'t [NodeId],
+    pub(super) body: &'t [NodeId],
+    /// The name it is bound to, for messages.
+    pub(super) name: Option<&'t str>,
+    /// Whether that name means this very function inside its body.
+    pub(super) own: bool,
+}
+
+/// Whether an expression's value is the value of its function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    Yes,
+    No,
+}
+
+/// A place in the code of the innermost function that is jumped to.
+#[derive(Clone, Copy)]
+pub(super) struct LabelId(pub(super) u32);
+
+#[derive(Clone, Copy)]
+pub(super) enum JumpKind {
+    Always,
+    Again,
+    IfFalse,
+    IfFalseOrPop,
+    IfTrueOrPop,
+    LoopNext,
+    Catch,
+    Finally,
+}
+
+/// A name defined for the whole workflow.
+pub(super) struct Global {
+    pub(super) index: u32,
+    pub(super) arity: Option<Arity>,
+    /// Its definition was passed, in the order of the text.
+    pub(super) bound: bool,
+    pub(super) span: Span,
+    pub(super) file: usize,
+}
+
+/// What a name means.
+pub(super) enum Meaning<'a> {
+    Variable(Found),
+    Global(u32),
+    Atom(Arc<Atom>),
+    Builtin(&'static Builtin),
+    Callable(&'a Arc<crate::catalog::Callable>),
+    Unknown,
+}
+
+/// The compiler.
+pub(super) struct Lower<'t> {
+    pub(super) files: &'t Files,
+    pub(super) catalog: &'t Catalog,
+    pub(super) overviews: Vec<Overview>,
+    /// Names some `set!` changes.
+    pub(super) assigned: HashSet<&'t str>,
+    pub(super) file: usize,
+    pub(super) work: Vec<Work<'t>>,
+    pub(super) builders: Vec<Builder<'t>>,
+    /// How many functions being compiled declare or capture a name: none means it is not a variable.
+    pub(super) declared: HashMap<&'t str, usize>,
+    pub(super) globals: HashMap<&'t str, Global>,
+    pub(super) global_names: Vec<Text>,
+    pub(super) atoms: HashMap<&'t str, Arc<Atom>>,
+    pub(super) atom_list: Vec<Arc<Atom>>,
+    pub(super) params: Vec<(Param, u32)>,
+    pub(super) functions: Vec<Function>,
+    pub(super) constants: Vec<Value>,
+    pub(super) strings: HashMap<&'t str, u32>,
+    pub(super) builtins: Vec<&'static Builtin>,
+    pub(super) sites: Vec<CallSite>,
+    pub(super) limits: Vec<Vec<LimitKey>>,
+    pub(super) patterns: Vec<Pattern>,
+    pub(super) loops: i32,
+    pub(super) diagnostics: Diagnostics,
+}
+
+impl<'t> Lower<'t> {
+    /// Compiles all files into one program; meaningful only if no error was found.
+    pub(super) fn program(
+        files: &'t Files,
+        catalog: &'t Catalog,
+        diagnostics: Diagnostics,
+    ) -> (Program, Diagnostics) {
+        let mut assigned = HashSet::new();
+        let overviews = files.trees.iter().map(|tree| Overview::of(tree, &mut assigned)).collect();
+        let mut lower = Lower {
+            files,
+            catalog,
+            overviews,
+            assigned,
+            file: 0,
+            work: Vec::new(),
+            builders: Vec::new(),
+            declared: HashMap::new(),
+            globals: HashMap::new(),
+            global_names: Vec::new(),
+            atoms: HashMap::new(),
+            atom_list: Vec::new(),
+            params: Vec::new(),
+            functions: Vec::new(),
+            constants: Vec::new(),
+            strings: HashMap::new(),
+            builtins: Vec::new(),
+            sites: Vec::new(),
+            limits: Vec::new(),
+            patterns: Vec::new(),
+            loops: 0,
+            diagnostics,
+        };
+        lower.define_globals();
+        lower.main();
+        lower.finish()
+    }
+
+    fn main(&mut self) {
+        self.builders.push(Builder::top(Text::from("workflow"), 0));
+        let tree = self.tree();
+        match tree.roots() {
+            [] => self.emit_at(Op::Nil, Span::at(0)),
+            [first, ..] => self.plan([Work::Body(tree.roots(), Tail::No, *first)]),
+        }
+        self.run();
+        self.emit_at(Op::Return, Span::at(0));
+        if let Some(builder) = self.builders.pop() {
+            self.add_function(builder);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(work) = self.work.pop() {
+            self.step(work);
+        }
+    }
+
+    fn step(&mut self, work: Work<'t>) {
+        match work {
+            Work::Expr(node, tail) => self.expression(node, tail),
+            Work::Body(nodes, tail, form) => self.body(nodes, tail, form),
+            Work::Op(op, node) => self.emit(op, node),
+            Work::Jump(kind, label, node) => self.emit_jump(kind, label, node),
+            Work::Label(label, depth) => self.bind_label(label, depth),
+            Work::Declare(name, slot, variable, node) => self.declare(name, slot, variable, node),
+            Work::OpenScope => self.builder().open_scope(),
+            Work::CloseScope(slots, tail, node) => self.close_scope(slots, tail, node),
+            Work::Store(name, node) => self.store_in_scope(name, node),
+            Work::Assign(name, node) => self.assign(name, node),
+            Work::Function(lambda, tail) => self.function(lambda, tail),
+            Work::EndFunction(node, tail) => self.end_function(node, tail),
+            Work::EndFile(file, node, tail) => self.end_file(file, node, tail),
+            Work::Loop(change) => self.loops += change,
+            Work::Bound(name) => {
+                if let Some(global) = self.globals.get_mut(name) {
+                    global.bound = true;
+                }
+            }
+            Work::Pattern(clause, subject, end, tail) => self.match_clause(clause, subject, end, tail),
+        }
+    }
+
+    /// Puts pieces of work on the list, to be done in this order.
+    pub(super) fn plan(&mut self, work: impl IntoIterator<Item = Work<'t>, IntoIter: DoubleEndedIterator>) {
+        self.work.extend(work.into_iter().rev());
+    }
+
+    pub(super) fn tree(&self) -> &'t Tree {
+        let files: &'t Files = self.files;
+        &files.trees[self.file]
+    }
+
+    /// The innermost function being compiled.
+    pub(super) fn builder(&mut self) -> &mut Builder<'t> {
+        let last = self.builders.len() - 1;
+        &mut self.builders[last]
+    }
+
+    /// Whether the code being compiled runs once, from top to bottom, before anything else.
+    pub(super) fn is_straight(&self) -> bool {
+        self.loops == 0 && self.builders.iter().all(|builder| builder.top)
+    }
+
+    /// Whether a definition here is one for the whole workflow.
+    pub(super) fn is_top(&self) -> bool {
+        self.builders.last().is_some_and(|builder| builder.top && builder.scope() == 0)
+    }
+
+    /// What a name means here.
+    pub(super) fn meaning(&mut self, name: &'t str) -> Meaning<'t> {
+        if self.declared.contains_key(name)
+            && let Some(found) = resolve(&mut self.builders, name)
+        {
+            return Meaning::Variable(found);
+        }
+        if let Some(global) = self.globals.get(name) {
+            return Meaning::Global(global.index);
+        }
+        if let Some(atom) = self.atoms.get(name) {
+            return Meaning::Atom(atom.clone());
+        }
+        if let Some(builtin) = Builtin::find(name) {
+            return Meaning::Builtin(builtin);
+        }
+        let catalog: &'t Catalog = self.catalog;
+        catalog.find(name).map_or(Meaning::Unknown, Meaning::Callable)
+    }
+
+    pub(super) fn error(&mut self, code: &'static str, node: NodeId, message: impl Into<String>) {
+        self.error_with(code, node, message, None);
+    }
+
+    pub(super) fn error_with(
+        &mut self,
+        code: &'static str,
+        node: NodeId,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let tree = self.tree();
+        let problem = Diagnostic::error(code, tree.source(), tree.span(node), message);
+        self.diagnostics.push(problem.maybe_help(help));
+    }
+
+    pub(super) fn warning(&mut self, code: &'static str, node: NodeId, message: impl Into<String>) {
+        let tree = self.tree();
+        self.diagnostics.push(Diagnostic::warning(code, tree.source(), tree.span(node), message));
+    }
+
+    fn finish(self) -> (Program, Diagnostics) {
+        let program = Program {
+            sources: self.files.sources(),
+            functions: self.functions,
+            constants: self.constants,
+            builtins: self.builtins,
+            globals: self.global_names,
+            sites: self.sites,
+            limits: self.limits,
+            patterns: self.patterns,
+            params: self.params,
+            atoms: self.atom_list,
+        };
+        (program, self.diagnostics)
+    }
+}

@@ -1,0 +1,105 @@
+//! Patterns of `match`.
+
+use fusee_text::sexpr::{Kind, NodeId};
+
+use super::lower::Lower;
+use crate::code::Part;
+use crate::value::Text;
+
+/// The names a pattern binds, in the order its parts are matched.
+pub(super) type Names<'t> = Vec<(&'t str, NodeId)>;
+
+impl<'t> Lower<'t> {
+    /// The parts of a pattern and the names it binds. What is wrong is reported and matches anything.
+    pub(super) fn pattern(&mut self, root: NodeId) -> (Vec<Part>, Names<'t>) {
+        let mut parts = vec![Part::Any];
+        let mut names: Names<'t> = Vec::new();
+        let mut open = vec![(root, 0_usize)];
+        while let Some((node, at)) = open.pop() {
+            let part = self.part(node, &mut parts, &mut names, &mut open);
+            parts[at] = part;
+        }
+        // Names are bound in the order of their parts, which is not the order of the text in nested patterns.
+        (parts, names)
+    }
+
+    fn part(
+        &mut self,
+        node: NodeId,
+        parts: &mut Vec<Part>,
+        names: &mut Names<'t>,
+        open: &mut Vec<(NodeId, usize)>,
+    ) -> Part {
+        let tree = self.tree();
+        match tree.kind(node) {
+            Kind::Symbol => match tree.text(node) {
+                "_" | "else" => Part::Any,
+                name => self.name_part(name, node, names),
+            },
+            Kind::Quote => match tree.items(node) {
+                [quoted] => Part::Literal(self.data(*quoted)),
+                _ => Part::Any,
+            },
+            Kind::List => self.list_part(node, parts, open),
+            _ => Part::Literal(self.data(node)),
+        }
+    }
+
+    fn name_part(&mut self, name: &'t str, node: NodeId, names: &mut Names<'t>) -> Part {
+        if names.iter().any(|(known, _)| *known == name) {
+            self.error("duplicate-definition", node, format!("`{name}` is bound twice in this pattern"));
+        }
+        names.push((name, node));
+        Part::Name
+    }
+
+    fn list_part(&mut self, node: NodeId, parts: &mut Vec<Part>, open: &mut Vec<(NodeId, usize)>) -> Part {
+        let tree = self.tree();
+        let help = "patterns are 'symbol, a literal, a name, (tag pattern …), (list pattern …), (dict \"key\" pattern …)";
+        let Some(head) = tree.head(node) else {
+            self.error_with("malformed-pattern", node, "this is not a pattern", Some(help.to_owned()));
+            return Part::Any;
+        };
+        let items = self.arguments(node);
+        if head == "quote" {
+            return items.first().map_or(Part::Any, |quoted| Part::Literal(self.data(*quoted)));
+        }
+        let mut add = |node: NodeId| {
+            parts.push(Part::Any);
+            open.push((node, parts.len() - 1));
+            parts.len() as u32 - 1
+        };
+        if head == "dict" {
+            let mut entries = Vec::new();
+            for pair in items.chunks(2) {
+                match pair {
+                    [key, value]
+                        if matches!(tree.kind(*key), Kind::String | Kind::Keyword | Kind::Symbol) =>
+                    {
+                        entries.push((Text::from(tree.text(*key)), add(*value)));
+                    }
+                    _ => {
+                        self.error_with(
+                            "malformed-pattern",
+                            node,
+                            "a map pattern is keys and patterns",
+                            Some(help.to_owned()),
+                        );
+                        return Part::Any;
+                    }
+                }
+            }
+            return Part::Map(entries);
+        }
+        let (items, rest) = match items {
+            [items @ .., ampersand, rest] if tree.symbol(*ampersand) == Some("&") => (items, Some(*rest)),
+            items => (items, None),
+        };
+        let mut indices: Vec<u32> = items.iter().map(|item| add(*item)).collect();
+        indices.extend(rest.map(&mut add));
+        match head {
+            "list" => Part::List { items: indices, rest: rest.is_some() },
+            tag => Part::Tag { tag: Text::from(tag), items: indices, rest: rest.is_some() },
+        }
+    }
+}

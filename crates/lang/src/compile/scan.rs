@@ -1,0 +1,125 @@
+//! What must be known of a text before it is lowered: which names a body defines, which variables change, and where
+//! functions are made.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use fusee_text::sexpr::{Kind, NodeId, Tree};
+
+use crate::form::{Form, Special};
+
+/// A definition in a body, not in a scope inside it.
+#[derive(Clone, Copy)]
+pub(super) struct Definition<'t> {
+    pub(super) name: &'t str,
+    /// The name's own node, which diagnostics point at.
+    pub(super) name_node: NodeId,
+    /// The whole form.
+    pub(super) node: NodeId,
+    /// Whether it may be passed over: it stands under an `if`, in a loop, in an argument.
+    pub(super) conditional: bool,
+}
+
+/// The definitions that belong to the scope of a body, in the order of the text.
+pub(super) fn definitions<'t>(tree: &'t Tree, body: &[NodeId]) -> Vec<Definition<'t>> {
+    let mut found = Vec::new();
+    for root in body {
+        scan_one(tree, *root, &mut found);
+    }
+    found.sort_by_key(|definition| definition.node);
+    found
+}
+
+fn scan_one<'t>(tree: &'t Tree, root: NodeId, found: &mut Vec<Definition<'t>>) {
+    let mut ranges = vec![tree.extent(root)];
+    let mut conditional_until = root;
+    while let Some(Range { start, end }) = ranges.pop() {
+        let mut at = Some(start);
+        while let Some(node) = at.filter(|node| *node < end) {
+            let special = tree.head(node).and_then(Form::find).map(|form| form.special);
+            at = match (tree.kind(node), special) {
+                (Kind::Quote, _) => tree.after(node),
+                (Kind::List, Some(Special::Define | Special::Defun)) => {
+                    let conditional = node < conditional_until;
+                    found.extend(name_of(tree, node).map(|(name, name_node)| Definition {
+                        name,
+                        name_node,
+                        node,
+                        conditional,
+                    }));
+                    conditional_until = conditional_until.max(tree.extent(node).end);
+                    let makes_a_scope = special == Some(Special::Defun) || defines_function(tree, node);
+                    if makes_a_scope { tree.after(node) } else { tree.next(node) }
+                }
+                (Kind::List, Some(special)) if opens_scope(special) => tree.after(node),
+                (Kind::List, Some(Special::Match)) => {
+                    conditional_until = conditional_until.max(tree.extent(node).end);
+                    ranges.extend(tree.items(node).get(1).map(|subject| tree.extent(*subject)));
+                    tree.after(node)
+                }
+                (Kind::List, Some(Special::Progn)) => tree.next(node),
+                (Kind::List, _) => {
+                    conditional_until = conditional_until.max(tree.extent(node).end);
+                    tree.next(node)
+                }
+                _ => tree.next(node),
+            };
+        }
+    }
+}
+
+/// Whether `(define (f x) …)`, the short form for a function, is meant.
+pub(super) fn defines_function(tree: &Tree, node: NodeId) -> bool {
+    tree.items(node).get(1).is_some_and(|target| tree.kind(*target) == Kind::List)
+}
+
+fn name_of(tree: &Tree, node: NodeId) -> Option<(&str, NodeId)> {
+    let target = *tree.items(node).get(1)?;
+    let name = if tree.kind(target) == Kind::List { *tree.items(target).first()? } else { target };
+    Some((tree.symbol(name)?, name))
+}
+
+fn opens_scope(special: Special) -> bool {
+    matches!(
+        special,
+        Special::Lambda
+            | Special::Let
+            | Special::LetStar
+            | Special::Letrec
+            | Special::Clause
+            | Special::Quote
+            | Special::Defatom
+            | Special::Params
+            | Special::Load
+    )
+}
+
+/// What is known of one file as a whole.
+pub(super) struct Overview {
+    /// Where functions are made, in order.
+    functions: Vec<NodeId>,
+}
+
+impl Overview {
+    /// Looks over a file; the names its `set!` forms change join `assigned`.
+    pub(super) fn of<'t>(tree: &'t Tree, assigned: &mut HashSet<&'t str>) -> Self {
+        let mut functions = Vec::new();
+        for node in tree.all() {
+            match tree.head(node).and_then(Form::find).map(|form| form.special) {
+                Some(Special::Lambda | Special::Defun) => functions.push(node),
+                Some(Special::Define) if defines_function(tree, node) => functions.push(node),
+                Some(Special::Set) => {
+                    assigned.extend(tree.items(node).get(1).and_then(|target| tree.symbol(*target)));
+                }
+                _ => {}
+            }
+        }
+        Self { functions }
+    }
+
+    /// Whether a function is made inside this range of nodes, so that a variable there may outlive its frame.
+    pub(super) fn makes_function(&self, within: &Range<NodeId>) -> bool {
+        let first = self.functions.partition_point(|node| *node < within.start);
+        self.functions.get(first).is_some_and(|node| *node < within.end)
+    }
+}

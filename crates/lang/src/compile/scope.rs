@@ -1,0 +1,170 @@
+//! Where a name lives: in a slot of the running function, in one it captured, among the globals, in the library.
+
+use std::collections::HashMap;
+
+use fusee_text::Span;
+
+use crate::builtin::Arity;
+use crate::code::{Capture, Op};
+use crate::value::Text;
+
+/// A function while it is being compiled.
+pub(super) struct Builder<'t> {
+    pub(super) name: Text,
+    /// The name its own body may call it by without capturing anything.
+    pub(super) own_name: Option<&'t str>,
+    pub(super) file: u32,
+    /// Whether it is the text of a whole file rather than a function in one.
+    pub(super) top: bool,
+    pub(super) params: u32,
+    pub(super) code: Vec<Op>,
+    pub(super) spans: Vec<Span>,
+    /// Values on the stack above the function's base at this point of its code.
+    pub(super) depth: u32,
+    pub(super) captures: Vec<Capture>,
+    captured: HashMap<&'t str, (u32, Variable)>,
+    locals: HashMap<&'t str, Vec<Local>>,
+    /// Names in the order they were declared, to leave scopes by.
+    declared: Vec<&'t str>,
+    /// For each open scope, how many names were declared before it.
+    scopes: Vec<usize>,
+    /// Where labels are, and who waits to know.
+    pub(super) labels: Vec<Label>,
+}
+
+#[derive(Default)]
+pub(super) struct Label {
+    pub(super) at: Option<u32>,
+    pub(super) waiting: Vec<usize>,
+}
+
+/// How a variable is stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variable {
+    /// In a cell, because functions share it and it changes.
+    pub(super) cell: bool,
+    /// It may be read before it is bound.
+    pub(super) checked: bool,
+    /// How many arguments it takes, if it is a function that never changes.
+    pub(super) arity: Option<Arity>,
+    /// Bound once and for all: a function bound to it may call itself by the name.
+    pub(super) fixed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Local {
+    slot: u32,
+    scope: usize,
+    variable: Variable,
+}
+
+/// What a name means at some point of the text.
+pub(super) enum Found {
+    Local(u32, Variable),
+    Captured(u32, Variable),
+    /// The function itself.
+    This,
+}
+
+impl<'t> Builder<'t> {
+    pub(super) fn new(name: Text, own_name: Option<&'t str>, file: u32, params: u32) -> Self {
+        Self {
+            name,
+            own_name,
+            file,
+            top: false,
+            params,
+            code: Vec::new(),
+            spans: Vec::new(),
+            depth: params,
+            captures: Vec::new(),
+            captured: HashMap::new(),
+            locals: HashMap::new(),
+            declared: Vec::new(),
+            scopes: Vec::new(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// The code at the top of a file.
+    pub(super) fn top(name: Text, file: u32) -> Self {
+        Self { top: true, ..Self::new(name, None, file, 0) }
+    }
+
+    pub(super) fn open_scope(&mut self) {
+        self.scopes.push(self.declared.len());
+    }
+
+    /// Number of open scopes; 0 is the top of the workflow or of nothing.
+    pub(super) fn scope(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Declares a name for a slot in the innermost scope.
+    pub(super) fn declare(&mut self, name: &'t str, slot: u32, variable: Variable) {
+        let scope = self.scope();
+        self.locals.entry(name).or_default().push(Local { slot, scope, variable });
+        self.declared.push(name);
+    }
+
+    /// Forgets the names of the innermost scope and gives them back.
+    pub(super) fn close_scope(&mut self) -> Vec<&'t str> {
+        let start = self.scopes.pop().unwrap_or(0);
+        let names = self.declared.split_off(start.min(self.declared.len()));
+        for name in &names {
+            if let Some(locals) = self.locals.get_mut(name) {
+                locals.pop();
+                if locals.is_empty() {
+                    self.locals.remove(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// All names that are still declared: those of a function that ends.
+    pub(super) fn all_names(&self) -> &[&'t str] {
+        &self.declared
+    }
+
+    /// The slot of a name that the innermost scope itself declares.
+    pub(super) fn in_scope(&self, name: &str) -> Option<(u32, Variable)> {
+        let local = self.locals.get(name)?.last()?;
+        (local.scope == self.scope()).then_some((local.slot, local.variable))
+    }
+
+    fn own(&self, name: &str) -> Option<Found> {
+        if let Some(local) = self.locals.get(name).and_then(|locals| locals.last()) {
+            return Some(Found::Local(local.slot, local.variable));
+        }
+        if self.own_name == Some(name) {
+            return Some(Found::This);
+        }
+        self.captured.get(name).map(|(index, variable)| Found::Captured(*index, *variable))
+    }
+
+    fn capture(&mut self, name: &'t str, from: Capture, variable: Variable) -> Found {
+        let index = self.captures.len() as u32;
+        self.captures.push(from);
+        self.captured.insert(name, (index, variable));
+        Found::Captured(index, variable)
+    }
+}
+
+/// Finds a name in the innermost function; takes it along through the functions between where it is declared and
+/// where it is used.
+pub(super) fn resolve<'t>(builders: &mut [Builder<'t>], name: &'t str) -> Option<Found> {
+    let level = builders.iter().rposition(|builder| builder.own(name).is_some())?;
+    let mut found = builders.get(level)?.own(name)?;
+    for builder in builders.get_mut(level + 1..)? {
+        let (from, variable) = match found {
+            Found::Local(slot, variable) => (Capture::Local(slot), variable),
+            Found::Captured(index, variable) => (Capture::Captured(index), variable),
+            Found::This => {
+                (Capture::This, Variable { cell: false, checked: false, arity: None, fixed: true })
+            }
+        };
+        found = builder.capture(name, from, variable);
+    }
+    Some(found)
+}

@@ -1,0 +1,429 @@
+//! Calls of tasks, tools and context: `(name (key expr) …)`, `call`, `call-atomic-task`, `atomic-task`, `direct-tool`,
+//! `get-context`, `spawn`.
+
+use std::sync::Arc;
+
+use fusee_text::near;
+use fusee_text::sexpr::{Kind, NodeId};
+
+use super::lower::{Lower, Meaning, Tail, Work};
+use crate::atom::Atom;
+use crate::catalog::{Callable, CallableKind};
+use crate::code::{Argument, CallSite, Op, Role, SiteTarget};
+use crate::effect::CallForm;
+use crate::form::{Form, Special};
+use crate::param::{Param, ParamType};
+use crate::value::{Text, Value};
+
+/// Keys of a task call that are settings of the request, not inputs.
+const RESERVED: [&str; 5] = ["files", "context", "history_config", "limits", "model"];
+/// Further settings of the forms that make a request.
+const REQUEST: [&str; 5] = ["description", "subtype", "context_management", "file_paths", "name"];
+/// Parts of a task that is written in place.
+const DEFINITION: [&str; 3] = ["instructions", "system", "output_format"];
+/// What `get-context` takes.
+const CONTEXT: [&str; 7] =
+    ["query", "inputs", "inherited_context", "previous_outputs", "history", "files", "limit"];
+
+/// Which keys a call knows.
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    /// Those of a tool: all are arguments.
+    Tool(Known<'a>),
+    /// Those of a task, and settings.
+    Task(Known<'a>),
+    /// Inputs of any name, and settings.
+    Unknown,
+    /// Those of the task, if it is known, settings, and those of a request.
+    Request(Option<Known<'a>>),
+    /// As a request, and the parts of a task.
+    Inline,
+    /// Those of `get-context`.
+    Context,
+}
+
+/// What is known of a task that is called.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    params: &'a [Param],
+    /// Whether it takes no others.
+    closed: bool,
+    /// Whether literals are checked against the types: a template's types are the engine's business.
+    typed: bool,
+}
+
+impl<'a> Known<'a> {
+    fn atom(atom: &'a Atom) -> Self {
+        Self { params: &atom.params, closed: true, typed: true }
+    }
+
+    fn callable(callable: &'a Callable) -> Self {
+        Self { params: &callable.params, closed: !callable.open, typed: false }
+    }
+}
+
+/// The arguments of one call.
+struct Arguments {
+    arguments: Vec<Argument>,
+    values: Vec<NodeId>,
+}
+
+impl<'t> Lower<'t> {
+    pub(super) fn call_atom(&mut self, atom: &Arc<Atom>, node: NodeId, pairs: &'t [NodeId], tail: Tail) {
+        let target = SiteTarget::Atom(atom.clone());
+        self.plan_site(target, CallForm::Call, None, Keys::Task(Known::atom(atom)), pairs, node, tail);
+    }
+
+    pub(super) fn call_callable(
+        &mut self,
+        callable: &'t Arc<Callable>,
+        node: NodeId,
+        pairs: &'t [NodeId],
+        tail: Tail,
+    ) {
+        let target = SiteTarget::Named(callable.clone());
+        self.plan_site(target, CallForm::Call, None, keys_of(callable), pairs, node, tail);
+    }
+
+    /// `(call name (key expr) …)`
+    pub(super) fn call_form(&mut self, node: NodeId, tail: Tail) {
+        let Some((target, pairs)) = self.arguments(node).split_first() else {
+            return self.malformed(node, "`call` needs the name of a task or tool", tail);
+        };
+        self.call_target(*target, pairs, node, tail);
+    }
+
+    /// `(direct-tool name (key expr) …)`
+    pub(super) fn direct_tool(&mut self, node: NodeId, tail: Tail) {
+        let Some((target, pairs)) = self.arguments(node).split_first() else {
+            return self.malformed(node, "`direct-tool` needs the name of a tool", tail);
+        };
+        if let Some(name) = self.literal_target(*target)
+            && let Meaning::Callable(callable) = self.outside(name)
+            && callable.kind == CallableKind::Task
+        {
+            let help = Some(format!("call it as ({name} (key expression) …)"));
+            self.error_with("unknown-task", *target, format!("`{name}` is a task, not a tool"), help);
+        }
+        self.call_target(*target, pairs, node, tail);
+    }
+
+    fn call_target(&mut self, target: NodeId, pairs: &'t [NodeId], node: NodeId, tail: Tail) {
+        let Some(name) = self.literal_target(target) else {
+            return self.plan_site(
+                SiteTarget::Computed,
+                CallForm::Call,
+                Some(target),
+                Keys::Unknown,
+                pairs,
+                node,
+                tail,
+            );
+        };
+        match self.outside(name) {
+            Meaning::Atom(atom) => self.call_atom(&atom, node, pairs, tail),
+            Meaning::Callable(callable) => self.call_callable(callable, node, pairs, tail),
+            _ => {
+                self.unknown_task(name, target);
+                self.poison(&self.values_of(pairs), node, tail);
+            }
+        }
+    }
+
+    /// `(call-atomic-task name (key expr) …)` and `(spawn description (key expr) …)`.
+    pub(super) fn request(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+        let how = if form.special == Special::Spawn { CallForm::Spawn } else { CallForm::Call };
+        let arguments = self.arguments(node);
+        let Some((target, pairs)) = arguments.split_first().filter(|(first, _)| !self.is_pair(**first))
+        else {
+            let named = self.literal_of(arguments, "name");
+            let described = self.literal_of(arguments, "description");
+            return match (named, described) {
+                (Some(name), _) => self.named_request(name, how, arguments, node, tail),
+                (None, Some(text)) => {
+                    let target = SiteTarget::Described(text.to_owned());
+                    self.plan_site(target, how, None, Keys::Request(None), arguments, node, tail);
+                }
+                (None, None) => {
+                    let message = format!("`{}` needs the name or the description of a task", form.name);
+                    self.malformed(node, message, tail);
+                }
+            };
+        };
+        let Some(name) = self.literal_target(*target) else {
+            return self.plan_site(
+                SiteTarget::Computed,
+                how,
+                Some(*target),
+                Keys::Request(None),
+                pairs,
+                node,
+                tail,
+            );
+        };
+        match self.outside(name) {
+            Meaning::Unknown if self.tree().kind(*target) == Kind::String => {
+                self.plan_site(
+                    SiteTarget::Described(name.to_owned()),
+                    how,
+                    None,
+                    Keys::Request(None),
+                    pairs,
+                    node,
+                    tail,
+                );
+            }
+            Meaning::Unknown => {
+                self.unknown_task(name, *target);
+                self.poison(&self.values_of(pairs), node, tail);
+            }
+            _ => self.named_request(name, how, pairs, node, tail),
+        }
+    }
+
+    fn named_request(&mut self, name: &'t str, how: CallForm, pairs: &'t [NodeId], node: NodeId, tail: Tail) {
+        match self.outside(name) {
+            Meaning::Atom(atom) => {
+                let target = SiteTarget::Atom(atom.clone());
+                self.plan_site(target, how, None, Keys::Request(Some(Known::atom(&atom))), pairs, node, tail);
+            }
+            Meaning::Callable(callable) => {
+                let target = SiteTarget::Named(callable.clone());
+                let keys = Keys::Request(Some(Known::callable(callable)));
+                self.plan_site(target, how, None, keys, pairs, node, tail);
+            }
+            _ => {
+                self.unknown_task(name, node);
+                self.poison(&self.values_of(pairs), node, tail);
+            }
+        }
+    }
+
+    /// `(atomic-task (instructions s) (key expr) …)`; with a name first it is `call-atomic-task`.
+    pub(super) fn atomic_task(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+        let arguments = self.arguments(node);
+        if arguments.first().is_some_and(|first| !self.is_pair(*first)) {
+            return self.request(form, node, tail);
+        }
+        let tree = self.tree();
+        let key = |pair: &NodeId| tree.head(*pair);
+        if !arguments.iter().any(|pair| key(pair) == Some("instructions")) {
+            self.error("missing-parameter", node, "`atomic-task` needs `(instructions …)`");
+        }
+        let settings = RESERVED.iter().chain(&REQUEST).chain(&DEFINITION);
+        let inputs: Vec<&str> =
+            arguments.iter().filter_map(key).filter(|key| !settings.clone().any(|s| s == key)).collect();
+        if !inputs.contains(&"inputs") {
+            for pair in arguments.iter().filter(|pair| matches!(key(pair), Some("instructions" | "system"))) {
+                if let Some(text) = tree.items(*pair).get(1) {
+                    self.check_placeholders(*text, &inputs);
+                }
+            }
+        }
+        self.plan_site(SiteTarget::Inline, CallForm::Call, None, Keys::Inline, arguments, node, tail);
+    }
+
+    pub(super) fn get_context(&mut self, node: NodeId, tail: Tail) {
+        let pairs = self.arguments(node);
+        self.plan_site(SiteTarget::Context, CallForm::Call, None, Keys::Context, pairs, node, tail);
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a call has this many independent parts, and one place they meet"
+    )]
+    fn plan_site(
+        &mut self,
+        target: SiteTarget,
+        form: CallForm,
+        computed: Option<NodeId>,
+        keys: Keys<'_>,
+        pairs: &'t [NodeId],
+        node: NodeId,
+        tail: Tail,
+    ) {
+        let Arguments { arguments, values } = self.pairs(keys, pairs, node);
+        let tree = self.tree();
+        let mut work: Vec<Work<'t>> = computed.iter().map(|target| Work::Expr(*target, Tail::No)).collect();
+        for (argument, value) in arguments.iter().zip(&values) {
+            let is_format = argument.role == Role::Definition && &*argument.key == "output_format";
+            work.push(match (&argument.literal, is_format) {
+                (Some(literal), true) => {
+                    Work::Op(Op::Const(self.constant(Value::from_json(literal.clone()))), *value)
+                }
+                _ => Work::Expr(*value, Tail::No),
+            });
+        }
+        let site = self.sites.len() as u32;
+        self.sites.push(CallSite { target, form, arguments, file: self.file as u32, span: tree.span(node) });
+        work.push(Work::Op(Op::Task(site), node));
+        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        self.plan(work);
+    }
+
+    /// Reads `(key expression)` pairs and checks them against what is known of the callee.
+    fn pairs(&mut self, keys: Keys<'_>, pairs: &'t [NodeId], node: NodeId) -> Arguments {
+        let tree = self.tree();
+        let mut found = Arguments { arguments: Vec::new(), values: Vec::new() };
+        for pair in pairs {
+            let Some(key) = tree.head(*pair) else {
+                let help = Some("arguments of a task or tool are written (key expression)".to_owned());
+                self.error_with("malformed-argument", *pair, "this is not an argument", help);
+                continue;
+            };
+            if found.arguments.iter().any(|known| &*known.key == key) {
+                self.error("duplicate-parameter", *pair, format!("`{key}` is given twice"));
+                continue;
+            }
+            if key == "output_format" && matches!(keys, Keys::Inline) {
+                let format = self.output_format(*pair);
+                let literal = format.and_then(|format| serde_json::to_value(format).ok());
+                found.arguments.push(Argument { key: Text::from(key), literal, role: Role::Definition });
+                found.values.push(*pair);
+                continue;
+            }
+            let &[_, value] = tree.items(*pair) else {
+                let help = Some(format!("it is written ({key} expression); a list is ({key} (list …))"));
+                self.error_with("malformed-argument", *pair, format!("`{key}` takes one expression"), help);
+                continue;
+            };
+            let role = self.role(keys, key, *pair);
+            let literal = self.literal(value);
+            if let (Keys::Task(known) | Keys::Request(Some(known)), Role::Input, Some(literal)) =
+                (keys, role, &literal)
+                && known.typed
+            {
+                self.check_literal(known.params, key, literal, value);
+            }
+            found.arguments.push(Argument { key: Text::from(key), literal, role });
+            found.values.push(value);
+        }
+        self.check_missing(keys, &found.arguments, node);
+        found
+    }
+
+    fn role(&mut self, keys: Keys<'_>, key: &str, pair: NodeId) -> Role {
+        let declared = |known: Known<'_>| known.params.iter().any(|param| param.name == key);
+        let setting = match keys {
+            Keys::Tool(_) | Keys::Context => false,
+            Keys::Task(_) | Keys::Unknown => RESERVED.contains(&key),
+            Keys::Request(Some(known)) if declared(known) => RESERVED.contains(&key),
+            Keys::Request(_) | Keys::Inline => RESERVED.contains(&key) || REQUEST.contains(&key),
+        };
+        if setting {
+            return Role::Setting;
+        }
+        let known: Vec<&str> = match keys {
+            Keys::Request(_) | Keys::Inline if key == "inputs" => return Role::Inputs,
+            Keys::Inline if DEFINITION.contains(&key) => return Role::Definition,
+            Keys::Tool(Known { params, closed: true, .. })
+            | Keys::Task(Known { params, closed: true, .. })
+            | Keys::Request(Some(Known { params, closed: true, .. })) => {
+                params.iter().map(|param| param.name.as_str()).collect()
+            }
+            Keys::Context => CONTEXT.to_vec(),
+            _ => return Role::Input,
+        };
+        if !known.contains(&key) {
+            let help =
+                near::did_you_mean(key, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
+                    [] => "it has no parameters".to_owned(),
+                    known => format!("it has {}", known.join(", ")),
+                });
+            self.error_with("unknown-parameter", pair, format!("there is no parameter `{key}`"), Some(help));
+        }
+        Role::Input
+    }
+
+    fn check_missing(&mut self, keys: Keys<'_>, given: &[Argument], node: NodeId) {
+        let params = match keys {
+            Keys::Tool(known) | Keys::Task(known) => known.params,
+            Keys::Request(Some(known)) if !given.iter().any(|argument| argument.role == Role::Inputs) => {
+                known.params
+            }
+            _ => return,
+        };
+        let head = self.tree().items(node).first().copied().unwrap_or(node);
+        for param in params.iter().filter(|param| param.required && param.default.is_none()) {
+            if !given.iter().any(|argument| *argument.key == param.name) {
+                let help = Some(format!("add ({} …)", param.name));
+                self.error_with(
+                    "missing-parameter",
+                    head,
+                    format!("the parameter `{}` is missing", param.name),
+                    help,
+                );
+            }
+        }
+    }
+
+    fn check_literal(&mut self, params: &[Param], key: &str, literal: &serde_json::Value, node: NodeId) {
+        if let Some(param) = params.iter().find(|param| param.name == key)
+            && param.kind != ParamType::Any
+            && !param.kind.accepts(literal)
+            && !literal.is_null()
+        {
+            self.error("wrong-type", node, format!("`{key}` is of type {}", param.kind.name()));
+        }
+    }
+
+    /// The name a target spells: `'name`, `"name"`, or `name` where that is not a variable.
+    fn literal_target(&mut self, node: NodeId) -> Option<&'t str> {
+        let tree = self.tree();
+        match tree.kind(node) {
+            Kind::String => Some(tree.text(node)),
+            Kind::Quote => tree.symbol(*tree.items(node).first()?),
+            Kind::Symbol => match self.meaning(tree.text(node)) {
+                Meaning::Variable(_) | Meaning::Global(_) => None,
+                _ => Some(tree.text(node)),
+            },
+            _ => None,
+        }
+    }
+
+    /// What a name means among tasks and tools, whatever variables are called.
+    fn outside(&self, name: &str) -> Meaning<'t> {
+        if let Some(atom) = self.atoms.get(name) {
+            return Meaning::Atom(atom.clone());
+        }
+        self.catalog.find(name).map_or(Meaning::Unknown, Meaning::Callable)
+    }
+
+    fn unknown_task(&mut self, name: &str, node: NodeId) {
+        let help = near::did_you_mean(name, self.atoms.keys().copied().chain(self.catalog.names()));
+        self.error_with("unknown-task", node, format!("there is no task or tool `{name}`"), help);
+    }
+
+    fn is_pair(&self, node: NodeId) -> bool {
+        let tree = self.tree();
+        // A computed name is a call of a function; a key is not one.
+        tree.kind(node) == Kind::List
+            && tree.head(node).is_some_and(|head| {
+                Form::find(head).is_none()
+                    && crate::Builtin::find(head).is_none()
+                    && !self.globals.contains_key(head)
+            })
+    }
+
+    fn literal_of(&self, pairs: &[NodeId], key: &str) -> Option<&'t str> {
+        let tree = self.tree();
+        let pair = pairs.iter().find(|pair| tree.head(**pair) == Some(key))?;
+        let value = *tree.items(*pair).get(1)?;
+        match tree.kind(value) {
+            Kind::Quote => tree.symbol(*tree.items(value).first()?),
+            _ => tree.string(value),
+        }
+    }
+
+    fn values_of(&self, pairs: &[NodeId]) -> Vec<NodeId> {
+        let tree = self.tree();
+        pairs.iter().filter_map(|pair| tree.items(*pair).get(1).copied()).collect()
+    }
+}
+
+fn keys_of(callable: &Callable) -> Keys<'_> {
+    match callable.kind {
+        CallableKind::Tool => Keys::Tool(Known::callable(callable)),
+        CallableKind::Task => Keys::Task(Known::callable(callable)),
+    }
+}

@@ -1,0 +1,124 @@
+//! Functions of a program as values, the variables they share, and who may change those.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::value::{Text, Value, unlink};
+
+/// A function of the program with what it took from the scope around it.
+pub struct Closure {
+    name: Text,
+    /// Index of its code in the program.
+    pub(crate) code: u32,
+    pub(crate) captured: Vec<Value>,
+}
+
+impl Closure {
+    pub(crate) fn new(name: Text, code: u32, captured: Vec<Value>) -> Self {
+        Self { name, code, captured }
+    }
+
+    /// The name it was defined under, or `lambda`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+        pending.append(&mut self.captured);
+    }
+}
+
+impl Drop for Closure {
+    fn drop(&mut self) {
+        if !self.captured.is_empty() {
+            unlink(std::mem::take(&mut self.captured));
+        }
+    }
+}
+
+/// A variable that is shared between functions and changes.
+pub struct Cell {
+    value: Mutex<Value>,
+    branch: Arc<Branch>,
+}
+
+impl Cell {
+    pub(crate) fn new(value: Value, branch: &Arc<Branch>) -> Self {
+        Self { value: Mutex::new(value), branch: branch.clone() }
+    }
+
+    pub(crate) fn get(&self) -> Value {
+        self.lock().clone()
+    }
+
+    /// Leaves the variable unbound.
+    pub(crate) fn take(&self) -> Value {
+        std::mem::replace(&mut *self.lock(), Value::UNSET)
+    }
+
+    /// Sets the variable, unless it belongs to somebody `branch` runs beside.
+    pub(crate) fn set(&self, value: Value, branch: &Arc<Branch>) -> Result<(), NotYours> {
+        if !Arc::ptr_eq(&self.branch, branch) && !self.branch.came_back_to(branch) {
+            return Err(NotYours);
+        }
+        let before = std::mem::replace(&mut *self.lock(), value);
+        drop(before);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Value> {
+        // Nobody panics while holding it; if somebody did, the value is still a whole one.
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        unlink(vec![self.take()]);
+    }
+}
+
+/// The variable is of a branch that is still running, or of a neighbour.
+pub(crate) struct NotYours;
+
+/// One thread of evaluation: the main one, or one element of a `pmap`.
+///
+/// Elements of a `pmap` run beside each other in no fixed order. If one could change a variable another sees, the
+/// result would depend on that order and a replay could differ. So a branch changes only variables that were made by
+/// itself or by branches it started that have come back.
+pub(crate) struct Branch {
+    parent: Option<Arc<Branch>>,
+    finished: AtomicBool,
+}
+
+impl Branch {
+    pub(crate) fn main() -> Arc<Self> {
+        Arc::new(Self { parent: None, finished: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn child(self: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self { parent: Some(self.clone()), finished: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn is_main(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    pub(crate) fn finish(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    fn came_back_to(&self, ancestor: &Arc<Branch>) -> bool {
+        let mut branch = self;
+        while let Some(parent) = &branch.parent {
+            if !branch.finished.load(Ordering::Acquire) {
+                return false;
+            }
+            if Arc::ptr_eq(parent, ancestor) {
+                return true;
+            }
+            branch = parent;
+        }
+        false
+    }
+}

@@ -1,0 +1,104 @@
+//! `pmap`: elements that a driver evaluates beside each other, each in a machine of its own.
+
+use std::sync::Arc;
+
+use super::memory::Cells;
+use super::{Flow, Machine, State, Waiting};
+use crate::builtin::{callable, packed};
+use crate::code::Program;
+use crate::effect::EffectKind;
+use crate::fault::Problem;
+use crate::function::Branch;
+use crate::meter::{Limits, Meter};
+use crate::value::{List, Value, brief};
+
+/// The elements of a `pmap`: the same function on each item.
+///
+/// A driver runs [`FanOut::machine`] for each index, at most [`FanOut::limit`] at a time, each on a branch of its own
+/// in the journal. It answers with all values in order, or with the fault of a branch, having stopped the others.
+pub struct FanOut {
+    function: Value,
+    items: List,
+    limit: Option<usize>,
+    program: Arc<Program>,
+    globals: Arc<Vec<Value>>,
+    branch: Arc<Branch>,
+    cells: Arc<Cells>,
+    limits: Limits,
+}
+
+impl FanOut {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// How many may run at a time, if the program says.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// The item of one element.
+    pub fn item(&self, index: usize) -> Option<&Value> {
+        self.items.get(index)
+    }
+
+    /// A machine that evaluates one element; `None` past the last.
+    pub fn machine(&self, index: usize) -> Option<Machine> {
+        let item = self.items.get(index)?.clone();
+        Some(Machine {
+            program: self.program.clone(),
+            globals: self.globals.clone(),
+            stack: vec![self.function.clone(), item],
+            frames: Vec::new(),
+            handlers: Vec::new(),
+            meter: Meter::new(self.limits),
+            branch: self.branch.child(),
+            cells: self.cells.clone(),
+            state: State::Ready(Some(1)),
+            next_limits: 0,
+        })
+    }
+}
+
+impl Machine {
+    /// Begins a `pmap` whose arguments are the last `count` values of the stack.
+    pub(super) fn begin_fan_out(&mut self, count: usize, floor: usize) -> Result<Flow, Problem> {
+        let start = self.stack.len() - count;
+        let arguments = self.stack.get(start..).unwrap_or_default();
+        let [function, list, rest @ ..] = arguments else { return Ok(Flow::Go) };
+        let function = callable("pmap", function)?;
+        let items = packed(&mut self.meter, "pmap", list)?;
+        let limit = match rest.first() {
+            None | Some(Value::Nil) => None,
+            Some(Value::Int(limit)) if *limit > 0 => usize::try_from(*limit).ok(),
+            Some(other) => {
+                let message =
+                    format!("`:limit` is a positive integer, not {} {}", other.kind(), brief(other));
+                return Err(Problem::new("wrong-type", message));
+            }
+        };
+        self.stack.truncate(floor);
+        if items.is_empty() {
+            self.stack.push(Value::List(List::default()));
+            return Ok(Flow::Go);
+        }
+        let count = items.len();
+        let fan_out = FanOut {
+            function,
+            items,
+            limit,
+            program: self.program.clone(),
+            globals: self.globals.clone(),
+            branch: self.branch.clone(),
+            cells: self.cells.clone(),
+            limits: self.meter.limits,
+        };
+        Ok(self.want(EffectKind::FanOut(fan_out), Waiting::Branches(count)))
+    }
+}

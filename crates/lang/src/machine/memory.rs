@@ -1,0 +1,180 @@
+//! Counting what is alive, and freeing variables that only keep each other alive.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::{Frame, Machine};
+use crate::function::Cell;
+use crate::value::{Slot, Value};
+
+/// The shared variables of a run. A function and a variable that hold each other are freed by nobody's count, so the
+/// run knows all its variables: it frees those nothing reaches when memory is counted, and the rest at its end.
+#[derive(Default)]
+pub(super) struct Cells {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    cells: Vec<Weak<Cell>>,
+    /// How many were alive when last looked at.
+    alive: usize,
+}
+
+impl Cells {
+    pub(super) fn add(&self, cell: &Arc<Cell>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.cells.len() > 2 * known.alive + 1024 {
+            known.cells.retain(|cell| cell.strong_count() > 0);
+            known.alive = known.cells.len();
+        }
+        known.cells.push(Arc::downgrade(cell));
+    }
+
+    fn free(&self, is_garbage: impl Fn(&Arc<Cell>) -> bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = std::mem::take(&mut known.cells);
+        drop(known);
+        let mut kept = Vec::with_capacity(cells.len());
+        for cell in cells.into_iter().filter_map(|cell| cell.upgrade()) {
+            if is_garbage(&cell) {
+                drop(cell.take());
+            } else {
+                kept.push(Arc::downgrade(&cell));
+            }
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.alive = kept.len();
+        known.cells.append(&mut kept);
+    }
+}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        self.free(|_| true);
+    }
+}
+
+impl Machine {
+    /// Counts what is alive; whether that leaves room for `wanted` bytes more.
+    pub(super) fn make_room(&mut self, wanted: usize) -> bool {
+        let mut walk = Walk::default();
+        walk.pending.extend(&self.stack);
+        walk.pending.extend(self.globals.iter());
+        for frame in &self.frames {
+            if let Frame::Native(native) = frame {
+                native.held(&mut walk.pending);
+                walk.lists.extend(native.walked());
+            }
+        }
+        walk.run();
+        let Walk { bytes, seen, .. } = walk;
+        if self.branch.is_main() {
+            self.cells.free(|cell| !seen.contains(&(Arc::as_ptr(cell) as usize)));
+        }
+        self.meter.counted(bytes, wanted)
+    }
+}
+
+#[derive(Default)]
+struct Walk<'v> {
+    pending: Vec<&'v Value>,
+    lists: Vec<&'v crate::value::List>,
+    /// Contents of cells, which are behind a lock and so cannot be borrowed.
+    owned: Vec<Value>,
+    seen: HashSet<usize>,
+    bytes: usize,
+}
+
+impl<'v> Walk<'v> {
+    fn run(&mut self) {
+        loop {
+            if let Some(value) = self.pending.pop() {
+                self.value(value);
+            } else if let Some(list) = self.lists.pop() {
+                self.list(list);
+            } else if let Some(value) = self.owned.pop() {
+                self.content(value);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn first_time(&mut self, address: usize) -> bool {
+        self.seen.insert(address)
+    }
+
+    fn value(&mut self, value: &'v Value) {
+        match value {
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => {}
+            Value::Text(text) | Value::Symbol(text) => {
+                if self.first_time(text.address()) {
+                    self.bytes += text.len() + 48;
+                }
+            }
+            Value::List(list) => self.list(list),
+            Value::Map(map) => {
+                if self.first_time(map.address()) {
+                    self.bytes += 96 + map.len() * 64;
+                    for (key, value) in map {
+                        self.bytes += key.len();
+                        self.pending.push(value);
+                    }
+                }
+            }
+            Value::Function(closure) => {
+                if self.first_time(Arc::as_ptr(closure) as usize) {
+                    self.bytes += 64 + closure.captured.len() * size_of::<Value>();
+                    self.pending.extend(&closure.captured);
+                }
+            }
+            Value::Result(result) => {
+                if self.first_time(Arc::as_ptr(result) as usize) {
+                    self.bytes += 256 + result.content.len();
+                    self.pending.extend([&result.parsed, &result.notes]);
+                }
+            }
+            Value::Error(fault) => {
+                if self.first_time(Arc::as_ptr(fault) as usize) {
+                    self.bytes += 512 + fault.message.len();
+                    self.pending.extend([&fault.value, &fault.cause]);
+                }
+            }
+            Value::Slot(Slot(None)) => {}
+            Value::Slot(Slot(Some(cell))) => {
+                if self.first_time(Arc::as_ptr(cell) as usize) {
+                    self.bytes += 96;
+                    self.owned.push(cell.get());
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, list: &'v crate::value::List) {
+        if list.is_empty() || !self.first_time(list.address()) {
+            return;
+        }
+        let (bytes, items, rest) = list.parts();
+        self.bytes += bytes;
+        self.pending.extend(items);
+        self.lists.extend(rest);
+    }
+
+    /// Walks a value that only this walk holds: a nested walk with what was seen so far.
+    fn content(&mut self, value: Value) {
+        let mut inner = Walk { seen: std::mem::take(&mut self.seen), ..Walk::default() };
+        inner.pending.push(&value);
+        // Cells found inside are left to the outer walk, so this does not nest.
+        while let Some(next) = inner.pending.pop() {
+            inner.value(next);
+            while let Some(list) = inner.lists.pop() {
+                inner.list(list);
+            }
+        }
+        let Walk { seen, bytes, owned, .. } = inner;
+        self.seen = seen;
+        self.bytes += bytes;
+        self.owned.extend(owned);
+    }
+}

@@ -1,0 +1,227 @@
+//! Calls of tasks and tools, and limits: from values on the stack to effects.
+
+use std::sync::Arc;
+
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::{Flow, HandlerKind, Machine, Waiting};
+use crate::atom::{Atom, OutputFormat};
+use crate::builtin::json::not_json;
+use crate::catalog::CallableKind;
+use crate::code::{Argument, CallSite, LimitKey, Role, SiteTarget};
+use crate::effect::{EffectKind, LimitsId, RunLimits, Target, TaskCall, ToolCall};
+use crate::fault::Problem;
+use crate::param::{Param, ParamType};
+use crate::value::{Results, Text, Value, brief, encode};
+
+/// The arguments of a call by what they are for.
+#[derive(Default)]
+struct Given {
+    inputs: JsonMap<String, Json>,
+    settings: JsonMap<String, Json>,
+    definition: JsonMap<String, Json>,
+}
+
+impl Machine {
+    /// Asks for what a call site wants, with its arguments from the stack.
+    pub(super) fn call_site(&mut self, site: u32) -> Result<Flow, Problem> {
+        let program = self.program.clone();
+        let site = &program.sites[site as usize];
+        let start = self.stack.len() - site.takes();
+        let values = self.stack.get(start..).unwrap_or_default();
+        let (kind, waiting) = request(site, values)?;
+        self.stack.truncate(start);
+        Ok(self.want(kind, waiting))
+    }
+
+    pub(super) fn enter_limits(&mut self, index: u32) -> Result<Flow, Problem> {
+        let program = self.program.clone();
+        let keys = &program.limits[index as usize];
+        let start = self.stack.len() - keys.len();
+        let mut limits = RunLimits::default();
+        for (key, value) in keys.iter().zip(self.stack.get(start..).unwrap_or_default()) {
+            match key {
+                LimitKey::Turns => limits.turns = Some(count("turns", value)?),
+                LimitKey::Tokens => limits.tokens = Some(count("tokens", value)?),
+                LimitKey::Seconds => limits.seconds = Some(amount("seconds", value)?),
+                LimitKey::Usd => limits.usd = Some(amount("usd", value)?),
+            }
+        }
+        self.stack.truncate(start);
+        let id = LimitsId(self.next_limits);
+        self.next_limits += 1;
+        Ok(self.want(EffectKind::EnterLimits { id, limits }, Waiting::EnterLimits(id)))
+    }
+
+    pub(super) fn leave_limits(&mut self) -> Option<Flow> {
+        match self.handlers.pop()?.kind {
+            HandlerKind::Limits { id } => {
+                Some(self.want(EffectKind::LeaveLimits { id }, Waiting::LeaveLimits))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The effect of a call and what its answer is for.
+fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, Waiting), Problem> {
+    let (computed, values) = match (&site.target, values) {
+        (SiteTarget::Computed, [name, values @ ..]) => (Some(name), values),
+        (_, values) => (None, values),
+    };
+    let params: &[Param] = match &site.target {
+        SiteTarget::Named(callable) => &callable.params,
+        SiteTarget::Atom(atom) => &atom.params,
+        _ => &[],
+    };
+    let mut given = Given::default();
+    for (argument, value) in site.arguments.iter().zip(values) {
+        take(&mut given, argument, value, params)?;
+    }
+    let target = match &site.target {
+        SiteTarget::Context => return Ok((EffectKind::Context(given.inputs), Waiting::Json)),
+        SiteTarget::Named(callable) => {
+            let name = Text::from(callable.name.as_str());
+            if callable.kind == CallableKind::Tool {
+                let call = ToolCall { name: name.clone(), arguments: given.inputs };
+                return Ok((EffectKind::Tool(call), Waiting::Reply(name)));
+            }
+            Target::Named(name)
+        }
+        SiteTarget::Atom(atom) => {
+            check_inputs(atom, &mut given.inputs)?;
+            Target::Atom(atom.clone())
+        }
+        SiteTarget::Described(text) => Target::Described(text.clone()),
+        SiteTarget::Computed => Target::Named(computed_name(computed)?),
+        SiteTarget::Inline => Target::Atom(Arc::new(inline(&given)?)),
+    };
+    let call = TaskCall { target, form: site.form, inputs: given.inputs, settings: given.settings };
+    let callee = Text::from(call.callee());
+    Ok((EffectKind::Task(Box::new(call)), Waiting::Reply(callee)))
+}
+
+fn take(given: &mut Given, argument: &Argument, value: &Value, params: &[Param]) -> Result<(), Problem> {
+    let key = argument.key.to_string();
+    match argument.role {
+        Role::Input => {
+            let kind =
+                params.iter().find(|param| param.name == key).map_or(ParamType::Any, |param| param.kind);
+            given.inputs.insert(key, input(value, kind)?);
+        }
+        Role::Inputs => match encode(value, Results::Content).map_err(not_json)? {
+            Json::Object(inputs) => given.inputs.extend(inputs),
+            _ => {
+                return Err(Problem::invalid(
+                    "wrong-type",
+                    format!("`inputs` is a map, not {}", value.kind()),
+                ));
+            }
+        },
+        Role::Setting if matches!(key.as_str(), "files" | "file_paths") => {
+            given.settings.insert("files".to_owned(), Json::Array(files(value)?));
+        }
+        Role::Setting => {
+            given.settings.insert(key, encode(value, Results::Content).map_err(not_json)?);
+        }
+        Role::Definition => {
+            given.definition.insert(key, encode(value, Results::Content).map_err(not_json)?);
+        }
+    }
+    Ok(())
+}
+
+/// A value as an input: a result is its content, or its data where data is declared.
+fn input(value: &Value, kind: ParamType) -> Result<Json, Problem> {
+    if let Value::Result(result) = value
+        && !matches!(kind, ParamType::Any | ParamType::String)
+        && let Some(data) = result.data()?
+    {
+        return encode(data, Results::Content).map_err(not_json);
+    }
+    encode(value, Results::Content).map_err(not_json)
+}
+
+/// What the task declared, against what it gets; defaults fill what is missing.
+fn check_inputs(atom: &Atom, inputs: &mut JsonMap<String, Json>) -> Result<(), Problem> {
+    for param in &atom.params {
+        match (inputs.get(&param.name), &param.default) {
+            (Some(value), _) if !param.kind.accepts(value) => {
+                let message = format!("`{}` of `{}` is of type {}", param.name, atom.name, param.kind.name());
+                return Err(Problem::invalid("wrong-type", message));
+            }
+            (None, Some(default)) => {
+                inputs.insert(param.name.clone(), default.clone());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn computed_name(value: Option<&Value>) -> Result<Text, Problem> {
+    match value {
+        Some(Value::Text(name) | Value::Symbol(name)) => Ok(name.clone()),
+        other => {
+            let other = other.unwrap_or(&Value::Nil);
+            let message = format!("a task is called by its name, not by {} {}", other.kind(), brief(other));
+            Err(Problem::new("wrong-type", message))
+        }
+    }
+}
+
+/// The task an `atomic-task` writes in place.
+fn inline(given: &Given) -> Result<Atom, Problem> {
+    let text = |from: &JsonMap<String, Json>, key: &str| match from.get(key) {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Problem::invalid("wrong-type", format!("`{key}` is a string"))),
+    };
+    let format = given.definition.get("output_format").and_then(Json::as_object);
+    let output_format = match format {
+        None => None,
+        Some(format) => text(format, "type")?
+            .map(|kind| OutputFormat { kind, schema: text(format, "schema").ok().flatten() }),
+    };
+    Ok(Atom {
+        name: text(&given.settings, "name")?.unwrap_or_else(|| "atomic-task".to_owned()),
+        description: text(&given.settings, "description")?,
+        params: given.inputs.keys().map(|name| Param::required(name.as_str(), ParamType::Any)).collect(),
+        instructions: text(&given.definition, "instructions")?.unwrap_or_default(),
+        system: text(&given.definition, "system")?,
+        subtype: text(&given.settings, "subtype")?,
+        model: text(&given.settings, "model")?,
+        output_format,
+    })
+}
+
+fn files(value: &Value) -> Result<Vec<Json>, Problem> {
+    match encode(value, Results::Content).map_err(not_json)? {
+        Json::Array(paths) if paths.iter().all(Json::is_string) => Ok(paths),
+        path @ Json::String(_) => Ok(vec![path]),
+        Json::Null => Ok(Vec::new()),
+        _ => Err(Problem::invalid("wrong-type", format!("`files` is a list of paths, not {}", brief(value)))),
+    }
+}
+
+fn count(name: &str, value: &Value) -> Result<u64, Problem> {
+    match value {
+        Value::Int(count) => u64::try_from(*count).map_err(|_| not_a_limit(name, value)),
+        other => Err(not_a_limit(name, other)),
+    }
+}
+
+fn amount(name: &str, value: &Value) -> Result<f64, Problem> {
+    match value {
+        Value::Int(amount @ 0..) => Ok(*amount as f64),
+        Value::Float(amount) if *amount >= 0.0 => Ok(*amount),
+        other => Err(not_a_limit(name, other)),
+    }
+}
+
+fn not_a_limit(name: &str, value: &Value) -> Problem {
+    Problem::new(
+        "wrong-type",
+        format!("`:{name}` is a number of 0 or more, not {} {}", value.kind(), brief(value)),
+    )
+}

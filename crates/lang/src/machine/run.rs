@@ -1,0 +1,522 @@
+//! The instructions.
+
+use std::sync::Arc;
+
+use super::work::{Functions, Kind, Work};
+use super::{CodeFrame, Flow, Frame, HandlerKind, Machine, Native};
+use crate::builtin::{Run, arithmetic, compare, result};
+use crate::code::{Binary, Capture, Function, Op};
+use crate::fault::Problem;
+use crate::function::{Cell, Closure};
+use crate::meter::Meter;
+use crate::value::{Slot, Value, brief};
+
+/// The value, or the problem with the frame written back, so that the machine knows where it happened.
+macro_rules! attempt {
+    ($machine:ident, $frame:ident, $result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(problem) => {
+                $machine.save($frame);
+                return Err(problem);
+            }
+        }
+    };
+}
+
+impl Machine {
+    /// Runs the frame on top, and those it calls, until something else must be looked at.
+    pub(super) fn run_code(&mut self, mut frame: CodeFrame) -> Result<Flow, Problem> {
+        let program = self.program.clone();
+        let mut function = &program.functions[frame.function as usize];
+        loop {
+            let op = function.code[frame.next as usize];
+            frame.next += 1;
+            match op {
+                Op::Const(index) => self.stack.push(program.constants[index as usize].clone()),
+                Op::Int(int) => self.stack.push(Value::Int(i64::from(int))),
+                Op::Nil => self.stack.push(Value::Nil),
+                Op::True => self.stack.push(Value::Bool(true)),
+                Op::False => self.stack.push(Value::Bool(false)),
+                Op::Unset => self.stack.push(Value::UNSET),
+                Op::Local(slot) => {
+                    let value = self.local(frame, slot).clone();
+                    self.stack.push(value);
+                }
+                Op::BinaryLocalInt { binary, local, int } => {
+                    let slot = (frame.base + u32::from(local)) as usize;
+                    let (int, value) = (Value::Int(i64::from(int)), &self.stack[slot]);
+                    let value = attempt!(self, frame, apply(&mut self.meter, binary, value, &int));
+                    self.stack.push(value);
+                }
+                Op::Binary(binary) => {
+                    let height = self.stack.len();
+                    let (one, two) = (&self.stack[height - 2], &self.stack[height - 1]);
+                    let value = attempt!(self, frame, apply(&mut self.meter, binary, one, two));
+                    self.stack.pop();
+                    self.stack[height - 2] = value;
+                }
+                Op::Pop => {
+                    self.stack.pop();
+                }
+                Op::Jump(target) => frame.next = target,
+                Op::JumpIfFalse(target) => {
+                    if !self.pop().is_true() {
+                        frame.next = target;
+                    }
+                }
+                Op::JumpIfFalseOrPop(target) => {
+                    if self.top().is_true() {
+                        self.stack.pop();
+                    } else {
+                        frame.next = target;
+                    }
+                }
+                Op::JumpIfTrueOrPop(target) => {
+                    if self.top().is_true() {
+                        frame.next = target;
+                    } else {
+                        self.stack.pop();
+                    }
+                }
+                Op::Return => {
+                    let value = self.pop();
+                    self.stack.truncate(frame.floor as usize);
+                    self.stack.push(value);
+                    self.frames.pop();
+                    let Some(Frame::Code(caller)) = self.frames.last() else { return Ok(Flow::Go) };
+                    frame = *caller;
+                    function = &program.functions[frame.function as usize];
+                }
+                Op::CallGlobal { arguments, global } => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    let count = usize::from(arguments);
+                    let base = self.stack.len() - count;
+                    self.save(frame);
+                    match self.plain_global(global) {
+                        Some(code) => self.enter(code, count, base, base)?,
+                        None => {
+                            let callee = self.global(global)?;
+                            self.stack.insert(base, callee);
+                            if let Flow::Yield(found) = self.invoke(count)? {
+                                return Ok(Flow::Yield(found));
+                            }
+                        }
+                    }
+                    let Some(Frame::Code(top)) = self.frames.last() else { return Ok(Flow::Go) };
+                    frame = *top;
+                    function = &program.functions[frame.function as usize];
+                }
+                Op::TailCallGlobal { arguments, global } => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    let count = usize::from(arguments);
+                    let base = self.stack.len() - count;
+                    let Some(code) = self.plain_global(global) else {
+                        let callee = attempt!(self, frame, self.global(global));
+                        self.stack.insert(base, callee);
+                        self.save(frame);
+                        return self.tail_call(frame, count);
+                    };
+                    let callee = &program.functions[code as usize];
+                    if callee.params as usize != count {
+                        self.save(frame);
+                        return Err(arity_problem(callee, count));
+                    }
+                    self.stack.drain(frame.floor as usize..base);
+                    frame = CodeFrame { function: code, next: 0, base: frame.floor, floor: frame.floor };
+                    function = callee;
+                }
+                Op::Call(count) => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    self.save(frame);
+                    if let Flow::Yield(found) = self.invoke(count as usize)? {
+                        return Ok(Flow::Yield(found));
+                    }
+                    let Some(Frame::Code(top)) = self.frames.last() else { return Ok(Flow::Go) };
+                    frame = *top;
+                    function = &program.functions[frame.function as usize];
+                }
+                Op::TailCall(count) => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    self.save(frame);
+                    return self.tail_call(frame, count as usize);
+                }
+                Op::CallBuiltin { builtin, arguments } => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    let builtin = program.builtins[builtin as usize];
+                    let count = arguments as usize;
+                    let floor = self.stack.len() - count;
+                    if !matches!(builtin.run, Run::Pure(_)) {
+                        self.save(frame);
+                        return self.run_builtin(builtin, count, floor);
+                    }
+                    attempt!(self, frame, self.run_builtin(builtin, count, floor));
+                }
+                Op::Again(target) => {
+                    if self.meter.left == 0 {
+                        return self.out_of_slice(frame);
+                    }
+                    self.meter.left -= 1;
+                    frame.next = target;
+                }
+                Op::LoopNext(target) => {
+                    let count = self.stack.len() - 2;
+                    match &mut self.stack[count] {
+                        Value::Int(left) if *left > 0 => {
+                            *left -= 1;
+                            self.stack.pop();
+                        }
+                        _ => frame.next = target,
+                    }
+                }
+                Op::Slide(slots) => {
+                    let value = self.pop();
+                    let height = self.stack.len() - slots as usize;
+                    self.stack.truncate(height);
+                    self.stack.push(value);
+                }
+                Op::Captured(index) => {
+                    let value = self.captured(frame, index).clone();
+                    self.stack.push(value);
+                }
+                Op::Global(index) => {
+                    let value = attempt!(self, frame, self.global(index));
+                    self.stack.push(value);
+                }
+                Op::PushCatch(target) => self.push_handler(HandlerKind::Catch { target }),
+                Op::PushFinally(target) => self.push_handler(HandlerKind::Finally { target }),
+                Op::PopHandler => {
+                    self.handlers.pop();
+                }
+                rare => {
+                    self.save(frame);
+                    if let Some(flow) = self.rare(rare, frame)? {
+                        return Ok(flow);
+                    }
+                    let Some(Frame::Code(top)) = self.frames.last() else { return Ok(Flow::Go) };
+                    frame = *top;
+                }
+            }
+        }
+    }
+
+    /// Instructions that are not worth a place in the loop. The frame is written back; a flow ends the loop.
+    fn rare(&mut self, op: Op, frame: CodeFrame) -> Result<Option<Flow>, Problem> {
+        match op {
+            Op::LocalChecked(slot) => {
+                let value = bound(self.local(frame, slot).clone())?;
+                self.stack.push(value);
+            }
+            Op::LocalCell(slot) => {
+                let value = read_cell(self.local(frame, slot))?;
+                self.stack.push(value);
+            }
+            Op::CapturedCell(index) => {
+                let value = read_cell(self.captured(frame, index))?;
+                self.stack.push(value);
+            }
+            Op::This => {
+                let value = self.stack[frame.base as usize - 1].clone();
+                self.stack.push(value);
+            }
+            Op::SetLocal(slot) => {
+                let value = self.top().clone();
+                self.stack[(frame.base + slot) as usize] = value;
+            }
+            Op::SetLocalCell(slot) => {
+                let cell = self.local(frame, slot).clone();
+                self.write_cell(&cell)?;
+            }
+            Op::SetCapturedCell(index) => {
+                let cell = self.captured(frame, index).clone();
+                self.write_cell(&cell)?;
+            }
+            Op::SetGlobal(index) => {
+                if !self.branch.is_main() {
+                    return Err(not_yours());
+                }
+                let value = self.top().clone();
+                Arc::make_mut(&mut self.globals)[index as usize] = value;
+            }
+            Op::MakeCell(slot) => self.make_cell((frame.base + slot) as usize),
+            Op::Closure(index) => self.make_closure(index, frame),
+            Op::LoopBegin => match self.top() {
+                Value::Int(count) if *count >= 0 => self.stack.push(Value::Nil),
+                other => {
+                    let message =
+                        format!("a loop needs a count of 0 or more, not {} {}", other.kind(), brief(other));
+                    return Err(Problem::new("wrong-type", message));
+                }
+            },
+            Op::WhileNext => self.while_next()?,
+            Op::Match(pattern) => {
+                let value = self.pop();
+                if let Some(bindings) = self.fits(pattern, value)? {
+                    self.stack.extend(bindings);
+                    self.skip_one();
+                }
+            }
+            Op::NoMatch => {
+                let value = self.pop();
+                return Err(Problem::new("no-match", format!("no pattern fits {}", brief(&value))));
+            }
+            Op::AssertFailed => {
+                let message = self.pop().display(1000);
+                return Err(Problem::new("assertion-failed", message));
+            }
+            Op::EndFinally => {
+                if let Value::Error(fault) = self.pop() {
+                    self.stack.pop();
+                    return Ok(Some(self.unwind(Box::new((*fault).clone()))?));
+                }
+            }
+            Op::RetryBegin => self.retry_begin(frame)?,
+            Op::RetryEnd => return Ok(self.retry_end()),
+            Op::EnterLimits(index) => return self.enter_limits(index).map(Some),
+            Op::LeaveLimits => return Ok(self.leave_limits()),
+            Op::Task(site) => return self.call_site(site).map(Some),
+            Op::DirectorLoop => self.begin_work(Kind::Director)?,
+            Op::IterativeLoop => self.begin_work(Kind::Iterative)?,
+            // All others are in the loop.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn save(&mut self, frame: CodeFrame) {
+        if let Some(Frame::Code(top)) = self.frames.last_mut() {
+            *top = frame;
+        }
+    }
+
+    /// Pauses before the instruction under way.
+    #[cold]
+    fn out_of_slice(&mut self, frame: CodeFrame) -> Result<Flow, Problem> {
+        self.save(frame);
+        let pause = self.look_up()?;
+        self.save(CodeFrame { next: frame.next - 1, ..frame });
+        Ok(pause.map_or(Flow::Go, Flow::Yield))
+    }
+
+    fn tail_call(&mut self, frame: CodeFrame, count: usize) -> Result<Flow, Problem> {
+        let base = self.stack.len() - count;
+        let Some(Value::Function(closure)) = self.stack.get(base - 1) else {
+            // A library function is called as usual; the next instruction returns its value.
+            return self.invoke(count);
+        };
+        let code = closure.code;
+        let callee = &self.program.functions[code as usize];
+        if callee.params as usize != count {
+            return Err(arity_problem(callee, count));
+        }
+        self.stack.drain(frame.floor as usize..base - 1);
+        self.save(CodeFrame { function: code, next: 0, base: frame.floor + 1, floor: frame.floor });
+        Ok(Flow::Go)
+    }
+
+    /// The code of a global function that captured nothing, which is called without being put on the stack.
+    fn plain_global(&self, index: u32) -> Option<u32> {
+        match &self.globals[index as usize] {
+            Value::Function(closure) if closure.captured.is_empty() => Some(closure.code),
+            _ => None,
+        }
+    }
+
+    fn global(&self, index: u32) -> Result<Value, Problem> {
+        match &self.globals[index as usize] {
+            Value::Slot(_) => {
+                let name = &self.program.globals[index as usize];
+                Err(Problem::new("unbound", format!("`{name}` is used before it is bound")))
+            }
+            value => Ok(value.clone()),
+        }
+    }
+
+    fn local(&self, frame: CodeFrame, slot: u32) -> &Value {
+        &self.stack[(frame.base + slot) as usize]
+    }
+
+    fn captured(&self, frame: CodeFrame, index: u32) -> &Value {
+        match &self.stack[frame.base as usize - 1] {
+            Value::Function(closure) => &closure.captured[index as usize],
+            other => other,
+        }
+    }
+
+    fn pop(&mut self) -> Value {
+        self.stack.pop().unwrap_or_default()
+    }
+
+    fn top(&self) -> &Value {
+        self.stack.last().unwrap_or(&Value::Nil)
+    }
+
+    fn skip_one(&mut self) {
+        if let Some(Frame::Code(frame)) = self.frames.last_mut() {
+            frame.next += 1;
+        }
+    }
+
+    fn make_cell(&mut self, slot: usize) {
+        let value = std::mem::take(&mut self.stack[slot]);
+        let cell = Arc::new(Cell::new(value, &self.branch));
+        self.cells.add(&cell);
+        self.meter.note(96);
+        self.stack[slot] = Value::Slot(Slot(Some(cell)));
+    }
+
+    fn write_cell(&mut self, cell: &Value) -> Result<(), Problem> {
+        if let Value::Slot(Slot(Some(cell))) = cell {
+            cell.set(self.top().clone(), &self.branch).map_err(|_| not_yours())?;
+        }
+        Ok(())
+    }
+
+    fn make_closure(&mut self, index: u32, frame: CodeFrame) {
+        let program = self.program.clone();
+        let function = &program.functions[index as usize];
+        let captured = function.captures.iter().map(|capture| match capture {
+            Capture::Local(slot) => self.local(frame, *slot).clone(),
+            Capture::Captured(index) => self.captured(frame, *index).clone(),
+            Capture::This => self.stack[frame.base as usize - 1].clone(),
+        });
+        let closure = Closure::new(function.name.clone(), index, captured.collect());
+        self.meter.note(64 + closure.captured.len() * size_of::<Value>());
+        self.stack.push(Value::Function(Arc::new(closure)));
+    }
+
+    fn while_next(&mut self) -> Result<(), Problem> {
+        self.stack.pop();
+        match self.stack.last_mut() {
+            Some(Value::Int(left)) if *left > 0 => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => Err(Problem::exhausted(
+                "turns",
+                "the loop ran as often as `:max` allows and its test is still true",
+            )),
+        }
+    }
+
+    fn retry_begin(&mut self, frame: CodeFrame) -> Result<(), Problem> {
+        let (wait, times) = (self.pop(), self.pop());
+        let Value::Int(times @ 1..) = times else {
+            let message =
+                format!("`retry` needs a count of 1 or more, not {} {}", times.kind(), brief(&times));
+            return Err(Problem::new("wrong-type", message));
+        };
+        let wait = match wait {
+            Value::Int(seconds @ 0..) => seconds as f64,
+            Value::Float(seconds) if seconds >= 0.0 => seconds,
+            other => {
+                let message =
+                    format!("`:backoff` is a number of seconds, not {} {}", other.kind(), brief(&other));
+                return Err(Problem::new("wrong-type", message));
+            }
+        };
+        self.push_handler(HandlerKind::Retry { left: times - 1, wait, body: frame.next });
+        Ok(())
+    }
+
+    fn retry_end(&mut self) -> Option<Flow> {
+        let handler = self.handlers.pop()?;
+        let failed = matches!(self.top(), Value::Result(_)) && !result::is_ok(self.top());
+        match handler.kind {
+            HandlerKind::Retry { left, wait, body } if failed && left > 0 => {
+                self.stack.truncate(handler.height);
+                match self.again(left, wait, body) {
+                    Flow::Go => None,
+                    yielded => Some(yielded),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn begin_work(&mut self, kind: Kind) -> Result<(), Problem> {
+        if self.frames.len() >= self.meter.limits.depth {
+            return Err(self.too_deep());
+        }
+        let (controller, judge, executor) = (self.pop(), self.pop(), self.pop());
+        let (first, input, most) = (self.pop(), self.pop(), self.pop());
+        let work = Work::new(kind, &most, input, Functions { first, executor, judge, controller })?;
+        let name = if kind == Kind::Director { "director-evaluator-loop" } else { "iterative-loop" };
+        self.frames.push(Frame::Native(Native::work(name, work)));
+        Ok(())
+    }
+}
+
+/// Arithmetic and order on two values.
+fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<Value, Problem> {
+    if let (Value::Int(one), Value::Int(two)) = (one, two) {
+        let (one, two) = (*one, *two);
+        let sum = match binary {
+            Binary::Add => one.checked_add(two),
+            Binary::Subtract => one.checked_sub(two),
+            Binary::Multiply => one.checked_mul(two),
+            Binary::Less => return Ok(Value::Bool(one < two)),
+            Binary::LessOrEqual => return Ok(Value::Bool(one <= two)),
+            Binary::Greater => return Ok(Value::Bool(one > two)),
+            Binary::GreaterOrEqual => return Ok(Value::Bool(one >= two)),
+            Binary::Equal => return Ok(Value::Bool(one == two)),
+        };
+        if let Some(sum) = sum {
+            return Ok(Value::Int(sum));
+        }
+    }
+    match binary {
+        Binary::Add => arithmetic::add(one, two),
+        Binary::Subtract => arithmetic::subtract(one, two),
+        Binary::Multiply => arithmetic::multiply(one, two),
+        Binary::Less => compare::ordered_pair("<", one, two, std::cmp::Ordering::is_lt).map(Value::Bool),
+        Binary::LessOrEqual => {
+            compare::ordered_pair("<=", one, two, std::cmp::Ordering::is_le).map(Value::Bool)
+        }
+        Binary::Greater => compare::ordered_pair(">", one, two, std::cmp::Ordering::is_gt).map(Value::Bool),
+        Binary::GreaterOrEqual => {
+            compare::ordered_pair(">=", one, two, std::cmp::Ordering::is_ge).map(Value::Bool)
+        }
+        Binary::Equal => compare::equal(meter, one, two).map(Value::Bool),
+    }
+}
+
+fn bound(value: Value) -> Result<Value, Problem> {
+    match value {
+        Value::Slot(_) => Err(Problem::new("unbound", "a name is used before it is bound")),
+        value => Ok(value),
+    }
+}
+
+fn read_cell(value: &Value) -> Result<Value, Problem> {
+    match value {
+        Value::Slot(Slot(Some(cell))) => bound(cell.get()),
+        value => bound(value.clone()),
+    }
+}
+
+fn not_yours() -> Problem {
+    let message =
+        "an element of `pmap` cannot change a variable from outside: the elements run in no fixed order";
+    Problem::new("shared-variable", message)
+}
+
+fn arity_problem(function: &Function, count: usize) -> Problem {
+    let message = format!("`{}` takes {}, not {count}", function.name, function.arity());
+    Problem::new("wrong-arity", message)
+}

@@ -1,0 +1,84 @@
+//! Merge sort that asks a function of the program which item comes first.
+
+use super::native::Next;
+use crate::value::Value;
+
+/// A bottom-up merge sort, stopped at each question.
+pub(super) struct Sort {
+    less: Value,
+    from: Vec<Value>,
+    to: Vec<Value>,
+    /// Length of the runs that are in order.
+    run: usize,
+    /// Next item of the left and of the right run, and the ends of both.
+    left: usize,
+    right: usize,
+    left_end: usize,
+    right_end: usize,
+}
+
+impl Sort {
+    pub(super) fn new(less: Value, items: Vec<Value>) -> Self {
+        let to = Vec::with_capacity(items.len());
+        let mut sort = Self { less, from: items, to, run: 1, left: 0, right: 0, left_end: 0, right_end: 0 };
+        sort.begin_pair(0);
+        sort
+    }
+
+    /// Takes the answer to the last question and puts the next on the stack.
+    pub(super) fn step(&mut self, answer: Option<Value>, stack: &mut Vec<Value>) -> Next {
+        if let Some(answer) = answer {
+            // The question is whether the right item comes first, so that equal items stay as they were.
+            self.move_one(answer.is_true());
+        }
+        loop {
+            if self.left < self.left_end && self.right < self.right_end {
+                let (left, right) = (self.item(self.left), self.item(self.right));
+                stack.extend([self.less.clone(), right, left]);
+                return Next::Call(2);
+            }
+            while self.left < self.left_end {
+                self.move_one(false);
+            }
+            while self.right < self.right_end {
+                self.move_one(true);
+            }
+            if self.to.len() < self.from.len() {
+                self.begin_pair(self.to.len());
+                continue;
+            }
+            std::mem::swap(&mut self.from, &mut self.to);
+            self.to.clear();
+            self.run = self.run.saturating_mul(2);
+            if self.run >= self.from.len() {
+                return Next::Return(Value::list(std::mem::take(&mut self.from)));
+            }
+            self.begin_pair(0);
+        }
+    }
+
+    pub(super) fn held<'n>(&'n self, found: &mut Vec<&'n Value>) {
+        found.push(&self.less);
+        found.extend(self.from.iter().chain(&self.to));
+    }
+
+    fn begin_pair(&mut self, start: usize) {
+        let end = self.from.len();
+        self.left = start;
+        self.left_end = start.saturating_add(self.run).min(end);
+        self.right = self.left_end;
+        self.right_end = self.left_end.saturating_add(self.run).min(end);
+    }
+
+    fn item(&self, index: usize) -> Value {
+        self.from.get(index).cloned().unwrap_or_default()
+    }
+
+    fn move_one(&mut self, from_right: bool) {
+        let index = if from_right { &mut self.right } else { &mut self.left };
+        let at = *index;
+        *index += 1;
+        let item = self.from.get_mut(at).map(std::mem::take).unwrap_or_default();
+        self.to.push(item);
+    }
+}

@@ -1,0 +1,76 @@
+//! Starting a machine: the workflow's parameters.
+
+use std::sync::Arc;
+
+use fusee_text::near;
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::{CodeFrame, Frame, Machine, State};
+use crate::code::Program;
+use crate::function::Branch;
+use crate::meter::{Limits, Meter};
+use crate::value::Value;
+
+/// What is wrong with one input of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputProblem {
+    /// The parameter, or the name that is none.
+    pub name: String,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Machine {
+    /// A machine at the beginning of a workflow; or everything that is wrong with its inputs.
+    pub fn start(
+        program: &Arc<Program>,
+        inputs: &JsonMap<String, Json>,
+        limits: Limits,
+    ) -> Result<Machine, Vec<InputProblem>> {
+        let mut globals = vec![Value::UNSET; program.globals.len()];
+        let mut problems = Vec::new();
+        for (param, index) in &program.params {
+            let value = match inputs.get(&param.name).or(param.default.as_ref()) {
+                Some(value) => value,
+                None => {
+                    let message =
+                        format!("the parameter `{}` ({}) is missing", param.name, param.kind.name());
+                    problems.push(InputProblem { name: param.name.clone(), message });
+                    continue;
+                }
+            };
+            let given = inputs.contains_key(&param.name);
+            if given && !param.kind.accepts(value) {
+                let message = format!("the parameter `{}` is of type {}", param.name, param.kind.name());
+                problems.push(InputProblem { name: param.name.clone(), message });
+            }
+            if let Some(global) = globals.get_mut(*index as usize) {
+                *global = Value::from_json(value.clone());
+            }
+        }
+        for name in inputs.keys().filter(|name| !program.params().any(|param| param.name == **name)) {
+            let help = near::did_you_mean(name, program.params().map(|param| param.name.as_str()));
+            let message = format!(
+                "there is no parameter `{name}`{}",
+                help.map_or(String::new(), |help| format!("; {help}"))
+            );
+            problems.push(InputProblem { name: name.clone(), message });
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let main = program.functions.len().saturating_sub(1) as u32;
+        Ok(Machine {
+            program: program.clone(),
+            globals: Arc::new(globals),
+            stack: Vec::new(),
+            frames: vec![Frame::Code(CodeFrame { function: main, next: 0, base: 0, floor: 0 })],
+            handlers: Vec::new(),
+            meter: Meter::new(limits),
+            branch: Branch::main(),
+            cells: Arc::default(),
+            state: State::Ready(None),
+            next_limits: 0,
+        })
+    }
+}

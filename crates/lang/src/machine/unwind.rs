@@ -1,0 +1,173 @@
+//! Errors: where they are, who was under way, and who handles them.
+
+use super::{Flow, Frame, Handler, HandlerKind, Machine, Waiting};
+use crate::effect::{EffectKind, Failure, Yield};
+use crate::fault::{Call, Fault, How, Place, Problem, Report};
+use crate::value::{Text, Value};
+
+/// Longest wait before a retry.
+const LONGEST_WAIT: f64 = 3600.0;
+
+impl Machine {
+    /// Deals with a problem; `None` if the program goes on.
+    pub(super) fn fail(&mut self, problem: Problem) -> Option<Yield> {
+        let mut report = problem.into_report();
+        let fault = match std::mem::replace(&mut report.how, How::Raise) {
+            How::Whole(mut fault) => {
+                if fault.trail.is_empty() {
+                    fault.trail = self.trail();
+                }
+                fault
+            }
+            How::Raise => Box::new(self.fault(report)),
+            // Catching these would mean going on without what ran out.
+            How::OutOfSteps => {
+                let steps = self.meter.limits.steps;
+                report.message = format!(
+                    "more than {steps} steps were taken without a task, tool or other effect between"
+                );
+                return Some(Yield::Fault(Box::new(self.fault(report))));
+            }
+            How::NeedMemory(_) => {
+                report.message =
+                    format!("the values take more than {} bytes of memory", self.meter.limits.memory);
+                return Some(Yield::Fault(Box::new(self.fault(report))));
+            }
+        };
+        match self.unwind(fault) {
+            Ok(Flow::Go) => None,
+            Ok(Flow::Yield(found)) => Some(found),
+            Err(problem) => Some(Yield::Fault(Box::new(self.fault(problem.into_report())))),
+        }
+    }
+
+    /// Takes an error to the innermost handler that takes it.
+    pub(super) fn unwind(&mut self, mut fault: Box<Fault>) -> Result<Flow, Problem> {
+        while let Some(Handler { kind, frames, height }) = self.handlers.pop() {
+            let passes = fault.beyond.is_some();
+            match kind {
+                HandlerKind::Catch { .. } if passes => {}
+                HandlerKind::Catch { target } => {
+                    self.restore(frames, height);
+                    self.stack.push(Value::Error(std::sync::Arc::new(*fault)));
+                    self.jump(target);
+                    return Ok(Flow::Go);
+                }
+                HandlerKind::Finally { target } => {
+                    self.restore(frames, height);
+                    self.stack.extend([Value::Nil, Value::Error(std::sync::Arc::new(*fault))]);
+                    self.jump(target);
+                    return Ok(Flow::Go);
+                }
+                HandlerKind::Retry { left, .. } if passes || left <= 0 => {}
+                HandlerKind::Retry { left, wait, body } => {
+                    self.restore(frames, height);
+                    return Ok(self.again(left, wait, body));
+                }
+                HandlerKind::Limits { id } => {
+                    self.restore(frames, height);
+                    if fault.beyond == Some(id.0) {
+                        fault.beyond = None;
+                    }
+                    return Ok(self.want(EffectKind::LeaveLimits { id }, Waiting::Unwind(fault)));
+                }
+            }
+        }
+        Ok(Flow::Yield(Yield::Fault(fault)))
+    }
+
+    /// Another attempt of a `retry`, now or after a wait. The stack is as it was before the first.
+    pub(super) fn again(&mut self, left: i64, wait: f64, body: u32) -> Flow {
+        self.push_handler(HandlerKind::Retry { left: left - 1, wait: (wait * 2.0).min(LONGEST_WAIT), body });
+        if wait > 0.0 {
+            return self.want(EffectKind::Wait { seconds: wait }, Waiting::Retry);
+        }
+        self.try_again();
+        Flow::Go
+    }
+
+    /// To the body of the innermost `retry`.
+    pub(super) fn try_again(&mut self) {
+        if let Some(Handler { kind: HandlerKind::Retry { body, .. }, .. }) = self.handlers.last() {
+            let body = *body;
+            self.jump(body);
+        }
+    }
+
+    fn restore(&mut self, frames: usize, height: usize) {
+        self.frames.truncate(frames);
+        self.stack.truncate(height);
+    }
+
+    fn jump(&mut self, target: u32) {
+        if let Some(Frame::Code(frame)) = self.frames.last_mut() {
+            frame.next = target;
+        }
+    }
+
+    /// The fault of a report, at the form under way.
+    pub(super) fn fault(&self, report: Report) -> Fault {
+        Fault {
+            kind: report.kind,
+            reason: report.reason,
+            code: report.code,
+            message: report.message,
+            value: report.value,
+            place: self.here(),
+            trail: self.trail(),
+            cause: Value::Nil,
+            beyond: None,
+        }
+    }
+
+    /// The fault of an effect that could not be had.
+    pub(super) fn fault_of(&self, failure: Failure, place: Place) -> Fault {
+        Fault {
+            kind: failure.kind.into(),
+            reason: failure.reason.map(Text::from),
+            code: "effect-failed",
+            message: failure.message,
+            value: Value::Nil,
+            place,
+            trail: self.trail(),
+            cause: failure.cause.map_or(Value::Nil, Value::from_json),
+            beyond: None,
+        }
+    }
+
+    /// The form under way.
+    pub(super) fn here(&self) -> Place {
+        let code = self.frames.iter().rev().find_map(|frame| match frame {
+            Frame::Code(frame) => Some(self.place_of(frame)),
+            Frame::Native(_) => None,
+        });
+        code.unwrap_or_else(|| self.program.place(0, fusee_text::Span::default()))
+    }
+
+    fn place_of(&self, frame: &super::CodeFrame) -> Place {
+        let function = &self.program.functions[frame.function as usize];
+        let at = frame.next.saturating_sub(1) as usize;
+        let span = function.spans.get(at).copied().unwrap_or_default();
+        self.program.place(function.file, span)
+    }
+
+    /// The calls under way, innermost first.
+    pub(super) fn trail(&self) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for (index, frame) in self.frames.iter().enumerate().rev() {
+            if calls.len() == Fault::TRAIL || index == 0 {
+                break;
+            }
+            let name = match frame {
+                Frame::Code(frame) => self.program.functions[frame.function as usize].name.clone(),
+                Frame::Native(native) => Text::from(native.name),
+            };
+            let place = match self.frames.get(index - 1) {
+                Some(Frame::Code(caller)) => Some(self.place_of(caller)),
+                _ => None,
+            };
+            calls.push(Call { name, place });
+        }
+        calls
+    }
+}

@@ -1,0 +1,162 @@
+//! The loops of work: `director-evaluator-loop` and `iterative-loop`.
+
+use super::native::Next;
+use crate::fault::Problem;
+use crate::value::{Value, brief};
+
+/// A loop of work under way.
+pub(super) struct Work {
+    kind: Kind,
+    functions: Functions,
+    most: i64,
+    round: i64,
+    input: Value,
+    phase: Phase,
+    /// Values of this round's phases so far.
+    values: Vec<Value>,
+}
+
+/// Which loop it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Director,
+    Iterative,
+}
+
+/// The functions by phase; an `iterative-loop` has a command where the other has a director.
+pub(super) struct Functions {
+    pub(super) first: Value,
+    pub(super) executor: Value,
+    pub(super) judge: Value,
+    pub(super) controller: Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Begin,
+    Directed,
+    Executed,
+    Judged,
+    Decided,
+}
+
+impl Work {
+    pub(super) fn new(kind: Kind, most: &Value, input: Value, functions: Functions) -> Result<Self, Problem> {
+        let Value::Int(most) = most else {
+            let message = format!("`max-iterations` is {}, not an integer", brief(most));
+            return Err(Problem::new("wrong-type", message));
+        };
+        let calls = [("executor", &functions.executor), ("controller", &functions.controller)];
+        let judge = if kind == Kind::Director { "evaluator" } else { "validator" };
+        let director = (kind == Kind::Director).then_some(("director", &functions.first));
+        for (name, value) in calls.into_iter().chain([(judge, &functions.judge)]).chain(director) {
+            if !matches!(value, Value::Function(_) | Value::Builtin(_)) {
+                let message = format!("`{name}` is {} {}, not a function", value.kind(), brief(value));
+                return Err(Problem::new("wrong-type", message));
+            }
+        }
+        let (most, phase) = (*most, Phase::Begin);
+        Ok(Self { kind, functions, most, round: 1, input, phase, values: Vec::new() })
+    }
+
+    /// Takes the value of the phase that ended and puts the call of the next on the stack.
+    pub(super) fn step(&mut self, value: Option<Value>, stack: &mut Vec<Value>) -> Result<Next, Problem> {
+        let value = value.unwrap_or_default();
+        match self.phase {
+            Phase::Begin => Ok(self.begin(stack)),
+            Phase::Directed => {
+                self.values = vec![value];
+                Ok(self.execute(stack))
+            }
+            Phase::Executed => {
+                self.values.push(value);
+                Ok(self.judge(stack))
+            }
+            Phase::Judged => {
+                self.values.push(value);
+                Ok(self.decide(stack))
+            }
+            Phase::Decided => self.follow(value, stack),
+        }
+    }
+
+    pub(super) fn held<'n>(&'n self, found: &mut Vec<&'n Value>) {
+        let Functions { first, executor, judge, controller } = &self.functions;
+        found.extend([first, executor, judge, controller, &self.input]);
+        found.extend(&self.values);
+    }
+
+    fn begin(&mut self, stack: &mut Vec<Value>) -> Next {
+        if self.round > self.most {
+            return Next::Return(Value::list([Value::symbol("exhausted"), std::mem::take(&mut self.input)]));
+        }
+        match self.kind {
+            Kind::Director => {
+                self.phase = Phase::Directed;
+                let call = [self.functions.first.clone(), self.input.clone(), Value::Int(self.round)];
+                stack.extend(call);
+                Next::Call(2)
+            }
+            Kind::Iterative => {
+                self.values = vec![self.input.clone()];
+                self.execute(stack)
+            }
+        }
+    }
+
+    /// `(executor plan i)`, or `(executor input i)`.
+    fn execute(&mut self, stack: &mut Vec<Value>) -> Next {
+        self.phase = Phase::Executed;
+        stack.extend([self.functions.executor.clone(), self.value(0), Value::Int(self.round)]);
+        Next::Call(2)
+    }
+
+    /// `(evaluator result plan i)`, or `(validator test-command i)`.
+    fn judge(&mut self, stack: &mut Vec<Value>) -> Next {
+        self.phase = Phase::Judged;
+        stack.push(self.functions.judge.clone());
+        match self.kind {
+            Kind::Director => stack.extend([self.value(1), self.value(0), Value::Int(self.round)]),
+            Kind::Iterative => stack.extend([self.functions.first.clone(), Value::Int(self.round)]),
+        }
+        Next::Call(if self.kind == Kind::Director { 3 } else { 2 })
+    }
+
+    /// `(controller feedback plan result i)`, or `(controller result validation input i)`.
+    fn decide(&mut self, stack: &mut Vec<Value>) -> Next {
+        self.phase = Phase::Decided;
+        let order = if self.kind == Kind::Director { [2, 0, 1] } else { [1, 2, 0] };
+        stack.push(self.functions.controller.clone());
+        stack.extend(order.map(|index| self.value(index)));
+        stack.push(Value::Int(self.round));
+        Next::Call(4)
+    }
+
+    fn follow(&mut self, decision: Value, stack: &mut Vec<Value>) -> Result<Next, Problem> {
+        let word = match &decision {
+            Value::List(list) if list.len() == 2 => match list.first() {
+                Some(Value::Symbol(tag) | Value::Text(tag)) => Some((tag.clone(), list.get(1).cloned())),
+                _ => None,
+            },
+            _ => None,
+        };
+        match word {
+            Some((tag, value)) if &*tag == "stop" => Ok(Next::Return(value.unwrap_or_default())),
+            Some((tag, value)) if &*tag == "continue" => {
+                self.input = value.unwrap_or_default();
+                self.round += 1;
+                self.values.clear();
+                Ok(self.begin(stack))
+            }
+            _ => {
+                let message =
+                    format!("the controller gave {}, not (stop value) or (continue input)", brief(&decision));
+                Err(Problem::new("bad-decision", message))
+            }
+        }
+    }
+
+    fn value(&self, index: usize) -> Value {
+        self.values.get(index).cloned().unwrap_or_default()
+    }
+}

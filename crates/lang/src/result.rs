@@ -1,0 +1,183 @@
+//! What a task or a tool answered, as the language sees it. The engine runs the task and hands this in.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::fault::{Fault, Place};
+use crate::value::{Map, Text, Value, unlink};
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Status {
+    /// Done.
+    Complete,
+    /// Done so far; a further task was asked for.
+    Continuation,
+    /// Not done; `notes.error` says why.
+    Failed,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Complete => "COMPLETE",
+            Status::Continuation => "CONTINUATION",
+            Status::Failed => "FAILED",
+        })
+    }
+}
+
+/// The reply to a task or tool call: the JSON object that `fusee task --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// How it went.
+    pub status: Status,
+    /// The text.
+    #[serde(default)]
+    pub content: String,
+    /// The content as data, if it was declared to be data.
+    #[serde(rename = "parsedContent", default, skip_serializing_if = "Option::is_none")]
+    pub parsed: Option<Json>,
+    /// Everything else.
+    #[serde(default)]
+    pub notes: serde_json::Map<String, Json>,
+}
+
+impl Reply {
+    /// A completed reply with nothing but text.
+    pub fn complete(content: impl Into<String>) -> Self {
+        Self {
+            status: Status::Complete,
+            content: content.into(),
+            parsed: None,
+            notes: serde_json::Map::new(),
+        }
+    }
+}
+
+/// A [`Reply`] as a value of the program, with the call that got it.
+pub struct TaskResult {
+    /// How it went.
+    pub status: Status,
+    /// The text; of a failed task, what there was of it.
+    pub content: Text,
+    /// The content as data, or nil.
+    pub parsed: Value,
+    /// Everything else, a map.
+    pub notes: Value,
+    /// Name of what was called.
+    pub(crate) callee: Text,
+    /// Where it was called.
+    pub(crate) place: Place,
+}
+
+impl TaskResult {
+    pub(crate) fn new(reply: Reply, callee: Text, place: Place) -> Self {
+        Self {
+            status: reply.status,
+            content: reply.content.into(),
+            parsed: reply.parsed.map_or(Value::Nil, Value::from_json),
+            notes: Value::from_json(Json::Object(reply.notes)),
+            callee,
+            place,
+        }
+    }
+
+    /// Whether it did not fail.
+    pub fn is_ok(&self) -> bool {
+        self.status != Status::Failed
+    }
+
+    /// Name of the task or tool that was called.
+    pub fn callee(&self) -> &str {
+        &self.callee
+    }
+
+    /// The text, or the failure where there is none to use.
+    pub fn content(&self) -> Result<&Text, Box<Fault>> {
+        if self.is_ok() { Ok(&self.content) } else { Err(Box::new(self.fault())) }
+    }
+
+    /// The data: what the task declared, else what the text is as JSON.
+    pub(crate) fn data(&self) -> Result<Option<&Value>, Box<Fault>> {
+        if !self.is_ok() {
+            return Err(Box::new(self.fault()));
+        }
+        Ok((!matches!(self.parsed, Value::Nil)).then_some(&self.parsed))
+    }
+
+    /// One entry of the notes.
+    pub(crate) fn note(&self, key: &str) -> Option<&Value> {
+        match &self.notes {
+            Value::Map(notes) => notes.get(key),
+            _ => None,
+        }
+    }
+
+    /// The failure as an error: at the failing call, with the whole chain of causes below it.
+    pub(crate) fn fault(&self) -> Fault {
+        let error = self.note("error").cloned().unwrap_or_default();
+        let field = |name: &str| match &error {
+            Value::Map(error) => error.get(name).and_then(|value| match value {
+                Value::Text(text) => Some(text.clone()),
+                _ => None,
+            }),
+            Value::Text(text) if name == "message" => Some(text.clone()),
+            _ => None,
+        };
+        let said = field("message").unwrap_or_else(|| Text::from("no reason was given"));
+        Fault {
+            kind: field("type").unwrap_or_else(|| Text::from("TASK_FAILURE")),
+            reason: field("reason"),
+            code: "task-failed",
+            message: format!("`{}` failed: {said}", self.callee),
+            value: Value::Nil,
+            place: self.place.clone(),
+            trail: Vec::new(),
+            cause: error,
+            beyond: None,
+        }
+    }
+
+    /// The result as a map, the shape of [`Reply`].
+    pub(crate) fn to_value(&self) -> Value {
+        let mut entries = vec![
+            (Text::from("status"), Value::text(self.status.to_string())),
+            (Text::from("content"), Value::Text(self.content.clone())),
+        ];
+        if !matches!(self.parsed, Value::Nil) {
+            entries.push((Text::from("parsedContent"), self.parsed.clone()));
+        }
+        entries.push((Text::from("notes"), self.notes.clone()));
+        Value::Map(entries.into_iter().collect::<Map>())
+    }
+
+    /// The result as the engine gave it.
+    pub fn to_reply(&self) -> Reply {
+        let notes = match self.notes.to_json() {
+            Ok(Json::Object(notes)) => notes,
+            _ => serde_json::Map::new(),
+        };
+        let parsed = match &self.parsed {
+            Value::Nil => None,
+            parsed => parsed.to_json().ok(),
+        };
+        Reply { status: self.status, content: self.content.to_string(), parsed, notes }
+    }
+
+    pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+        pending.push(std::mem::take(&mut self.parsed));
+        pending.push(std::mem::take(&mut self.notes));
+    }
+}
+
+impl Drop for TaskResult {
+    fn drop(&mut self) {
+        let mut pending = Vec::new();
+        self.take_apart(&mut pending);
+        unlink(pending);
+    }
+}

@@ -1,0 +1,88 @@
+//! The map: strings to values, in the order of insertion, as in the JSON of this product.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{Text, Value, unlink};
+
+/// A shared, immutable map.
+#[derive(Clone, Default)]
+pub struct Map(Arc<Entries>);
+
+#[derive(Clone, Default)]
+struct Entries(IndexMap<Text, Value>);
+
+impl Map {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.0.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.0.is_empty()
+    }
+
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.0.get(key)
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> indexmap::map::Iter<'_, Text, Value> {
+        self.0.0.iter()
+    }
+
+    /// The map with `key` set; a key that was there keeps its place.
+    #[must_use]
+    pub fn with(mut self, key: Text, value: Value) -> Map {
+        Arc::make_mut(&mut self.0).0.insert(key, value);
+        self
+    }
+
+    pub(crate) fn same(&self, other: &Map) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    pub(super) fn take_apart(&mut self, pending: &mut Vec<Value>) {
+        if let Some(entries) = Arc::get_mut(&mut self.0) {
+            entries.take_apart(pending);
+        }
+    }
+}
+
+impl FromIterator<(Text, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Text, Value)>>(entries: I) -> Self {
+        Map(Arc::new(Entries(entries.into_iter().collect())))
+    }
+}
+
+impl<'m> IntoIterator for &'m Map {
+    type Item = (&'m Text, &'m Value);
+    type IntoIter = indexmap::map::Iter<'m, Text, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Entries {
+    fn take_apart(&mut self, pending: &mut Vec<Value>) {
+        pending.extend(self.0.drain(..).map(|(_, value)| value).filter(unlink::is_linked));
+    }
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        if self.0.values().any(unlink::is_linked) {
+            let mut pending = Vec::new();
+            self.take_apart(&mut pending);
+            unlink(pending);
+        }
+    }
+}

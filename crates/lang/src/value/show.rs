@@ -1,0 +1,149 @@
+//! Values as text: S-expressions, as a workflow prints them.
+
+use std::fmt::Write;
+
+use super::{ListIter, Map, Value};
+
+/// Whether strings at the top stand in quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strings {
+    Bare,
+    Quoted,
+}
+
+/// The value in a message: short, with quotes.
+pub(crate) fn brief(value: &Value) -> String {
+    cut(value, 60, Strings::Quoted)
+}
+
+/// The value as [`Value::display`] prints it, or `None` if that takes more than `max_bytes`.
+pub(crate) fn show_within(value: &Value, max_bytes: usize) -> Option<String> {
+    if let Value::Text(text) = value {
+        return (text.len() <= max_bytes).then(|| text.to_string());
+    }
+    let mut writer = Writer { out: String::new(), max_bytes };
+    writer.write(value, Strings::Quoted).then_some(writer.out)
+}
+
+/// The value, cut with `…` where it takes more than `max_bytes`.
+pub(super) fn cut(value: &Value, max_bytes: usize, strings: Strings) -> String {
+    let mut writer = Writer { out: String::new(), max_bytes };
+    if !writer.write(value, strings) {
+        let end = (0..=max_bytes.min(writer.out.len())).rev().find(|at| writer.out.is_char_boundary(*at));
+        writer.out.truncate(end.unwrap_or(0));
+        writer.out.push('…');
+    }
+    writer.out
+}
+
+struct Writer {
+    out: String,
+    max_bytes: usize,
+}
+
+/// What is left to write of a value that was begun.
+enum Open<'v> {
+    List(ListIter<'v>),
+    Map(indexmap::map::Iter<'v, super::Text, Value>),
+}
+
+impl Writer {
+    /// False if the bound was passed; what was written until then is in `out`.
+    fn write(&mut self, value: &Value, strings: Strings) -> bool {
+        if let (Value::Text(text), Strings::Bare) = (value, strings) {
+            self.out.extend(text.chars().take(self.max_bytes + 1));
+            return self.fits();
+        }
+        let mut open = Vec::new();
+        self.begin(value, &mut open);
+        while let Some(top) = open.last_mut() {
+            if !self.fits() {
+                return false;
+            }
+            let (key, next) = match top {
+                Open::List(items) => (None, items.next()),
+                Open::Map(entries) => {
+                    entries.next().map_or((None, None), |(key, value)| (Some(key), Some(value)))
+                }
+            };
+            let Some(next) = next else {
+                self.out.push(')');
+                open.pop();
+                continue;
+            };
+            if !self.out.ends_with(['(', ' ']) {
+                self.out.push(' ');
+            }
+            if let Some(key) = key {
+                self.quoted(key);
+                self.out.push(' ');
+            }
+            self.begin(next, &mut open);
+        }
+        self.fits()
+    }
+
+    fn fits(&self) -> bool {
+        self.out.len() <= self.max_bytes
+    }
+
+    fn begin<'v>(&mut self, value: &'v Value, open: &mut Vec<Open<'v>>) {
+        match value {
+            Value::Nil => self.out.push_str("nil"),
+            Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
+            Value::Int(value) => self.format(format_args!("{value}")),
+            Value::Float(value) => self.format(format_args!("{value:?}")),
+            Value::Text(text) => self.quoted(text),
+            Value::Symbol(name) => self.out.extend(name.chars().take(self.max_bytes + 1)),
+            Value::List(list) => {
+                self.out.push('(');
+                open.push(Open::List(list.iter()));
+            }
+            Value::Map(map) => self.begin_map(map, open),
+            Value::Function(closure) => self.format(format_args!("<function {}>", closure.name())),
+            Value::Builtin(builtin) => self.format(format_args!("<function {}>", builtin.name)),
+            Value::Result(result) => {
+                self.format(format_args!("(result {} ", result.status));
+                self.quoted(&result.content);
+                self.out.push(')');
+            }
+            Value::Error(fault) => {
+                self.out.push_str("(error ");
+                self.quoted(&fault.message);
+                self.out.push(')');
+            }
+            Value::Slot(_) => self.out.push_str("<unbound>"),
+        }
+    }
+
+    fn begin_map<'v>(&mut self, map: &'v Map, open: &mut Vec<Open<'v>>) {
+        self.out.push_str(if map.is_empty() { "(dict" } else { "(dict " });
+        open.push(Open::Map(map.iter()));
+    }
+
+    fn format(&mut self, arguments: std::fmt::Arguments<'_>) {
+        // Writing to a String does not fail.
+        let _ = self.out.write_fmt(arguments);
+    }
+
+    /// A string as the reader reads it back.
+    fn quoted(&mut self, text: &str) {
+        let shown = match text.char_indices().nth(self.max_bytes) {
+            Some((end, _)) => &text[..end],
+            None => text,
+        };
+        self.out.push('"');
+        for c in shown.chars() {
+            match c {
+                '"' => self.out.push_str("\\\""),
+                '\\' => self.out.push_str("\\\\"),
+                '\n' => self.out.push_str("\\n"),
+                '\r' => self.out.push_str("\\r"),
+                '\t' => self.out.push_str("\\t"),
+                c if c.is_ascii_control() => self.format(format_args!("\\u{:04x}", u32::from(c))),
+                c => self.out.push(c),
+            }
+        }
+        self.out.push('"');
+    }
+}

@@ -1,0 +1,47 @@
+//! Dropping values without recursion: a list nested a million deep must not take a million stack frames to go.
+
+use std::sync::Arc;
+
+use super::{Slot, Value};
+
+/// Whether dropping the value may drop other values.
+pub(super) fn is_linked(value: &Value) -> bool {
+    match value {
+        Value::List(list) => !list.is_empty(),
+        Value::Map(_)
+        | Value::Function(_)
+        | Value::Result(_)
+        | Value::Error(_)
+        | Value::Slot(Slot(Some(_))) => true,
+        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => false,
+        Value::Text(_) | Value::Symbol(_) | Value::Slot(Slot(None)) => false,
+    }
+}
+
+/// Drops values one by one: what only they hold joins the queue before they go.
+pub(crate) fn unlink(mut pending: Vec<Value>) {
+    while let Some(mut value) = pending.pop() {
+        match &mut value {
+            Value::List(list) => list.take_apart(&mut pending),
+            Value::Map(map) => map.take_apart(&mut pending),
+            Value::Function(closure) => {
+                if let Some(closure) = Arc::get_mut(closure) {
+                    closure.take_apart(&mut pending);
+                }
+            }
+            Value::Result(result) => {
+                if let Some(result) = Arc::get_mut(result) {
+                    result.take_apart(&mut pending);
+                }
+            }
+            Value::Error(fault) => {
+                if let Some(fault) = Arc::get_mut(fault) {
+                    fault.take_apart(&mut pending);
+                }
+            }
+            // A cell is known to the machine by a weak reference, so its count tells, not get_mut.
+            Value::Slot(Slot(Some(cell))) if Arc::strong_count(cell) == 1 => pending.push(cell.take()),
+            _ => {}
+        }
+    }
+}
