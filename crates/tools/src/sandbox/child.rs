@@ -1,4 +1,6 @@
-//! The last moments of a forked process before it becomes the command: its streams, its place, its limits.
+//! The last moments of a process before it becomes the command: its streams, its place, its limits.
+//!
+//! It still shares its memory with the supervisor here, which stands still, and must leave that as it found it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,15 +18,15 @@ pub(super) struct Descriptors {
     pub(super) input: Option<OwnedFd>,
 }
 
-/// Becomes the command. If that is impossible, says so on the control socket and ends.
-pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> ! {
+/// Becomes the command. If that is impossible, says so on the control socket and returns what to exit with.
+pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> i32 {
     let error = match prepare(spec.sandbox, descriptors) {
         Ok(()) => system::execute(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment),
         Err(error) => error,
     };
     let report = Report::NotStarted(error.raw_os_error().unwrap_or(0));
     let _ = rustix::net::send(&descriptors.control, &report.encode(), rustix::net::SendFlags::NOSIGNAL);
-    system::exit_now(127)
+    127
 }
 
 fn prepare(sandbox: Sandbox, descriptors: &Descriptors) -> io::Result<()> {

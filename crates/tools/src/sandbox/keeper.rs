@@ -6,13 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use rustix::process::{Pid, WaitOptions};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::child::Descriptors;
 use super::spec;
@@ -99,45 +100,71 @@ impl Drop for Line {
     }
 }
 
-/// The keeper's whole life.
+/// The keeper's whole life: to have a supervisor ready at all times, and to end everything when the line is dead.
+///
+/// The supervisor that is ready reads the line itself, so a command starts without a word between processes. Only
+/// then it tells the keeper, which makes the next one ready while the command runs already.
 fn keep(socket: OwnedFd) -> i32 {
-    let Ok((socket, watch)) = settle_in(socket) else { return 1 };
+    let Ok((line, watch)) = settle_in(socket) else { return 1 };
+    let Ok((taken, tell_taken)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
+        return 1;
+    };
     let mut supervisors: Vec<Pid> = Vec::new();
+    let mut ready: Option<Pid> = None;
+    loop {
+        if ready.is_none() {
+            match system::fork() {
+                Ok(Fork::Child) => return stand_ready(line, &watch, tell_taken),
+                Ok(Fork::Parent(pid)) => ready = Some(pid),
+                // Too many processes: commands wait on the line meanwhile.
+                Err(_) => {}
+            }
+        }
+        let retry = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let mut events = [
+            PollFd::new(&line, PollFlags::empty()),
+            PollFd::new(&taken, PollFlags::IN),
+            PollFd::new(&watch, PollFlags::IN),
+        ];
+        if poll(&mut events, ready.is_none().then_some(&retry)).is_err() {
+            continue;
+        }
+        let hung_up = !events[0].revents().is_empty();
+        // Before the dead are looked at: one that took a command may have ended already.
+        if rustix::io::read(&taken, &mut [0u8; 8]).is_ok_and(|length| length > 0) {
+            supervisors.extend(ready.take());
+        }
+        look_after(&mut supervisors, &mut ready, &watch);
+        if hung_up {
+            sweep::end_children(&watch, &[], |_, _| {});
+            return 0;
+        }
+    }
+}
+
+/// A supervisor's life: it waits for a command on the line, and then it has only that.
+fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell_taken: OwnedFd) -> i32 {
+    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
+        return 1;
+    }
     let mut message = vec![0; spec::MOST];
     loop {
-        let mut events = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&watch, PollFlags::IN)];
-        if poll(&mut events, None).is_err() {
-            continue;
-        }
-        let (asked, ended) = (!events[0].revents().is_empty(), !events[1].revents().is_empty());
-        if ended {
-            look_after(&mut supervisors, &watch);
-        }
-        if !asked {
-            continue;
-        }
-        match receive(&socket, &mut message) {
+        match receive(&line, &mut message) {
             Received::Nothing => {}
-            Received::End => break,
+            Received::End => return 0,
             Received::Command(length, descriptors) => {
-                let Some(spec) = spec::decode(&message[..length]) else { continue };
-                match system::fork() {
-                    Ok(Fork::Child) => {
-                        drop(socket);
-                        return supervisor::supervise(&spec, descriptors, &watch);
-                    }
-                    Ok(Fork::Parent(pid)) => supervisors.push(pid),
-                    Err(error) => {
-                        let report = spec::Report::NotStarted(error.raw_os_error().unwrap_or(0));
-                        let _ =
-                            rustix::net::send(&descriptors.control, &report.encode(), SendFlags::NOSIGNAL);
-                    }
+                drop(line);
+                let started = || {
+                    let _ = rustix::io::write(&tell_taken, &[1]);
+                };
+                match spec::decode(&message[..length]) {
+                    Some(spec) => supervisor::supervise(&spec, descriptors, watch, started),
+                    None => started(),
                 }
+                return 0;
             }
         }
     }
-    sweep::end_children(&watch, &[], |_, _| {});
-    0
 }
 
 /// Leaves everything of the parent's behind: its terminal, its session, its open files.
@@ -176,20 +203,26 @@ fn close_others() {
 }
 
 /// Reaps supervisors that are done. If one was killed, its command's processes are ours now and go as well.
-fn look_after(supervisors: &mut Vec<Pid>, watch: &OwnedFd) {
+fn look_after(supervisors: &mut Vec<Pid>, ready: &mut Option<Pid>, watch: &OwnedFd) {
     sweep::drain(watch);
     let mut orphans = false;
-    sweep::reap(|pid, status| {
+    let mut gone = |pid: Pid, status: WaitStatus| {
         let known = supervisors.iter().position(|supervisor| *supervisor == pid);
         if let Some(at) = known {
             supervisors.swap_remove(at);
         }
-        orphans |= known.is_none() || status.signaled();
-    });
+        let was_ready = ready.take_if(|ready| *ready == pid).is_some();
+        orphans |= status.signaled() || (known.is_none() && !was_ready);
+    };
+    sweep::reap(&mut gone);
     if orphans {
-        sweep::end_children(watch, supervisors, |_, _| {});
-        // A supervisor that ended during the sweep was reaped by it.
-        supervisors.retain(|pid| rustix::process::test_kill_process(*pid).is_ok());
+        let spared: Vec<Pid> = supervisors.iter().copied().chain(*ready).collect();
+        // A supervisor that ends meanwhile is reaped by the sweep.
+        let mut gone = |pid: Pid, _| {
+            supervisors.retain(|supervisor| *supervisor != pid);
+            ready.take_if(|ready| *ready == pid);
+        };
+        sweep::end_children(watch, &spared, &mut gone);
     }
 }
 

@@ -19,6 +19,9 @@ use super::{Environment, Keeper, Sandbox, system};
 /// How long a busy keeper is waited for. It needs less than a millisecond for a command.
 const SEND_TRIES: u32 = 5000;
 
+/// How long a supervisor that was told to end its command is waited for. It gives up earlier itself.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What to run.
 #[derive(Debug)]
 pub struct CommandRequest<'r> {
@@ -143,10 +146,10 @@ impl Running {
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, CommandFailure> {
         let mut stop = pin!(stop);
-        let (mut ending, mut stopped, mut output_open) = (None, false, true);
-        let (mut ended, mut left) = (0, 0);
+        let mut patience = pin!(tokio::time::sleep(STOP_PATIENCE));
+        let (mut stopped, mut output_open) = (false, true);
         let mut buffer = vec![0u8; 16 * 1024];
-        loop {
+        let report = loop {
             tokio::select! {
                 ready = self.output.readable(), if output_open => {
                     ready?;
@@ -157,23 +160,16 @@ impl Running {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                report = self.report() => match report? {
-                    Some(Report::Exited(code)) => ending = ending.or(Some(Ending::Exited(code))),
-                    Some(Report::Signalled(signal)) => ending = ending.or(Some(Ending::Signalled(signal))),
-                    Some(Report::NotStarted(error)) => {
-                        return Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)));
-                    }
-                    Some(Report::Swept { ended: ended_now, left: left_now }) => (ended, left) = (ended_now, left_now),
-                    // The supervisor is done and gone.
-                    None => break,
-                },
+                report = self.report() => break report?,
                 () = &mut stop, if !stopped => {
                     stopped = true;
-                    // If it is gone already, its last words are still to be read.
+                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
+                    // If it is gone already, its last word is still to be read.
                     let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
                 }
+                () = &mut patience, if stopped => break None,
             }
-        }
+        };
         // What was written before the end is in the pipe, even if somebody outside still holds its other side.
         while output_open {
             match self.output.try_read(&mut buffer) {
@@ -181,11 +177,16 @@ impl Running {
                 Ok(length) => output(&buffer[..length]),
             }
         }
-        let ending = ending.ok_or(CommandFailure::SupervisorGone)?;
-        Ok(Finished { ending, stopped, ended, left })
+        match report {
+            Some(Report::Ended { ending, ended, left }) => Ok(Finished { ending, stopped, ended, left }),
+            Some(Report::NotStarted(error)) => {
+                Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))
+            }
+            None => Err(CommandFailure::SupervisorGone),
+        }
     }
 
-    /// The supervisor's next words; `None` when there will be no more.
+    /// The supervisor's word; `None` if it ended without one.
     async fn report(&self) -> io::Result<Option<Report>> {
         loop {
             let mut ready = self.control.readable().await?;
@@ -202,7 +203,7 @@ impl Running {
                         return Ok(Some(report));
                     }
                 }
-                // It ended without having read our word; its own words follow.
+                // It ended without having read our word; its own follows.
                 Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 Ok(Err(error)) => return Err(error),
                 Err(_would_block) => {}

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-use super::Sandbox;
+use super::{Ending, Sandbox};
 
 /// Largest message. The kernel takes no longer argument than 128 KB, which leaves half for the environment.
 pub(super) const MOST: usize = 192 * 1024;
@@ -70,47 +70,50 @@ pub(super) fn decode(message: &[u8]) -> Option<Spec<'_>> {
     Some(Spec { sandbox, command, environment: environment.to_vec() })
 }
 
-/// What a supervisor says about its command.
+/// A supervisor's only word about its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It ended by itself with this code.
-    Exited(i32),
-    /// A signal ended it.
-    Signalled(i32),
     /// It could not be started: the system's error number.
     NotStarted(i32),
-    /// What it had left behind: processes that were ended, and those that could not be.
-    Swept { ended: u32, left: u32 },
+    /// It has ended, and so has everything it had started, except for what could not be ended.
+    Ended {
+        /// How it ended.
+        ending: Ending,
+        /// Processes it had left running, which were ended.
+        ended: u32,
+        /// Processes that could not be ended.
+        left: u32,
+    },
 }
 
 impl Report {
-    pub(super) const LENGTH: usize = 9;
+    pub(super) const LENGTH: usize = 13;
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
-        let (mark, first, second) = match self {
-            Self::Exited(code) => (1, code.cast_unsigned(), 0),
-            Self::Signalled(signal) => (2, signal.cast_unsigned(), 0),
-            Self::NotStarted(error) => (3, error.cast_unsigned(), 0),
-            Self::Swept { ended, left } => (4, ended, left),
+        let (mark, number, ended, left) = match self {
+            Self::NotStarted(error) => (0, error, 0, 0),
+            Self::Ended { ending: Ending::Exited(code), ended, left } => (1, code, ended, left),
+            Self::Ended { ending: Ending::Signalled(signal), ended, left } => (2, signal, ended, left),
         };
-        let mut message = [0; Self::LENGTH];
-        message[0] = mark;
-        message[1..5].copy_from_slice(&first.to_le_bytes());
-        message[5..].copy_from_slice(&second.to_le_bytes());
+        let mut message = [mark; Self::LENGTH];
+        message[1..5].copy_from_slice(&number.to_le_bytes());
+        message[5..9].copy_from_slice(&ended.to_le_bytes());
+        message[9..].copy_from_slice(&left.to_le_bytes());
         message
     }
 
     pub(super) fn decode(message: &[u8]) -> Option<Self> {
         let message: &[u8; Self::LENGTH] = message.try_into().ok()?;
-        let first = u32::from_le_bytes([message[1], message[2], message[3], message[4]]);
-        let second = u32::from_le_bytes([message[5], message[6], message[7], message[8]]);
-        match message[0] {
-            1 => Some(Self::Exited(first.cast_signed())),
-            2 => Some(Self::Signalled(first.cast_signed())),
-            3 => Some(Self::NotStarted(first.cast_signed())),
-            4 => Some(Self::Swept { ended: first, left: second }),
-            _ => None,
-        }
+        let four = |at: usize| [message[at], message[at + 1], message[at + 2], message[at + 3]];
+        let (number, ended, left) =
+            (i32::from_le_bytes(four(1)), u32::from_le_bytes(four(5)), u32::from_le_bytes(four(9)));
+        let ending = match message[0] {
+            0 => return Some(Self::NotStarted(number)),
+            1 => Ending::Exited(number),
+            2 => Ending::Signalled(number),
+            _ => return None,
+        };
+        Some(Self::Ended { ending, ended, left })
     }
 }
 

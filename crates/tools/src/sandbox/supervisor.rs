@@ -13,26 +13,22 @@ use rustix::process::{Pid, WaitStatus};
 use super::child::{self, Descriptors};
 use super::spec::{Report, Spec};
 use super::sweep::{self, Swept};
-use super::system::{self, Fork};
+use super::{Ending, system};
 
-/// Runs a command from its start to the end of its last descendant. Returns what this process exits with.
-pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &OwnedFd) -> i32 {
-    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err()
-        || hung_up(&descriptors.control)
-    {
-        return 1;
+/// Runs a command from its start to the end of its last descendant. `started` is called once it runs.
+pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &OwnedFd, started: impl FnOnce()) {
+    if hung_up(&descriptors.control) {
+        return started();
     }
-    let command = match system::fork() {
-        Ok(Fork::Child) => child::become_command(spec, &descriptors),
-        Ok(Fork::Parent(pid)) => pid,
-        Err(error) => {
-            tell(&descriptors.control, Report::NotStarted(error.raw_os_error().unwrap_or(0)));
-            return 1;
-        }
-    };
+    let start = system::start(|| child::become_command(spec, &descriptors));
+    started();
     let Descriptors { control, output, directory, input } = descriptors;
     // The reader of the output must see its end when the command's own copies are gone.
     drop((output, directory, input));
+    let command = match start {
+        Ok(command) => command,
+        Err(error) => return tell(&control, Report::NotStarted(error.raw_os_error().unwrap_or(0))),
+    };
 
     let status: Cell<Option<WaitStatus>> = Cell::new(None);
     let mut note = |pid: Pid, ended: WaitStatus| {
@@ -40,22 +36,20 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
             status.set(Some(ended));
         }
     };
-    let children_left = wait_for_end(command, &control, watch, &mut note);
-    if let Some(status) = status.get() {
-        tell_status(&control, status);
-        if children_left {
-            tell_swept(&control, sweep::end_children(watch, &[], |_, _| {}));
-        }
-        return 0;
-    }
-    let mut swept = sweep::end_children(watch, &[], &mut note);
-    if let Some(status) = status.get() {
+    let mut swept = Swept::default();
+    if wait_for_end(command, &control, watch, &mut note) {
+        let ended_by_itself = status.get().is_some();
+        swept = sweep::end_children(watch, &[], &mut note);
         // The command itself is not counted among what it left behind.
-        swept.ended = swept.ended.saturating_sub(u32::from(status.signaled()));
-        tell_status(&control, status);
+        swept.ended = swept.ended.saturating_sub(u32::from(!ended_by_itself));
     }
-    tell_swept(&control, swept);
-    0
+    let ending = match status.get().map(|status| (status.exit_status(), status.terminating_signal())) {
+        Some((Some(code), _)) => Ending::Exited(code),
+        Some((None, signal)) => Ending::Signalled(signal.unwrap_or(0)),
+        // It could not be killed, which is in the count of those left.
+        None => Ending::Signalled(0),
+    };
+    tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left });
 }
 
 /// Waits until the command has ended or is to end. Whether there are other children.
@@ -91,18 +85,6 @@ fn wait_for_end(
 fn hung_up(control: &OwnedFd) -> bool {
     let mut byte = [0u8; 1];
     matches!(rustix::net::recv(control, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((_, 0)))
-}
-
-fn tell_status(control: &OwnedFd, status: WaitStatus) {
-    let report = match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Report::Exited(code),
-        (None, signal) => Report::Signalled(signal.unwrap_or(0)),
-    };
-    tell(control, report);
-}
-
-fn tell_swept(control: &OwnedFd, Swept { ended, left }: Swept) {
-    tell(control, Report::Swept { ended, left });
 }
 
 fn tell(control: &OwnedFd, report: Report) {

@@ -29,6 +29,42 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
+/// Starts a child that becomes another program, without copying this process: the child borrows our memory, and we
+/// stand still, until it has. `become_program` returns only if it cannot, what the child exits with.
+///
+/// Like [`fork`] only called while there is one thread. What the child allocates before it becomes the program stays
+/// allocated here; a supervisor starts one child in its life.
+pub(super) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
+    /// More than the few calls on the way to exec need.
+    const STACK: usize = 256 * 1024;
+
+    extern "C" fn run<F: FnOnce() -> i32>(work: *mut libc::c_void) -> c_int {
+        // SAFETY: points at the caller's Option, which outlives this child: the caller stands still until it is gone.
+        let work = unsafe { &mut *work.cast::<Option<F>>() };
+        exit_now(work.take().map_or(126, |work| work()))
+    }
+
+    fn entry<F: FnOnce() -> i32>(_: &Option<F>) -> extern "C" fn(*mut libc::c_void) -> c_int {
+        run::<F>
+    }
+
+    let mut work = Some(become_program);
+    let entry = entry(&work);
+    let mut stack = vec![0u128; STACK / 16];
+    // SAFETY: the stack grows down from its end, which is aligned as the calling conventions ask for, and lives until
+    // the child is done with it, because CLONE_VFORK holds us until its exec or exit. With one thread and us standing
+    // still nobody else uses the memory that the child shares.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        libc::clone(entry, top, flags, (&raw mut work).cast())
+    };
+    match Pid::from_raw(pid) {
+        Some(pid) if pid.as_raw_nonzero().get() > 0 => Ok(pid),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Ends this process at once. A forked process must not run what its parent registered for its own end.
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of ours.

@@ -24,7 +24,11 @@ proptest! {
 
     #[test]
     fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>()) {
-        for report in [Report::Exited(code), Report::Signalled(code), Report::NotStarted(code), Report::Swept { ended, left }] {
+        for report in [
+            Report::NotStarted(code),
+            Report::Ended { ending: Ending::Exited(code), ended, left },
+            Report::Ended { ending: Ending::Signalled(code), ended, left },
+        ] {
             prop_assert_eq!(Report::decode(&report.encode()), Some(report));
         }
     }
