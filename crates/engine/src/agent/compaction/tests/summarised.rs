@@ -175,20 +175,18 @@ fn an_opened_section_stays_word_for_word() {
         talk.calls("read_section", r#"{"section_key":"style"}"#).calls("think", "{}").gets(&[text, "ok"])
     };
     let talk = section(Talk::about("Fix it."), &"o".repeat(700));
-    let talk = section(talk, &"n".repeat(700)).says("Done.");
-    insta::assert_snapshot!(outcome(&talk.compacted(100)), @r#"
-    1 removed, 1500 -> 869
+    let talk = section(talk, &"n".repeat(700));
+    let talk = read(talk, "a.rs", &"a".repeat(3_000)).says("Done.");
+    insta::assert_snapshot!(outcome(&talk.compacted(1_000)), @r#"
+    7 removed, 4524 -> 913
     user: Fix it.
-    model:
-      call c0 read_section {"section_key":"style"}
-      call c1 think {}
-      result c0 [Read again later in this conversation; the newer text stands there.]
-      result c1 ok
+    user: [Earlier turns, summarised to save context. What was read there is no longer shown: read again what you need.]
+        - called read_section
+        - called read_section
+        - read a.rs
     model:
       call c2 read_section {"section_key":"style"}
-      call c3 think {}
       result c2 <700 n>
-      result c3 ok
     model: Done.
     "#);
 }
