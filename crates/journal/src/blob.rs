@@ -1,95 +1,27 @@
 //! Content stored once. Long strings in a row are replaced by their hash and stand once in the file, however
 //! many steps, events and runs hold them.
 
-use std::collections::HashMap;
-
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Shorter strings are cheaper in place.
 const FOLD_FROM: usize = 512;
 
-/// Marks a folded string; a real object with this key alone is wrapped so that it cannot be mistaken for one.
+/// JSON is read back to a depth of 128 only; what a model nested deeper is stored as a text of its own.
+const DEEPEST: usize = 64;
+
+/// Texts within texts that are read back at most.
+const NESTED: usize = 8;
+
+/// Marks what was taken out: `{"$blob": "HASH"}` is a long string, `{"$blob": ["HASH"]}` a deep value. A real
+/// object with this key alone is written as `{"$blob": {…}}`, so that it cannot be mistaken for one.
 const KEY: &str = "$blob";
 
 /// The address of some content.
 pub(crate) type Hash = [u8; 32];
 
-/// A long string taken out of a value.
-pub(crate) struct Blob {
-    pub(crate) hash: Hash,
-    pub(crate) text: String,
-}
-
 /// The hash of some text.
 pub(crate) fn hash(text: &str) -> Hash {
     *blake3::hash(text.as_bytes()).as_bytes()
-}
-
-/// Writes a value as JSON with its long strings taken out.
-pub(crate) fn write(value: &Value, out: &mut String, blobs: &mut Vec<Blob>) {
-    match value {
-        Value::String(text) if text.len() >= FOLD_FROM => {
-            let hash = hash(text);
-            out.push_str("{\"$blob\":\"");
-            out.push_str(&hex(&hash));
-            out.push_str("\"}");
-            blobs.push(Blob { hash, text: text.clone() });
-        }
-        Value::Array(items) => {
-            out.push('[');
-            for (n, item) in items.iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                write(item, out, blobs);
-            }
-            out.push(']');
-        }
-        Value::Object(fields) => {
-            let escape = fields.len() == 1 && fields.contains_key(KEY);
-            if escape {
-                out.push_str("{\"$blob\":");
-            }
-            out.push('{');
-            for (n, (key, item)) in fields.iter().enumerate() {
-                if n > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Value::from(key.as_str()).to_string());
-                out.push(':');
-                write(item, out, blobs);
-            }
-            out.push('}');
-            if escape {
-                out.push('}');
-            }
-        }
-        plain => out.push_str(&plain.to_string()),
-    }
-}
-
-/// Puts them back. The error names a hash that is missing.
-pub(crate) fn unfold(value: Value, find: &mut dyn FnMut(&str) -> Option<String>) -> Result<Value, String> {
-    match value {
-        Value::Array(items) => items.into_iter().map(|item| unfold(item, find)).collect(),
-        Value::Object(mut fields) if fields.len() == 1 && fields.contains_key(KEY) => {
-            match fields.remove(KEY) {
-                Some(Value::String(hex)) => find(&hex).map(Value::String).ok_or(hex),
-                Some(Value::Object(inner)) => {
-                    let inner: Result<serde_json::Map<_, _>, String> =
-                        inner.into_iter().map(|(key, value)| Ok((key, unfold(value, find)?))).collect();
-                    Ok(Value::Object(inner?))
-                }
-                other => Ok(other.unwrap_or_default()),
-            }
-        }
-        Value::Object(fields) => {
-            let fields: Result<serde_json::Map<_, _>, String> =
-                fields.into_iter().map(|(key, value)| Ok((key, unfold(value, find)?))).collect();
-            Ok(Value::Object(fields?))
-        }
-        plain => Ok(plain),
-    }
 }
 
 /// A hash as text.
@@ -97,8 +29,146 @@ pub(crate) fn hex(hash: &Hash) -> String {
     blake3::Hash::from_bytes(*hash).to_hex().to_string()
 }
 
-/// A small cache, so that reading a run back fetches shared content once.
-pub(crate) type Cache = HashMap<String, String>;
+/// Writes a value as JSON; `keep` is given the texts that are taken out and says where they went.
+pub(crate) fn write(value: &Value, keep: &mut dyn FnMut(&str) -> Hash) -> String {
+    let mut writer = Writer { out: String::new(), keep };
+    writer.value(value, 0);
+    writer.out
+}
+
+struct Writer<'a> {
+    out: String,
+    keep: &'a mut dyn FnMut(&str) -> Hash,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, depth: usize) {
+        match value {
+            Value::String(text) if text.len() >= FOLD_FROM => self.reference(text, "\"", "\""),
+            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => {
+                let text = write(value, self.keep);
+                self.reference(&text, "[\"", "\"]");
+            }
+            Value::Array(items) => self.array(items, depth),
+            Value::Object(fields) if fields.len() == 1 && fields.contains_key(KEY) => {
+                self.out.push_str("{\"$blob\":");
+                self.object(fields, depth + 1);
+                self.out.push('}');
+            }
+            Value::Object(fields) => self.object(fields, depth),
+            plain => self.plain(plain),
+        }
+    }
+
+    fn array(&mut self, items: &[Value], depth: usize) {
+        self.out.push('[');
+        for (n, item) in items.iter().enumerate() {
+            if n > 0 {
+                self.out.push(',');
+            }
+            self.value(item, depth + 1);
+        }
+        self.out.push(']');
+    }
+
+    fn object(&mut self, fields: &Map<String, Value>, depth: usize) {
+        self.out.push('{');
+        for (n, (key, item)) in fields.iter().enumerate() {
+            if n > 0 {
+                self.out.push(',');
+            }
+            self.text(key);
+            self.out.push(':');
+            self.value(item, depth + 1);
+        }
+        self.out.push('}');
+    }
+
+    fn plain(&mut self, plain: &Value) {
+        match plain {
+            Value::String(text) => self.text(text),
+            other => self.out.push_str(&other.to_string()),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+            self.out.push('"');
+            self.out.push_str(text);
+            self.out.push('"');
+        } else {
+            self.out.push_str(&Value::from(text).to_string());
+        }
+    }
+
+    fn reference(&mut self, text: &str, before: &str, after: &str) {
+        let hash = (self.keep)(text);
+        self.out.push_str("{\"$blob\":");
+        self.out.push_str(before);
+        self.out.push_str(&hex(&hash));
+        self.out.push_str(after);
+        self.out.push('}');
+    }
+}
+
+/// Why a value cannot be put together again.
+pub(crate) enum Unfolding<E> {
+    /// Content of this hash is not there.
+    Missing(String),
+    /// What stands there was not written by [`write`].
+    Malformed,
+    /// Looking for content failed.
+    Failed(E),
+}
+
+/// Puts a value together again.
+pub(crate) fn unfold<E>(
+    value: Value,
+    find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+) -> Result<Value, Unfolding<E>> {
+    unfold_within(value, find, NESTED)
+}
+
+fn unfold_within<E>(
+    value: Value,
+    find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+    nested: usize,
+) -> Result<Value, Unfolding<E>> {
+    match value {
+        Value::Array(items) => items.into_iter().map(|item| unfold_within(item, find, nested)).collect(),
+        Value::Object(mut fields) if fields.len() == 1 && fields.contains_key(KEY) => {
+            let mut content = |hash: String| match find(&hash) {
+                Ok(Some(text)) => Ok(text),
+                Ok(None) => Err(Unfolding::Missing(hash)),
+                Err(error) => Err(Unfolding::Failed(error)),
+            };
+            match fields.remove(KEY) {
+                Some(Value::String(hash)) => content(hash).map(Value::String),
+                Some(Value::Object(inner)) => unfold_fields(inner, find, nested),
+                Some(Value::Array(mut items)) => match (items.pop(), nested.checked_sub(1)) {
+                    (Some(Value::String(hash)), Some(nested)) => {
+                        let text = content(hash)?;
+                        let inner = serde_json::from_str(&text).map_err(|_| Unfolding::Malformed)?;
+                        unfold_within(inner, find, nested)
+                    }
+                    _ => Err(Unfolding::Malformed),
+                },
+                _ => Err(Unfolding::Malformed),
+            }
+        }
+        Value::Object(fields) => unfold_fields(fields, find, nested),
+        plain => Ok(plain),
+    }
+}
+
+fn unfold_fields<E>(
+    fields: Map<String, Value>,
+    find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+    nested: usize,
+) -> Result<Value, Unfolding<E>> {
+    let unfolded = fields.into_iter().map(|(key, value)| Ok((key, unfold_within(value, find, nested)?)));
+    unfolded.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+}
 
 #[cfg(test)]
 mod tests;

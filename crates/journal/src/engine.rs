@@ -22,6 +22,9 @@ pub type Body<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Value> + Send + 'a>;
 pub type Intend<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Intention> + Send + 'a>;
 
 /// Keeps the journal of one run and executes its steps.
+///
+/// Within a branch one thing is asked after the other, each future driven to its end: a step that is dropped
+/// half-way may only be followed by others on its branch if a step recorded that it would be.
 pub trait Engine: Send + Sync {
     /// The run.
     fn run(&self) -> &RunId;
@@ -50,6 +53,7 @@ pub trait Engine: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Result<Value, Fault>>, Stop>>;
 
     /// Waits for an answer from outside under this name, at most `limit` long; `None` when the time is over.
+    /// An answer is taken by one wait.
     fn wait<'a>(
         &'a self,
         branch: &'a Branch,
@@ -57,7 +61,8 @@ pub trait Engine: Send + Sync {
         limit: Duration,
     ) -> BoxFuture<'a, Result<Option<Value>, Stop>>;
 
-    /// Adds an event of the program. It becomes visible when the journal holds it.
+    /// Adds an event of the program. It becomes visible when the journal holds it. Made while a step of this
+    /// branch runs its body it is a [`Engine::note`], since a second run of the program does not run bodies.
     fn emit(&self, task: &Branch, event: Event);
 
     /// Adds an event of the runtime, such as `task_resumed`: one that a second run of the program does not make.
@@ -123,8 +128,8 @@ pub struct Fault {
     pub message: String,
 }
 
-/// Why a run cannot go on at all.
-#[derive(Debug, thiserror::Error)]
+/// Why a run cannot go on at all. It is final: all that is asked of the run from then on gives the same.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
     /// The program asks for something else than the journal holds.
     #[error("{0}")]

@@ -1,5 +1,6 @@
 //! What can go wrong with a journal, each with the file it happened in and the next step.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A journal that cannot be opened, read or written.
@@ -26,8 +27,7 @@ pub enum JournalError {
     },
     /// No space.
     #[error(
-        "no space left for the journal {}: all that was committed is kept; free some space (`fusee runs gc` \
-         helps) and run `fusee resume`",
+        "no space left for the journal {}: all that was committed is kept; free some space and run `fusee resume`",
         path.display()
     )]
     Full {
@@ -35,11 +35,11 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// Damaged.
-    #[error("the journal {} is damaged: {detail}; what is not damaged can still be read with `fusee show`", path.display())]
+    #[error("the journal {} is damaged: {detail}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is damaged.
+        /// What is damaged, and what can be done.
         detail: String,
     },
     /// Written by a newer version.
@@ -96,20 +96,57 @@ fn near(names: &[String]) -> String {
 }
 
 impl JournalError {
+    /// Some of the file is not what was written.
+    pub(crate) fn damaged(path: &Path, what: &str) -> Self {
+        let detail = format!("{what}; what is not damaged can still be read with `fusee show`");
+        Self::Corrupt { path: path.to_owned(), detail }
+    }
+
+    /// The beginning of the file is not what was written, or it never was a journal.
+    pub(crate) fn no_journal(path: &Path) -> Self {
+        let detail = "it does not begin as a journal does; move it away to begin a new one".to_owned();
+        Self::Corrupt { path: path.to_owned(), detail }
+    }
+
+    pub(crate) fn from_io(path: &Path, error: &io::Error) -> Self {
+        let (path, cause) = (path.to_owned(), error.to_string());
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly { path, cause }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            io::ErrorKind::IsADirectory => Self::Open { path, cause: "it is a directory".to_owned() },
+            _ => Self::Open { path, cause },
+        }
+    }
+
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
-        let path = path.to_owned();
+        use rusqlite::ffi;
+        let failed = |cause: String| Self::Failed { path: path.to_owned(), cause };
         let cause = error.to_string();
-        match error.sqlite_error_code() {
-            Some(Code::DiskFull) => Self::Full { path },
-            Some(Code::SystemIoFailure) if cause.contains("disk I/O") => Self::Failed {
-                path,
-                cause: format!("{cause} (a full or failing disk, or a file size limit)"),
-            },
-            Some(Code::ReadOnly | Code::PermissionDenied) => Self::ReadOnly { path, cause },
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Corrupt { path, detail: cause },
-            Some(Code::CannotOpen) => Self::Open { path, cause },
-            _ => Self::Failed { path, cause },
+        match (error.sqlite_error_code(), error.sqlite_extended_error_code()) {
+            (None, _) if !matches!(error, rusqlite::Error::ToSqlConversionFailure(_)) => {
+                // What stands in a row is not of its column's type, or out of its range.
+                Self::damaged(path, &cause)
+            }
+            (Some(Code::DiskFull), _) => Self::Full { path: path.to_owned() },
+            (Some(Code::SystemIoFailure), _) => {
+                failed(format!("{cause} (a full or failing disk, or a file size limit)"))
+            }
+            (Some(Code::ReadOnly | Code::PermissionDenied), _) => {
+                Self::ReadOnly { path: path.to_owned(), cause }
+            }
+            (Some(Code::NotADatabase), _) => Self::no_journal(path),
+            (Some(Code::DatabaseCorrupt), _) => Self::damaged(path, &cause),
+            (Some(Code::CannotOpen), _) => Self::Open { path: path.to_owned(), cause },
+            (Some(Code::DatabaseBusy | Code::DatabaseLocked), _) => {
+                failed(format!("{cause}: another process has been writing it for a minute"))
+            }
+            (_, Some(ffi::SQLITE_CONSTRAINT_FOREIGNKEY)) => {
+                failed("the run was removed meanwhile".to_owned())
+            }
+            _ => failed(cause),
         }
     }
 }

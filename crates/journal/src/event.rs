@@ -189,6 +189,15 @@ pub enum Delta {
     },
 }
 
+impl Delta {
+    /// The piece.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) | Self::Output { text, .. } => text,
+        }
+    }
+}
+
 impl From<Delta> for Event {
     fn from(delta: Delta) -> Self {
         match delta {
@@ -274,6 +283,7 @@ pub struct TaskComplete {
 
 /// Why a task failed, in two vocabularies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
 pub struct TaskError {
     /// The code.
     pub code: ErrorCode,

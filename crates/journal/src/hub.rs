@@ -1,221 +1,220 @@
-//! Where readers of a running run find its events: a bounded ring of the newest, and the journal for the rest.
+//! The live end of a run's stream: gives events their numbers, holds the newest for its readers, and knows
+//! which commits are under way. `follow.rs` is a reader; `writer.rs` settles the commits.
 //!
-//! A reader is a cursor. One that stands still blocks nobody; when it comes back it reads what it missed from
-//! the journal, and only deltas are lost to it, which a `gap` says.
+//! Deltas are shown at once and numbered with the rest, so while a commit is under way there are numbers above
+//! it already. None of them may be read before it is settled, or a reader would have passed its events.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::event::Delta;
-use crate::{Branch, Event, Journal, JournalError, RunId, Stamped};
+use crate::{Branch, Event, JournalError, RunId, Stamped};
 
-/// Events kept for readers that are a little behind.
+/// Events kept for readers that are a little behind; the rest they read from the journal.
 const RING: usize = 512;
 
-/// Events read from the journal at a time by a reader that is far behind.
-const PAGE: usize = 256;
+/// Bytes of events kept, near enough.
+const RING_BYTES: usize = 256 << 10;
+
+/// What an event costs besides its text.
+const EVENT_BYTES: usize = 200;
 
 /// The live end of a run's stream.
 pub(crate) struct Hub {
-    run: RunId,
+    pub(crate) run: RunId,
+    /// The run's number in the journal.
+    pub(crate) key: i64,
+    path: PathBuf,
     state: Mutex<State>,
-    wake: Notify,
+    settled: watch::Sender<Settled>,
+    pub(crate) wake: Notify,
 }
 
 struct State {
     next_seq: u64,
-    /// Numbers from here on are given out to a commit that is under way: nothing at or above may be read yet.
-    reserved_from: Option<u64>,
-    ring: VecDeque<Arc<Stamped>>,
-    /// Everything up to here has left the ring.
-    evicted_to: u64,
-    /// The newest delta among what has left.
-    evicted_delta: u64,
+    handed_over: u64,
+    /// The first number of each commit under way, oldest first.
+    under_way: VecDeque<u64>,
+    /// In order of their numbers, without holes but for numbers that a failed commit had.
+    ring: VecDeque<Kept>,
+    ring_bytes: usize,
+    /// Everything up to here has left the ring: it stands in the journal, was a delta, or will be committed.
+    forgotten_to: u64,
     closed: bool,
 }
 
+/// An event in the ring, and about what it weighs.
+pub(crate) struct Kept {
+    pub(crate) event: Arc<Stamped>,
+    bytes: usize,
+}
+
+impl Kept {
+    pub(crate) fn new(event: Stamped, text: usize) -> Self {
+        Self { event: Arc::new(event), bytes: text + EVENT_BYTES }
+    }
+}
+
+#[derive(Default)]
+struct Settled {
+    count: u64,
+    failed: Option<JournalError>,
+}
+
+/// What a reader finds when it looks for the event after its own.
+pub(crate) enum Look {
+    /// This.
+    Event(Arc<Stamped>),
+    /// Numbers up to this are not in the ring any more.
+    Behind { to: u64 },
+    /// Numbers up to this were never used.
+    Hole { to: u64 },
+    /// Nothing yet.
+    Nothing,
+    /// Nothing, ever.
+    Ended,
+}
+
 impl Hub {
-    /// A hub whose next event has this number.
-    pub(crate) fn new(run: RunId, next_seq: u64) -> Self {
+    /// The hub of a run whose newest event has the number `last`.
+    pub(crate) fn new(run: RunId, key: i64, path: PathBuf, last: u64) -> Self {
         let state = State {
-            next_seq,
-            reserved_from: None,
+            next_seq: last + 1,
+            handed_over: 0,
+            under_way: VecDeque::new(),
             ring: VecDeque::new(),
-            evicted_to: next_seq - 1,
-            evicted_delta: 0,
+            ring_bytes: 0,
+            forgotten_to: last,
             closed: false,
         };
-        Self { run, state: Mutex::new(state), wake: Notify::new() }
+        let settled = watch::Sender::new(Settled::default());
+        Self { run, key, path, state: Mutex::new(state), settled, wake: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives out the next `count` numbers to a commit.
-    pub(crate) fn reserve(&self, count: usize) -> u64 {
+    /// Gives the next `count` numbers to a commit that is handed over now; says the first. Commits are settled in
+    /// the order in which they were handed over.
+    pub(crate) fn hand_over(&self, count: usize) -> u64 {
         let mut state = self.state();
         let first = state.next_seq;
         state.next_seq += count as u64;
-        state.reserved_from.get_or_insert(first);
+        state.handed_over += 1;
+        state.under_way.push_back(first);
         first
     }
 
-    /// Shows what was committed.
-    pub(crate) fn publish(&self, events: Vec<Arc<Stamped>>) {
+    /// Shows what was committed. The numbers of a commit that failed stay unused.
+    pub(crate) fn settle(&self, events: Vec<Kept>, result: Result<(), JournalError>) {
         let mut state = self.state();
-        state.reserved_from = None;
-        for event in events {
-            let at = state.ring.partition_point(|other| other.seq < event.seq);
-            state.ring.insert(at, event);
+        state.under_way.pop_front();
+        if result.is_ok() {
+            events.into_iter().for_each(|event| state.keep(event));
         }
-        state.trim();
         drop(state);
+        self.settled.send_modify(|settled| {
+            settled.count += 1;
+            if let Err(error) = result {
+                settled.failed.get_or_insert(error);
+            }
+        });
         self.wake.notify_waiters();
     }
 
-    /// The commit failed: its numbers stay unused.
-    pub(crate) fn withdraw(&self) {
-        self.state().reserved_from = None;
-        self.wake.notify_waiters();
+    /// Waits until all that was handed over so far is committed. After one failure nothing is: what came after
+    /// would stand in the journal without what came before it.
+    pub(crate) async fn all_settled(&self) -> Result<(), JournalError> {
+        let handed_over = self.state().handed_over;
+        let mut settled = self.settled.subscribe();
+        let settled = settled.wait_for(|now| now.failed.is_some() || now.count >= handed_over).await;
+        match settled.ok().and_then(|now| now.failed.clone()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The failure that ended this run's writing, if one did.
+    pub(crate) fn failed(&self) -> Option<JournalError> {
+        self.settled.borrow().failed.clone()
+    }
+
+    /// The error of a commit that nobody is there to make.
+    pub(crate) fn writer_gone(&self) -> JournalError {
+        JournalError::Failed { path: self.path.clone(), cause: "its writer has ended".to_owned() }
     }
 
     /// Shows a delta at once.
     pub(crate) fn pass(&self, task: &Branch, ts_ms: i64, delta: Delta) {
+        let bytes = delta.text().len();
         let mut state = self.state();
-        let seq = state.next_seq;
-        state.next_seq += 1;
-        let event = Event::from(delta);
-        state.ring.push_back(Arc::new(Stamped {
-            seq,
-            ts_ms,
-            run: self.run.clone(),
-            task: task.clone(),
-            event,
-        }));
-        state.trim();
+        let stamped = state.stamp(&self.run, task, ts_ms, delta.into());
+        state.keep(Kept::new(stamped, bytes));
         drop(state);
         self.wake.notify_waiters();
     }
 
-    /// Shows an event that could not be journaled, so that readers learn how it ended.
-    pub(crate) fn pass_event(&self, task: &Branch, ts_ms: i64, event: Event) {
+    /// Shows a last event that could not be journaled, so that readers learn how it ended, and closes.
+    pub(crate) fn close_with(&self, task: &Branch, ts_ms: i64, event: Event) {
         let mut state = self.state();
-        let seq = state.next_seq;
-        state.next_seq += 1;
-        state.ring.push_back(Arc::new(Stamped {
-            seq,
-            ts_ms,
-            run: self.run.clone(),
-            task: task.clone(),
-            event,
-        }));
+        if !state.closed {
+            let stamped = state.stamp(&self.run, task, ts_ms, event);
+            // Whatever its size: it is nowhere else.
+            state.ring.push_back(Kept::new(stamped, 0));
+        }
         drop(state);
-        self.wake.notify_waiters();
+        self.close();
     }
 
-    /// Nothing more will come.
+    /// Nothing more will come but what is under way.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.wake.notify_waiters();
     }
+
+    /// The event after `cursor`.
+    pub(crate) fn look(&self, cursor: u64) -> Look {
+        self.state().look(cursor)
+    }
 }
 
 impl State {
-    fn trim(&mut self) {
-        while self.ring.len() > RING {
-            if let Some(old) = self.ring.pop_front() {
-                self.evicted_to = old.seq;
-                if is_delta(&old.event) {
-                    self.evicted_delta = old.seq;
-                }
-            }
+    fn stamp(&mut self, run: &RunId, task: &Branch, ts_ms: i64, event: Event) -> Stamped {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        Stamped { seq, ts_ms, run: run.clone(), task: task.clone(), event }
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        if kept.event.seq <= self.forgotten_to {
+            return;
+        }
+        self.ring_bytes += kept.bytes;
+        let at = self.ring.partition_point(|other| other.event.seq < kept.event.seq);
+        self.ring.insert(at, kept);
+        while self.ring.len() > RING || self.ring_bytes > RING_BYTES {
+            let Some(old) = self.ring.pop_front() else { break };
+            self.forgotten_to = old.event.seq;
+            self.ring_bytes -= old.bytes;
         }
     }
 
-    fn readable(&self, after: u64) -> Option<Arc<Stamped>> {
-        let at = self.ring.partition_point(|event| event.seq <= after);
-        let event = self.ring.get(at)?;
-        (event.seq < self.reserved_from.unwrap_or(u64::MAX)).then(|| Arc::clone(event))
-    }
-}
-
-fn is_delta(event: &Event) -> bool {
-    matches!(event, Event::MessageDelta { .. } | Event::ReasoningDelta { .. } | Event::ToolOutput { .. })
-}
-
-/// A reader of one run's events.
-pub struct Events {
-    hub: Arc<Hub>,
-    journal: Journal,
-    cursor: u64,
-    behind: VecDeque<Arc<Stamped>>,
-}
-
-impl Events {
-    /// A reader that begins after the event numbered `cursor`.
-    pub(crate) fn new(hub: Arc<Hub>, journal: Journal, cursor: u64) -> Self {
-        Self { hub, journal, cursor, behind: VecDeque::new() }
-    }
-
-    /// The next event; `None` when the run has ended and all was read.
-    pub async fn next(&mut self) -> Result<Option<Arc<Stamped>>, JournalError> {
-        loop {
-            if let Some(event) = self.behind.pop_front() {
-                self.cursor = event.seq;
-                return Ok(Some(event));
-            }
-            let hub = Arc::clone(&self.hub);
-            let mut woken = std::pin::pin!(hub.wake.notified());
-            woken.as_mut().enable();
-            match self.look() {
-                Look::Event(event) => {
-                    self.cursor = event.seq;
-                    return Ok(Some(event));
-                }
-                Look::Behind { evicted_to, evicted_delta } => self.catch_up(evicted_to, evicted_delta)?,
-                Look::Ended => return Ok(None),
-                Look::Nothing => woken.await,
-            }
+    fn look(&self, cursor: u64) -> Look {
+        let readable_to = self.under_way.front().map_or(self.next_seq, |first| *first) - 1;
+        let behind_to = self.forgotten_to.min(readable_to);
+        if cursor < behind_to {
+            return Look::Behind { to: behind_to };
         }
-    }
-
-    fn look(&self) -> Look {
-        let state = self.hub.state();
-        if self.cursor < state.evicted_to {
-            return Look::Behind { evicted_to: state.evicted_to, evicted_delta: state.evicted_delta };
-        }
-        match state.readable(self.cursor) {
-            Some(event) => Look::Event(event),
-            None if state.closed => Look::Ended,
+        let at = self.ring.partition_point(|kept| kept.event.seq <= cursor);
+        match self.ring.get(at).filter(|kept| kept.event.seq <= readable_to) {
+            Some(kept) if kept.event.seq > cursor + 1 => Look::Hole { to: kept.event.seq - 1 },
+            Some(kept) => Look::Event(Arc::clone(&kept.event)),
+            None if self.closed && self.under_way.is_empty() => Look::Ended,
             None => Look::Nothing,
         }
     }
-
-    fn catch_up(&mut self, evicted_to: u64, evicted_delta: u64) -> Result<(), JournalError> {
-        let rows = self.journal.events(&self.hub.run, self.cursor, evicted_to, PAGE)?;
-        let last_page = rows.len() < PAGE;
-        self.behind = rows.into_iter().map(Arc::new).collect();
-        if last_page && evicted_delta > self.cursor {
-            let (seq, run) = (evicted_delta, self.hub.run.clone());
-            let event = Event::Gap { from: self.cursor + 1, to: evicted_delta };
-            let at = self.behind.partition_point(|other| other.seq < seq);
-            let ts_ms = self.journal.now_ms();
-            self.behind.insert(at, Arc::new(Stamped { seq, ts_ms, run, task: Branch::main(), event }));
-        }
-        // All that was between is lost or was never written: go on with the ring.
-        if self.behind.is_empty() {
-            self.cursor = evicted_to;
-        }
-        Ok(())
-    }
-}
-
-enum Look {
-    Event(Arc<Stamped>),
-    Behind { evicted_to: u64, evicted_delta: u64 },
-    Nothing,
-    Ended,
 }

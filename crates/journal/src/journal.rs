@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::reader::Reader;
 use crate::writer::{self, Request};
-use crate::{Clock, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, sqlite};
+use crate::{Clock, Collected, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, collect, sqlite};
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     max_bytes: u64,
     writer: Option<mpsc::Sender<Request>>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    thread: Option<std::thread::JoinHandle<()>>,
     reader: Mutex<Option<Reader>>,
 }
 
@@ -87,42 +87,32 @@ pub struct StepRow {
     pub duration_ms: u64,
 }
 
-/// What a garbage collection did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Runs removed.
-    pub runs: usize,
-    /// Bytes in use before.
-    pub before: u64,
-    /// Bytes in use after.
-    pub after: u64,
-}
-
 impl Journal {
     /// Opens a journal to write, making it if it is not there.
     pub fn open(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let connection = sqlite::open_to_write(path, options.durability)?;
         let (writer, thread) = writer::start(path.to_owned(), connection)?;
-        Ok(Self::with(path, clock, options.max_bytes, Some(writer), Some(thread)))
+        Ok(Self(Arc::new(Inner {
+            path: path.to_owned(),
+            clock,
+            max_bytes: options.max_bytes,
+            writer: Some(writer),
+            thread: Some(thread),
+            reader: Mutex::new(None),
+        })))
     }
 
     /// Opens an existing journal to read.
     pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let reader = Reader::new(path.to_owned(), sqlite::open_to_read(path)?);
-        let journal = Self::with(path, clock, u64::MAX, None, None);
-        *journal.0.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
-        Ok(journal)
-    }
-
-    fn with(
-        path: &Path,
-        clock: Arc<dyn Clock>,
-        max_bytes: u64,
-        writer: Option<mpsc::Sender<Request>>,
-        thread: Option<std::thread::JoinHandle<()>>,
-    ) -> Self {
-        let (thread, reader) = (Mutex::new(thread), Mutex::new(None));
-        Self(Arc::new(Inner { path: path.to_owned(), clock, max_bytes, writer, thread, reader }))
+        Ok(Self(Arc::new(Inner {
+            path: path.to_owned(),
+            clock,
+            max_bytes: u64::MAX,
+            writer: None,
+            thread: None,
+            reader: Mutex::new(Some(reader)),
+        })))
     }
 
     /// The file.
@@ -170,7 +160,7 @@ impl Journal {
     /// All steps of a run, branch by branch.
     pub fn steps(&self, run: &RunId) -> Result<Vec<StepRow>, JournalError> {
         let key = self.run(run.as_str())?.key;
-        self.read(|reader| reader.steps(key))
+        self.read(|reader| reader.steps(key, run))
     }
 
     /// Events of a run after one number and up to another, at most `limit`.
@@ -185,7 +175,8 @@ impl Journal {
         self.read(|reader| reader.events(key, run, after, to, limit))
     }
 
-    /// Leaves an answer for a run that waits, or will wait, under this name.
+    /// Leaves an answer for a run that waits, or will wait, under this name. It is taken by one wait; until
+    /// then a newer one replaces it.
     pub async fn signal(&self, run: &RunId, name: &str, value: &Value) -> Result<(), JournalError> {
         let (key, name, value) = (self.run(run.as_str())?.key, name.to_owned(), value.to_string());
         self.write_alone(move |connection| {
@@ -200,13 +191,7 @@ impl Journal {
 
     /// Removes ended runs but the newest `keep`, and content that nothing refers to.
     pub async fn collect(&self, keep: usize) -> Result<Collected, JournalError> {
-        self.write_alone(move |connection| {
-            let before = used_bytes(connection)?;
-            let runs = remove_ended(connection, keep)?;
-            connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
-            Ok(Collected { runs, before, after: used_bytes(connection)? })
-        })
-        .await
+        self.write_alone(move |connection| collect::collect(connection, keep)).await
     }
 
     /// What SQLite's own check says of the file; empty when all is well.
@@ -224,9 +209,7 @@ impl Journal {
         let max_bytes = self.0.max_bytes;
         let added = self
             .write_alone(move |connection| {
-                if used_bytes(connection)? > max_bytes {
-                    make_room(connection, max_bytes)?;
-                }
+                collect::make_room(connection, max_bytes)?;
                 connection
                     .execute(
                         "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
@@ -248,22 +231,23 @@ impl Journal {
             // The asker may be gone; then nobody needs the answer.
             let _ = sender.send(work(connection));
         }));
-        self.send(job).await?;
+        self.place().await?.send(job);
         match receiver.await {
             Ok(result) => result.map_err(|error| JournalError::from_sqlite(&self.0.path, &error)),
             Err(_) => Err(self.writer_gone()),
         }
     }
 
-    pub(crate) async fn send(&self, request: Request) -> Result<(), JournalError> {
+    /// A place in the writer's queue, so that handing something over then cannot be interrupted half-way.
+    pub(crate) async fn place(&self) -> Result<mpsc::Permit<'_, Request>, JournalError> {
         let Some(writer) = &self.0.writer else {
             let cause = "it was opened only to read".to_owned();
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
         };
-        writer.send(request).await.map_err(|_| self.writer_gone())
+        writer.reserve().await.map_err(|_| self.writer_gone())
     }
 
-    pub(crate) fn writer_gone(&self) -> JournalError {
+    fn writer_gone(&self) -> JournalError {
         JournalError::Failed { path: self.0.path.clone(), cause: "its writer has ended".to_owned() }
     }
 
@@ -272,13 +256,10 @@ impl Journal {
         work: impl FnOnce(&mut Reader) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let mut reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        if reader.is_none() {
-            *reader = Some(Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?));
-        }
-        match reader.as_mut() {
-            Some(reader) => work(reader),
-            None => Err(self.writer_gone()),
-        }
+        work(match &mut *reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?)),
+        })
     }
 }
 
@@ -286,39 +267,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // Ends the writer's loop; what it holds is committed before it ends.
         self.writer = None;
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = self.thread.take() {
             // A writer that panicked has nothing left to commit.
             let _ = thread.join();
         }
     }
-}
-
-fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
-    Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
-}
-
-/// Removes ended runs, oldest first, until a tenth of the limit is free or none is left.
-fn make_room(connection: &mut Connection, max_bytes: u64) -> rusqlite::Result<()> {
-    let ended: usize =
-        connection.query_row("SELECT COUNT(*) FROM runs WHERE status != 'open'", [], |row| row.get(0))?;
-    let mut keep = ended;
-    while keep > 0 && used_bytes(connection)? > max_bytes / 10 * 9 {
-        keep -= keep.div_ceil(4);
-        remove_ended(connection, keep)?;
-    }
-    Ok(())
-}
-
-fn remove_ended(connection: &mut Connection, keep: usize) -> rusqlite::Result<usize> {
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let old = "SELECT id FROM runs WHERE status != 'open' ORDER BY id DESC LIMIT -1 OFFSET ?1";
-    for table in ["steps", "events", "refs", "signals"] {
-        transaction.execute(&format!("DELETE FROM {table} WHERE run IN ({old})"), params![keep])?;
-    }
-    let runs = transaction.execute(&format!("DELETE FROM runs WHERE id IN ({old})"), params![keep])?;
-    transaction.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM refs)", [])?;
-    transaction.commit()?;
-    Ok(runs)
 }

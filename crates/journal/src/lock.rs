@@ -17,8 +17,7 @@ impl RunLock {
     /// Takes the lock or says who has it.
     pub(crate) fn take(directory: &Path, run: &RunId) -> Result<Self, JournalError> {
         let path = directory.join("locks").join(format!("{run}.lock"));
-        let fail =
-            |error: std::io::Error| JournalError::Open { path: path.clone(), cause: error.to_string() };
+        let fail = |error: std::io::Error| JournalError::from_io(&path, &error);
         std::fs::create_dir_all(directory.join("locks")).map_err(fail)?;
         // A lock file is removed by its holder; one that was removed between our open and our lock is not the
         // file that others see, so look again.
@@ -44,8 +43,8 @@ impl RunLock {
                 Err(TryLockError::Error(error)) => return Err(fail(error)),
             }
             if file.metadata().map_err(fail)?.nlink() > 0 {
-                file.set_len(0).map_err(fail)?;
-                write!(file, "{}", std::process::id()).map_err(fail)?;
+                // Only for the message of others: without it the lock is as good.
+                let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
                 return Ok(Self { file, path });
             }
         }

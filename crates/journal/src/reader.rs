@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use crate::blob::{self, Cache};
-use crate::{Branch, JournalError, Kind, RunId, RunRow, RunStatus, Stamped, StepKey, StepRow};
+use crate::blob::{self, Unfolding};
+use crate::{Branch, JournalError, Kind, RunId, RunRow, RunStatus, Stamped, StepKey, StepRow, sum};
 
 /// Content kept in memory while a run is read back.
 const CACHE: usize = 4 << 20;
@@ -16,21 +16,22 @@ const CACHE: usize = 4 << 20;
 pub(crate) struct Reader {
     path: PathBuf,
     connection: Connection,
-    cache: Cache,
+    /// Texts by their hash, so that reading a run back fetches shared content once.
+    cache: HashMap<String, String>,
     cached: usize,
 }
 
 impl Reader {
     pub(crate) fn new(path: PathBuf, connection: Connection) -> Self {
-        Self { path, connection, cache: Cache::new(), cached: 0 }
+        Self { path, connection, cache: HashMap::new(), cached: 0 }
     }
 
     fn fail(&self, error: &rusqlite::Error) -> JournalError {
         JournalError::from_sqlite(&self.path, error)
     }
 
-    fn damaged(&self, detail: String) -> JournalError {
-        JournalError::Corrupt { path: self.path.clone(), detail }
+    fn damaged(&self, what: &str) -> JournalError {
+        JournalError::damaged(&self.path, what)
     }
 
     /// All runs, the newest first.
@@ -77,26 +78,34 @@ impl Reader {
     }
 
     /// One step.
-    pub(crate) fn step(&mut self, run: i64, key: &StepKey) -> Result<Option<StepRow>, JournalError> {
-        let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms FROM steps \
-                   WHERE run = ? AND branch = ? AND n = ?";
+    pub(crate) fn step(
+        &mut self,
+        run: i64,
+        name: &RunId,
+        key: &StepKey,
+    ) -> Result<Option<StepRow>, JournalError> {
+        let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms, asked_sum, done_sum \
+                   FROM steps WHERE run = ? AND branch = ? AND n = ?";
         let raw = self.rows(sql, params![run, key.branch.as_str(), key.n], raw_step)?.pop();
-        raw.map(|raw| self.whole_step(raw)).transpose()
+        raw.map(|raw| self.whole_step(run, name, raw)).transpose()
     }
 
     /// All steps of a run, branch by branch.
-    pub(crate) fn steps(&mut self, run: i64) -> Result<Vec<StepRow>, JournalError> {
-        let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms FROM steps \
-                   WHERE run = ? ORDER BY branch, n";
+    pub(crate) fn steps(&mut self, run: i64, name: &RunId) -> Result<Vec<StepRow>, JournalError> {
+        let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms, asked_sum, done_sum \
+                   FROM steps WHERE run = ? ORDER BY branch, n";
         let raw = self.rows(sql, params![run], raw_step)?;
-        raw.into_iter().map(|raw| self.whole_step(raw)).collect()
+        raw.into_iter().map(|raw| self.whole_step(run, name, raw)).collect()
     }
 
-    fn whole_step(&mut self, raw: RawStep) -> Result<StepRow, JournalError> {
-        let at = raw.key.to_string();
+    fn whole_step(&mut self, run: i64, name: &RunId, raw: RawStep) -> Result<StepRow, JournalError> {
+        let at = format!("{} of run {name}", raw.key);
+        if !raw.is_as_written(run) {
+            return Err(self.damaged(&format!("{at} is not what was written")));
+        }
         Ok(StepRow {
             kind: Kind::parse(&raw.kind)
-                .ok_or_else(|| self.damaged(format!("{at} is of unknown kind `{}`", raw.kind)))?,
+                .ok_or_else(|| self.damaged(&format!("{at} is of unknown kind `{}`", raw.kind)))?,
             args: self.unfold(&at, &raw.args)?,
             intent: raw.intent.map(|text| self.unfold(&at, &text)).transpose()?,
             result: raw.result.map(|text| self.unfold(&at, &text)).transpose()?,
@@ -116,65 +125,76 @@ impl Reader {
         to: u64,
         limit: usize,
     ) -> Result<Vec<Stamped>, JournalError> {
-        let sql = "SELECT seq, task, ts_ms, body FROM events WHERE run = ? AND seq > ? AND seq <= ? \
-                   ORDER BY seq LIMIT ?";
-        // SQLite's integers are signed.
-        let to = i64::try_from(to).unwrap_or(i64::MAX);
-        let raw = self.rows(sql, params![run, after, to, limit], |row| {
-            Ok((row.get::<_, u64>(0)?, branch(row, 1)?, row.get::<_, i64>(2)?, row.get::<_, String>(3)?))
-        })?;
+        let sql = "SELECT seq, task, k, ts_ms, body, sum FROM events \
+                   WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?";
+        let raw = self.rows(sql, params![run, signed(after), signed(to), limit], raw_event)?;
         raw.into_iter()
-            .map(|(seq, task, ts_ms, body)| {
-                let at = format!("event {seq} of run {name}");
-                let body = self.unfold(&at, &body)?;
+            .map(|raw| {
+                let (at, body) = self.whole_event(run, name, &raw)?;
                 let event = serde_json::from_value(body)
-                    .map_err(|error| self.damaged(format!("{at} cannot be read: {error}")))?;
-                Ok(Stamped { seq, ts_ms, run: name.clone(), task, event })
+                    .map_err(|error| self.damaged(&format!("{at} cannot be read: {error}")))?;
+                Ok(Stamped { seq: raw.seq, ts_ms: raw.ts_ms, run: name.clone(), task: raw.task, event })
             })
             .collect()
     }
 
-    /// One event of the program, as it was written.
+    /// The first event of the program that a task made after a number, as it was written.
     pub(crate) fn program_event(
         &mut self,
         run: i64,
+        name: &RunId,
         task: &Branch,
-        k: u64,
-    ) -> Result<Option<Value>, JournalError> {
-        let sql = "SELECT body FROM events WHERE run = ? AND task = ? AND k = ?";
-        let body = self.rows(sql, params![run, task.as_str(), k], |row| row.get::<_, String>(0))?.pop();
-        body.map(|body| self.unfold(&format!("an event of {task}"), &body)).transpose()
+        after: u64,
+    ) -> Result<Option<(u64, Value)>, JournalError> {
+        let sql = "SELECT seq, task, k, ts_ms, body, sum FROM events \
+                   WHERE run = ? AND seq > ? AND task = ? AND k IS NOT NULL ORDER BY seq LIMIT 1";
+        let raw = self.rows(sql, params![run, signed(after), task.as_str()], raw_event)?.pop();
+        raw.map(|raw| Ok((raw.seq, self.whole_event(run, name, &raw)?.1))).transpose()
     }
 
-    /// A kept answer from outside.
-    pub(crate) fn signal(&self, run: i64, name: &str) -> Result<Option<Value>, JournalError> {
-        let sql = "SELECT value FROM signals WHERE run = ? AND name = ?";
-        let text = self.rows(sql, params![run, name], |row| row.get::<_, String>(0))?.pop();
-        text.map(|text| serde_json::from_str(&text).map_err(|error| self.damaged(error.to_string())))
+    fn whole_event(
+        &mut self,
+        run: i64,
+        name: &RunId,
+        raw: &RawEvent,
+    ) -> Result<(String, Value), JournalError> {
+        let RawEvent { seq, task, k, ts_ms, body, sum } = raw;
+        let at = format!("event {seq} of run {name}");
+        if sum::event(run, *seq, task.as_str(), *k, *ts_ms, body) != *sum {
+            return Err(self.damaged(&format!("{at} is not what was written")));
+        }
+        let body = self.unfold(&at, body)?;
+        Ok((at, body))
+    }
+
+    /// A kept answer from outside and its number.
+    pub(crate) fn signal(&self, run: i64, name: &str) -> Result<Option<(i64, Value)>, JournalError> {
+        let sql = "SELECT id, value FROM signals WHERE run = ? AND name = ?";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
+        let found = self.rows(sql, params![run, name], read)?.pop();
+        found
+            .map(|(id, text)| match serde_json::from_str(&text) {
+                Ok(value) => Ok((id, value)),
+                Err(error) => Err(self.damaged(&format!("the answer `{name}` is not JSON: {error}"))),
+            })
             .transpose()
     }
 
     fn unfold(&mut self, at: &str, text: &str) -> Result<Value, JournalError> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| self.damaged(format!("{at} is not JSON: {error}")))?;
+        let value: Value = serde_json::from_str(text)
+            .map_err(|error| self.damaged(&format!("{at} is not JSON: {error}")))?;
         if !text.contains("\"$blob\"") {
             return Ok(value);
         }
-        let mut broken = None;
-        let unfolded = blob::unfold(value, &mut |hash| match self.content(hash) {
-            Ok(found) => found,
-            Err(error) => {
-                broken = Some(error);
-                None
+        blob::unfold(value, &mut |hash| self.content(hash)).map_err(|error| match error {
+            Unfolding::Missing(hash) => {
+                self.damaged(&format!("{at} refers to content {hash}, which is missing"))
             }
-        });
-        match (unfolded, broken) {
-            (_, Some(error)) => Err(error),
-            (Ok(value), None) => Ok(value),
-            (Err(hash), None) => {
-                Err(self.damaged(format!("{at} refers to content {hash}, which is missing")))
+            Unfolding::Malformed => {
+                self.damaged(&format!("{at} refers to content in a way that is not known"))
             }
-        }
+            Unfolding::Failed(error) => error,
+        })
     }
 
     fn content(&mut self, hex: &str) -> Result<Option<String>, JournalError> {
@@ -190,14 +210,16 @@ impl Reader {
             .map_err(|error| self.fail(&error))?;
         let Some(text) = found else { return Ok(None) };
         if blob::hash(&text) != hash {
-            return Err(self.damaged(format!("content {hex} does not have the hash it is stored under")));
+            return Err(self.damaged(&format!("content {hex} does not have the hash it is stored under")));
         }
         if self.cached + text.len() > CACHE {
             self.cache.clear();
             self.cached = 0;
         }
-        self.cached += text.len();
-        self.cache.insert(hex.to_owned(), text.clone());
+        if text.len() <= CACHE {
+            self.cached += text.len();
+            self.cache.insert(hex.to_owned(), text.clone());
+        }
         Ok(Some(text))
     }
 }
@@ -211,6 +233,17 @@ struct RawStep {
     result: Option<String>,
     at_ms: i64,
     duration_ms: u64,
+    asked_sum: i64,
+    done_sum: Option<i64>,
+}
+
+impl RawStep {
+    fn is_as_written(&self, run: i64) -> bool {
+        let Self { key, kind, callee, args, intent, at_ms, duration_ms, .. } = self;
+        let done = |result: &String| sum::done(run, key, result, *at_ms, *duration_ms);
+        sum::asked(run, key, kind, callee, args, intent.as_deref()) == self.asked_sum
+            && self.result.as_ref().map(done) == self.done_sum
+    }
 }
 
 fn raw_step(row: &Row<'_>) -> rusqlite::Result<RawStep> {
@@ -223,7 +256,34 @@ fn raw_step(row: &Row<'_>) -> rusqlite::Result<RawStep> {
         result: row.get(6)?,
         at_ms: row.get(7)?,
         duration_ms: row.get(8)?,
+        asked_sum: row.get(9)?,
+        done_sum: row.get(10)?,
     })
+}
+
+struct RawEvent {
+    seq: u64,
+    task: Branch,
+    k: Option<u64>,
+    ts_ms: i64,
+    body: String,
+    sum: i64,
+}
+
+fn raw_event(row: &Row<'_>) -> rusqlite::Result<RawEvent> {
+    Ok(RawEvent {
+        seq: row.get(0)?,
+        task: branch(row, 1)?,
+        k: row.get(2)?,
+        ts_ms: row.get(3)?,
+        body: row.get(4)?,
+        sum: row.get(5)?,
+    })
+}
+
+/// SQLite's integers are signed.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn branch(row: &Row<'_>, at: usize) -> rusqlite::Result<Branch> {

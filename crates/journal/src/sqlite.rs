@@ -1,6 +1,7 @@
-//! The file: its format, how it is opened, and the statements on it. `writer.rs` and `reader.rs` use it.
+//! The file: its format and how it is opened. `writer.rs`, `reader.rs` and `collect.rs` hold the statements on it.
 
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -11,9 +12,17 @@ use crate::{Durability, JournalError};
 /// The format this version writes. A file with a higher one is left alone.
 pub(crate) const FORMAT: i64 = 1;
 
+/// Tells our files from other databases: `Fuse` in ASCII.
+const APPLICATION: i64 = 0x4675_7365;
+
+/// How long to wait for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The columns ending in `sum` are checksums of what stands beside them (`sum.rs`): SQLite keeps none.
+/// Run numbers are never used twice, so that nothing of a removed run can turn up in another.
 const SCHEMA: &str = "
     CREATE TABLE runs (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
         name TEXT NOT NULL UNIQUE,
         title TEXT NOT NULL,
         status TEXT NOT NULL,
@@ -21,79 +30,125 @@ const SCHEMA: &str = "
         ended_ms INTEGER
     );
     CREATE TABLE steps (
-        run INTEGER NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
         branch TEXT NOT NULL,
         n INTEGER NOT NULL,
         kind TEXT NOT NULL,
         callee TEXT NOT NULL,
         args TEXT NOT NULL,
         intent TEXT,
+        asked_sum INTEGER NOT NULL,
         result TEXT,
         at_ms INTEGER NOT NULL,
         duration_ms INTEGER NOT NULL DEFAULT 0,
+        done_sum INTEGER,
         PRIMARY KEY (run, branch, n)
     ) WITHOUT ROWID;
     CREATE TABLE events (
-        run INTEGER NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
         seq INTEGER NOT NULL,
         task TEXT NOT NULL,
         k INTEGER,
         ts_ms INTEGER NOT NULL,
         body TEXT NOT NULL,
+        sum INTEGER NOT NULL,
         PRIMARY KEY (run, seq)
     ) WITHOUT ROWID;
-    CREATE TABLE blobs (hash BLOB NOT NULL PRIMARY KEY, text TEXT NOT NULL);
-    CREATE TABLE refs (run INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (run, hash)) WITHOUT ROWID;
+    CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
+    CREATE TABLE refs (
+        run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+        blob INTEGER NOT NULL,
+        PRIMARY KEY (run, blob)
+    ) WITHOUT ROWID;
+    CREATE INDEX refs_by_blob ON refs (blob);
     CREATE TABLE signals (
-        run INTEGER NOT NULL,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
         name TEXT NOT NULL,
         value TEXT NOT NULL,
-        PRIMARY KEY (run, name)
-    ) WITHOUT ROWID;
+        UNIQUE (run, name)
+    );
 ";
 
 /// Opens the file for writing, making it and its directory if need be.
 pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).map_err(|error| {
-            let (path, cause) = (path.to_owned(), error.to_string());
-            match error.kind() {
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-                    JournalError::ReadOnly { path, cause }
-                }
-                std::io::ErrorKind::StorageFull => JournalError::Full { path },
-                _ => JournalError::Open { path, cause },
-            }
-        })?;
+        std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
-    let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    let mut connection = Connection::open(path).map_err(fail)?;
-    configure(&connection, durability).map_err(fail)?;
+    // SQLite says less about why it cannot, and would write over a file of a few bytes.
+    let file = OpenOptions::new().read(true).append(true).create(true).open(path);
+    file.and_then(|file| file.metadata())
+        .map_err(|error| JournalError::from_io(path, &error))
+        .and_then(|file| require_pages(path, file.len()))?;
+    let mut connection = Connection::open(path)
+        .and_then(|connection| configure(&connection, durability).map(|()| connection))
+        .map_err(|error| unwritable(path, &error))?;
     migrate(path, &mut connection)?;
-    if connection.is_readonly("main").map_err(fail)? {
-        let cause = "the file is read-only".to_owned();
-        return Err(JournalError::ReadOnly { path: path.to_owned(), cause });
-    }
     Ok(connection)
+}
+
+/// A file is empty or has at least the smallest page there is.
+fn require_pages(path: &Path, length: u64) -> Result<(), JournalError> {
+    match length {
+        1..512 => Err(JournalError::no_journal(path)),
+        _ => Ok(()),
+    }
+}
+
+/// SQLite only says that it cannot open the files it needs beside the journal.
+fn unwritable(path: &Path, error: &rusqlite::Error) -> JournalError {
+    match (JournalError::from_sqlite(path, error), path.parent()) {
+        (JournalError::Open { path, cause }, Some(directory)) => {
+            match rustix::fs::access(directory, rustix::fs::Access::WRITE_OK) {
+                Ok(()) => JournalError::Open { path, cause },
+                Err(_) => JournalError::ReadOnly { path, cause },
+            }
+        }
+        (error, _) => error,
+    }
 }
 
 /// Opens an existing file for reading only.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match Connection::open_with_flags(path, flags) {
-        Ok(connection) => connection,
-        Err(error) => return Err(fail(error)),
-    };
-    connection.busy_timeout(Duration::from_secs(5)).map_err(fail)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+    match ready_to_read(path, &connection) {
+        // Nobody has it open, and we may not make the index of its log: read the log without one.
+        Err(JournalError::Open { .. }) if !beside(path, "-shm").exists() => {
+            let alone = Connection::open_with_flags_and_vfs(path, flags, "unix-none").map_err(fail)?;
+            alone.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(fail)?;
+            ready_to_read(path, &alone)?;
+            Ok(alone)
+        }
+        ready => ready.map(|()| connection),
+    }
+}
+
+fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    require_pages(path, std::fs::metadata(path).map_or(0, |file| file.len()))?;
+    connection.busy_timeout(PATIENCE).map_err(fail)?;
     connection.pragma_update(None, "cache_size", -1024).map_err(fail)?;
-    check_format(path, &connection)?;
-    Ok(connection)
+    match format(path, connection)? {
+        Some(_) => Ok(()),
+        None => Err(JournalError::Open {
+            path: path.to_owned(),
+            cause: "nothing was written to it yet".to_owned(),
+        }),
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    // A second process on the same project may be committing.
-    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.busy_timeout(PATIENCE)?;
+    // Must come before the first page is written. Pages can then be given back a few at a time (`collect.rs`).
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(
         None,
@@ -105,6 +160,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
         },
     )?;
     connection.pragma_update(None, "cache_size", -1024)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     // Otherwise the last process out pays for a checkpoint and its fsyncs; the WAL is bounded by automatic ones.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -112,26 +168,38 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
 }
 
 fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError> {
-    if check_format(path, connection)? == FORMAT {
+    if format(path, connection)? == Some(FORMAT) {
         return Ok(());
     }
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     // Two processes may come here at once: the second finds the format set.
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fail)?;
-    if check_format(path, &transaction)? < FORMAT {
+    if format(path, &transaction)?.is_none() {
         transaction.execute_batch(SCHEMA).map_err(fail)?;
+        transaction.pragma_update(None, "application_id", APPLICATION).map_err(fail)?;
         transaction.pragma_update(None, "user_version", FORMAT).map_err(fail)?;
     }
     transaction.commit().map_err(fail)
 }
 
-fn check_format(path: &Path, connection: &Connection) -> Result<i64, JournalError> {
-    let found: i64 = connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(|error| JournalError::from_sqlite(path, &error))?;
-    if found > FORMAT {
-        return Err(JournalError::Newer { path: path.to_owned(), found, known: FORMAT });
+/// The format of the file; `None` for one that nothing was written to.
+fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalError> {
+    let number = |sql: &str| -> Result<i64, JournalError> {
+        connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|error| JournalError::from_sqlite(path, &error))
+    };
+    let found = number("PRAGMA user_version")?;
+    if number("PRAGMA application_id")? == APPLICATION {
+        return match found {
+            FORMAT => Ok(Some(found)),
+            found => Err(JournalError::Newer { path: path.to_owned(), found, known: FORMAT }),
+        };
     }
-    Ok(found)
+    if found == 0 && number("SELECT COUNT(*) FROM sqlite_schema")? == 0 {
+        return Ok(None);
+    }
+    let cause = "it is a database of something else; move it away to begin a new one".to_owned();
+    Err(JournalError::Open { path: path.to_owned(), cause })
 }

@@ -1,15 +1,15 @@
 //! The one writer of a journal: a thread that commits what many runs hand it, several at a time where they
-//! come together, and shows their events only when they are committed.
+//! come together. Events are shown (`hub.rs`) when they are committed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
-use tokio::sync::{mpsc, oneshot};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
+use tokio::sync::mpsc;
 
-use crate::blob::Blob;
-use crate::hub::Hub;
-use crate::{Branch, Event, JournalError, Kind, RunId, RunStatus, Stamped, StepKey};
+use crate::blob::Hash;
+use crate::hub::{Hub, Kept};
+use crate::{Branch, JournalError, Kind, RunStatus, StepKey, sum};
 
 /// Batches waiting for the writer; a run that finds it full waits its turn.
 const QUEUE: usize = 256;
@@ -44,13 +44,21 @@ pub(crate) enum Op {
         duration_ms: u64,
     },
     Event {
+        /// Given when the batch is handed over.
+        seq: u64,
         task: Branch,
         k: Option<u64>,
         ts_ms: i64,
-        event: Box<Event>,
         body: String,
     },
-    Content(Blob),
+    Content {
+        hash: Hash,
+        text: String,
+    },
+    /// An answer from outside that this batch's step has taken.
+    Taken {
+        signal: i64,
+    },
     Status {
         status: RunStatus,
         at_ms: i64,
@@ -59,11 +67,34 @@ pub(crate) enum Op {
 
 /// What one run wants written in one transaction.
 pub(crate) struct Batch {
-    pub(crate) run: i64,
-    pub(crate) name: RunId,
-    pub(crate) hub: Arc<Hub>,
     pub(crate) ops: Vec<Op>,
-    pub(crate) done: oneshot::Sender<Result<(), JournalError>>,
+    pub(crate) commit: Commit,
+}
+
+/// A commit under way. One that is dropped has failed.
+pub(crate) struct Commit {
+    hub: Arc<Hub>,
+    events: Vec<Kept>,
+    settled: bool,
+}
+
+impl Commit {
+    pub(crate) fn new(hub: Arc<Hub>, events: Vec<Kept>) -> Self {
+        Self { hub, events, settled: false }
+    }
+
+    fn settle(mut self, result: Result<(), JournalError>) {
+        self.settled = true;
+        self.hub.settle(std::mem::take(&mut self.events), result);
+    }
+}
+
+impl Drop for Commit {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.hub.settle(Vec::new(), Err(self.hub.writer_gone()));
+        }
+    }
 }
 
 /// A job that needs the writing connection for itself, such as beginning a run or collecting garbage.
@@ -111,111 +142,110 @@ fn work(path: &Path, mut connection: Connection, mut requests: mpsc::Receiver<Re
 }
 
 fn commit_together(path: &Path, connection: &mut Connection, batches: &mut Vec<Batch>) {
+    batches.retain(|batch| batch.commit.hub.failed().is_none());
     if batches.is_empty() {
         return;
     }
-    let committed = commit(connection, batches);
-    for (batch, events) in batches.drain(..).zip(committed.stamped) {
-        match &committed.result {
-            Ok(()) => batch.hub.publish(events),
-            Err(_) => batch.hub.withdraw(),
-        }
-        let result = committed.result.as_ref().map_err(|error| JournalError::from_sqlite(path, error));
-        // A run that stopped waiting does not need the answer.
-        let _ = batch.done.send(result.copied());
+    let result = write_all(connection, batches);
+    let apart = batches.len() > 1 && result.as_ref().is_err_and(concerns_one_batch);
+    for batch in batches.drain(..) {
+        let result = match batch.commit.hub.failed() {
+            Some(error) => Err(error),
+            None if apart => write_all(connection, std::slice::from_ref(&batch))
+                .map_err(|error| JournalError::from_sqlite(path, &error)),
+            None => result.as_ref().copied().map_err(|error| JournalError::from_sqlite(path, error)),
+        };
+        batch.commit.settle(result);
     }
 }
 
-struct Committed {
-    stamped: Vec<Vec<Arc<Stamped>>>,
-    result: rusqlite::Result<()>,
+/// Whether the others that were to be committed with it can do without the one that failed.
+fn concerns_one_batch(error: &rusqlite::Error) -> bool {
+    use ErrorCode as Code;
+    matches!(
+        error.sqlite_error_code(),
+        None | Some(Code::ConstraintViolation | Code::TooBig | Code::TypeMismatch)
+    )
 }
 
-fn commit(connection: &mut Connection, batches: &mut [Batch]) -> Committed {
-    let stamped: Vec<_> = batches.iter_mut().map(stamp).collect();
-    let result = write_all(connection, batches, &stamped);
-    Committed { stamped, result }
-}
-
-/// Gives the batch's events their numbers. Their bodies are encoded already; the writer only needs the rest.
-fn stamp(batch: &mut Batch) -> Vec<Arc<Stamped>> {
-    let count = batch.ops.iter().filter(|op| matches!(op, Op::Event { .. })).count();
-    let mut seq = batch.hub.reserve(count);
-    let mut stamped = Vec::with_capacity(count);
-    for op in &batch.ops {
-        if let Op::Event { task, ts_ms, event, .. } = op {
-            let event = Event::clone(event);
-            stamped.push(Arc::new(Stamped {
-                seq,
-                ts_ms: *ts_ms,
-                run: batch.name.clone(),
-                task: task.clone(),
-                event,
-            }));
-            seq += 1;
-        }
-    }
-    stamped
-}
-
-fn write_all(
-    connection: &mut Connection,
-    batches: &[Batch],
-    stamped: &[Vec<Arc<Stamped>>],
-) -> rusqlite::Result<()> {
+fn write_all(connection: &mut Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for (batch, stamped) in batches.iter().zip(stamped) {
-        let mut numbers = stamped.iter().map(|event| event.seq);
+    for batch in batches {
         for op in &batch.ops {
-            let seq = if matches!(op, Op::Event { .. }) { numbers.next().unwrap_or_default() } else { 0 };
-            write(&transaction, batch.run, op, seq)?;
+            write(&transaction, batch.commit.hub.key, op)?;
         }
     }
     transaction.commit()
 }
 
-fn write(transaction: &Transaction<'_>, run: i64, op: &Op, seq: u64) -> rusqlite::Result<()> {
-    let run = &run;
+fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlite::Result<()> {
     match op {
-        Op::Intent { key, kind, callee, args, intent, at_ms } => transaction
-            .prepare_cached(
-                "INSERT INTO steps (run, branch, n, kind, callee, args, intent, at_ms) VALUES (?,?,?,?,?,?,?,?)",
-            )?
-            .execute(params![run, key.branch.as_str(), key.n, kind.as_str(), callee, args, intent, at_ms])?,
-        Op::Step { key, kind, callee, args, result, at_ms, duration_ms } => transaction
-            .prepare_cached(
-                "INSERT INTO steps (run, branch, n, kind, callee, args, result, at_ms, duration_ms) \
-                 VALUES (?,?,?,?,?,?,?,?,?)",
-            )?
-            .execute(params![
-                run,
-                key.branch.as_str(),
-                key.n,
-                kind.as_str(),
-                callee,
-                args,
-                result,
-                at_ms,
-                duration_ms
-            ])?,
-        Op::Conclusion { key, result, at_ms, duration_ms } => transaction
-            .prepare_cached(
-                "UPDATE steps SET result = ?, at_ms = ?, duration_ms = ? WHERE run = ? AND branch = ? AND n = ?",
-            )?
-            .execute(params![result, at_ms, duration_ms, run, key.branch.as_str(), key.n])?,
-        Op::Event { task, k, ts_ms, body, .. } => transaction
-            .prepare_cached("INSERT INTO events (run, seq, task, k, ts_ms, body) VALUES (?,?,?,?,?,?)")?
-            .execute(params![run, seq, task.as_str(), k, ts_ms, body])?,
-        Op::Content(blob) => {
+        Op::Intent { key, kind, callee, args, intent, at_ms } => {
+            let kind = kind.as_str();
+            let asked = sum::asked(run, key, kind, callee, args, Some(intent));
+            transaction
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, intent, asked_sum, at_ms) \
+                     VALUES (?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, key.branch.as_str(), key.n, kind, callee, args, intent, asked, at_ms])?
+        }
+        Op::Step { key, kind, callee, args, result, at_ms, duration_ms } => {
+            let (branch, kind) = (key.branch.as_str(), kind.as_str());
+            let asked = sum::asked(run, key, kind, callee, args, None);
+            let done = sum::done(run, key, result, *at_ms, *duration_ms);
+            transaction
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, asked_sum, result, at_ms, \
+                     duration_ms, done_sum) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![
+                    run,
+                    branch,
+                    key.n,
+                    kind,
+                    callee,
+                    args,
+                    asked,
+                    result,
+                    at_ms,
+                    duration_ms,
+                    done
+                ])?
+        }
+        Op::Conclusion { key, result, at_ms, duration_ms } => {
+            let done = sum::done(run, key, result, *at_ms, *duration_ms);
+            transaction
+                .prepare_cached(
+                    "UPDATE steps SET result = ?, at_ms = ?, duration_ms = ?, done_sum = ? \
+                     WHERE run = ? AND branch = ? AND n = ?",
+                )?
+                .execute(params![result, at_ms, duration_ms, done, run, key.branch.as_str(), key.n])?
+        }
+        Op::Event { seq, task, k, ts_ms, body } => {
+            let task = task.as_str();
+            let sum = sum::event(run, *seq, task, *k, *ts_ms, body);
+            transaction
+                .prepare_cached(
+                    "INSERT INTO events (run, seq, task, k, ts_ms, body, sum) VALUES (?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, seq, task, k, ts_ms, body, sum])?
+        }
+        Op::Content { hash, text } => {
             transaction
                 .prepare_cached("INSERT OR IGNORE INTO blobs (hash, text) VALUES (?,?)")?
-                .execute(params![blob.hash, blob.text])?;
+                .execute(params![hash, text])?;
             transaction
-                .prepare_cached("INSERT OR IGNORE INTO refs (run, hash) VALUES (?,?)")?
-                .execute(params![run, blob.hash])?
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO refs (run, blob) SELECT ?, id FROM blobs WHERE hash = ?",
+                )?
+                .execute(params![run, hash])?
+        }
+        Op::Taken { signal } => {
+            transaction.prepare_cached("DELETE FROM signals WHERE id = ?")?.execute(params![signal])?
         }
         Op::Status { status, at_ms } => transaction
-            .prepare_cached("UPDATE runs SET status = ?, ended_ms = ? WHERE id = ?")?
+            .prepare_cached("UPDATE runs SET status = ?1, ended_ms = ?2 WHERE id = ?3 AND status != ?1")?
             .execute(params![status.as_str(), at_ms, run])?,
     };
     Ok(())

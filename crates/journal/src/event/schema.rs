@@ -10,7 +10,11 @@ pub fn json_schema() -> Value {
     let mut schema = generator.into_root_schema_for::<Event>().to_value();
     let envelope = json!({
         "seq": { "type": "integer", "minimum": 0, "description": "Strictly increasing within a run." },
-        "ts": { "type": "string", "description": "RFC 3339, UTC, milliseconds." },
+        "ts": {
+            "type": "string",
+            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$",
+            "description": "RFC 3339, UTC, milliseconds.",
+        },
         "run": { "type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$" },
         "task": { "type": "string", "description": "`main`, or the path of a part of it." },
     });

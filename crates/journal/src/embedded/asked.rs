@@ -1,0 +1,283 @@
+//! The engine's trait on a run: each thing asked is found in the journal, or done and written down.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::children::End;
+use super::{Embedded, Mode};
+use crate::event::Delta;
+use crate::writer::Op;
+use crate::{
+    Body, BoxFuture, Branch, Call, Divergence, Engine, Event, Fault, Intend, Intention, Kind, Outcome,
+    Recorded, RunId, StepKey, StepRow, Stop,
+};
+
+/// How often a wait looks whether another process left an answer.
+const SIGNAL_POLL: Duration = Duration::from_secs(1);
+
+impl Engine for Embedded {
+    fn run(&self) -> &RunId {
+        &self.hub.run
+    }
+
+    fn step<'a>(&'a self, call: Call, body: Body<'a>) -> BoxFuture<'a, Result<Recorded, Stop>> {
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            if let Some(recorded) = row.and_then(replayed) {
+                return Ok(recorded);
+            }
+            if call.kind.is_visible_outside() {
+                self.commit().await?;
+            }
+            Ok(self.execute(key, (!begun).then_some(call), body).await)
+        })
+    }
+
+    fn once<'a>(
+        &'a self,
+        call: Call,
+        intend: Intend<'a>,
+        body: Body<'a>,
+    ) -> BoxFuture<'a, Result<Outcome, Stop>> {
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            if let Some(mut row) = row {
+                let intent = row.intent.take().unwrap_or_default();
+                let recorded = replayed(row).map(Outcome::Done);
+                return Ok(recorded.unwrap_or(Outcome::Interrupted { key, intent }));
+            }
+            match intend().await {
+                Intention::Answer(value) => {
+                    let body: Body<'_> = Box::new(|| Box::pin(async { value }));
+                    Ok(Outcome::Done(self.execute(key, Some(call), body).await))
+                }
+                Intention::Go(intent) => {
+                    self.intend(&key, call, &intent);
+                    self.commit().await?;
+                    Ok(Outcome::Done(self.execute(key, None, body).await))
+                }
+            }
+        })
+    }
+
+    fn conclude<'a>(&'a self, key: StepKey, body: Body<'a>) -> BoxFuture<'a, Result<Recorded, Stop>> {
+        Box::pin(async move {
+            self.going()?;
+            Ok(self.execute(key, None, body).await)
+        })
+    }
+
+    fn fan_out<'a>(
+        &'a self,
+        branch: &'a Branch,
+        calls: Vec<Call>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Result<Value, Fault>>, Stop>> {
+        let args = calls
+            .iter()
+            .map(|call| json!({ "branch": call.branch, "callee": call.callee, "args": call.args }))
+            .collect();
+        let call = Call { branch: branch.clone(), kind: Kind::FanOut, callee: "children".to_owned(), args };
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            let recorded = match (self.mode, row.and_then(replayed)) {
+                (Mode::Live, Some(recorded)) => recorded,
+                // The parts are of the program too: what they ask and make is compared like the rest.
+                (Mode::Replay, Some(recorded)) => {
+                    let now = self.side_by_side(calls, limit).await;
+                    self.going()?;
+                    if recorded.value != now {
+                        let difference = Divergence::children(&key, &recorded.value, &now);
+                        return Err(self.stop(Stop::Diverged(Box::new(difference))));
+                    }
+                    recorded
+                }
+                (_, None) => {
+                    self.commit().await?;
+                    let started = Instant::now();
+                    let value = self.side_by_side(calls, limit).await;
+                    // A part that could not go on is no part that failed.
+                    self.going()?;
+                    self.record(key, (!begun).then_some(call), value, started, None)
+                }
+            };
+            let ends: Vec<End> = recorded.read()?;
+            Ok(ends.into_iter().map(End::into_result).collect())
+        })
+    }
+
+    fn wait<'a>(
+        &'a self,
+        branch: &'a Branch,
+        name: &'a str,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
+        let call =
+            Call { branch: branch.clone(), kind: Kind::Wait, callee: name.to_owned(), args: Value::Null };
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            let mut recorded = match row.and_then(replayed) {
+                Some(recorded) => recorded,
+                None => {
+                    self.commit().await?;
+                    let started = Instant::now();
+                    let (value, taken) = match tokio::time::timeout(limit, self.answer(name)).await {
+                        Ok(answer) => {
+                            let (answer, signal) = answer?;
+                            (json!({ "answer": answer }), signal.map(|signal| Op::Taken { signal }))
+                        }
+                        Err(_) => (json!({}), None),
+                    };
+                    self.record(key, (!begun).then_some(call), value, started, taken)
+                }
+            };
+            Ok(recorded.value.get_mut("answer").map(Value::take))
+        })
+    }
+
+    fn emit(&self, task: &Branch, event: Event) {
+        let mut state = self.state();
+        let place = state.place(task);
+        if place.bodies > 0 {
+            drop(state);
+            return self.note(task, event);
+        }
+        let (k, after) = (place.events, place.seq);
+        place.events += 1;
+        let known = k < self.recorded.events.get(task).copied().unwrap_or_default();
+        match self.mode {
+            Mode::Live if known => {}
+            Mode::Live => state.pending.event(task, Some(k), self.journal.now_ms(), event),
+            Mode::Replay => {
+                drop(state);
+                self.compare_event(task, k, after, &event);
+            }
+        }
+    }
+
+    fn note(&self, task: &Branch, event: Event) {
+        if self.mode == Mode::Live {
+            self.state().pending.event(task, None, self.journal.now_ms(), event);
+        }
+    }
+
+    fn pass(&self, task: &Branch, delta: Delta) {
+        self.hub.pass(task, self.journal.now_ms(), delta);
+    }
+
+    fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), Stop>> {
+        Box::pin(self.commit())
+    }
+}
+
+/// The result of a row that has one.
+fn replayed(row: StepRow) -> Option<Recorded> {
+    let StepRow { result, at_ms, duration_ms, .. } = row;
+    result.map(|value| Recorded { value, at_ms, duration_ms, replayed: true })
+}
+
+impl Embedded {
+    fn intend(&self, key: &StepKey, call: Call, intent: &Value) {
+        let (key, at_ms) = (key.clone(), self.journal.now_ms());
+        let mut state = self.state();
+        let (args, intent) = (state.pending.encode(&call.args), state.pending.encode(intent));
+        let Call { kind, callee, .. } = call;
+        state.pending.push(Op::Intent { key, kind, callee, args, intent, at_ms });
+    }
+
+    /// Runs a body and writes its result down; a step without a call has its row already.
+    async fn execute(&self, key: StepKey, call: Option<Call>, body: Body<'_>) -> Recorded {
+        let started = Instant::now();
+        let inside = Inside::new(self, key.branch.clone());
+        let value = body().await;
+        drop(inside);
+        self.record(key, call, value, started, None)
+    }
+
+    /// Writes a result down, together with what it took from outside.
+    fn record(
+        &self,
+        key: StepKey,
+        call: Option<Call>,
+        value: Value,
+        started: Instant,
+        taken: Option<Op>,
+    ) -> Recorded {
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let at_ms = self.journal.now_ms();
+        let mut state = self.state();
+        let result = state.pending.encode(&value);
+        let op = match call {
+            Some(Call { kind, callee, args, .. }) => {
+                let args = state.pending.encode(&args);
+                Op::Step { key, kind, callee, args, result, at_ms, duration_ms }
+            }
+            None => Op::Conclusion { key, result, at_ms, duration_ms },
+        };
+        state.pending.push(op);
+        if let Some(taken) = taken {
+            state.pending.push(taken);
+        }
+        Recorded { value, at_ms, duration_ms, replayed: false }
+    }
+
+    /// In a replay, the event must be the one that was made then.
+    fn compare_event(&self, task: &Branch, k: u64, after: u64, event: &Event) {
+        let (key, run) = (self.hub.key, &self.hub.run);
+        let now = serde_json::to_value(event).unwrap_or_default();
+        let at = format!("event {k} of {task}");
+        let stop = match self.journal.read(|reader| reader.program_event(key, run, task, after)) {
+            Ok(Some((seq, recorded))) if recorded == now => {
+                self.state().place(task).seq = seq;
+                return;
+            }
+            Ok(Some((_, recorded))) => Stop::Diverged(Box::new(Divergence::event(at, &recorded, &now))),
+            Ok(None) => Stop::Diverged(Box::new(Divergence::surplus(at, &now))),
+            Err(error) => error.into(),
+        };
+        self.stop(stop);
+    }
+
+    /// An answer given to this process, or left in the file by another, with its number there.
+    async fn answer(&self, name: &str) -> Result<(Value, Option<i64>), Stop> {
+        loop {
+            let mut answered = std::pin::pin!(self.answered.notified());
+            answered.as_mut().enable();
+            if let Some(value) = self.answers().given.remove(name) {
+                return Ok((value, None));
+            }
+            let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+            // It stands in the file until the step that took it is committed.
+            if let Some((signal, value)) = left
+                && self.answers().taken.insert(signal)
+            {
+                return Ok((value, Some(signal)));
+            }
+            // Whichever comes first, look again.
+            let _ = tokio::time::timeout(SIGNAL_POLL, answered).await;
+        }
+    }
+}
+
+/// Marks that a branch runs a body, also when that is given up.
+struct Inside<'a> {
+    engine: &'a Embedded,
+    branch: Branch,
+}
+
+impl<'a> Inside<'a> {
+    fn new(engine: &'a Embedded, branch: Branch) -> Self {
+        engine.state().place(&branch).bodies += 1;
+        Self { engine, branch }
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.engine.state().place(&self.branch).bodies -= 1;
+    }
+}

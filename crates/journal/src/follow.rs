@@ -1,0 +1,71 @@
+//! A reader of one run's events: a cursor over the journal and, at its end, the ring of the hub.
+//!
+//! One that stands still blocks nobody: when it comes back it reads what it missed from the journal. Every
+//! number is an event to it or lies in a `gap`; only deltas, and what a failed commit took with it, do.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::hub::{Hub, Look};
+use crate::{Branch, Event, Journal, JournalError, Stamped};
+
+/// Events read from the journal at a time by a reader that is far behind.
+const PAGE: usize = 32;
+
+/// A reader of one run's events.
+pub struct Events {
+    hub: Arc<Hub>,
+    journal: Journal,
+    cursor: u64,
+    behind: VecDeque<Arc<Stamped>>,
+}
+
+impl Events {
+    /// A reader that begins after the event numbered `cursor`.
+    pub(crate) fn new(hub: Arc<Hub>, journal: Journal, cursor: u64) -> Self {
+        Self { hub, journal, cursor, behind: VecDeque::new() }
+    }
+
+    /// The next event; `None` when the run has ended and all was read.
+    pub async fn next(&mut self) -> Result<Option<Arc<Stamped>>, JournalError> {
+        loop {
+            if let Some(event) = self.behind.pop_front() {
+                self.cursor = event.seq;
+                return Ok(Some(event));
+            }
+            let hub = Arc::clone(&self.hub);
+            let mut woken = std::pin::pin!(hub.wake.notified());
+            woken.as_mut().enable();
+            match self.hub.look(self.cursor) {
+                Look::Event(event) => self.behind.push_back(event),
+                Look::Behind { to } => self.catch_up(to)?,
+                Look::Hole { to } => self.behind.push_back(self.gap(self.cursor + 1, to)),
+                Look::Nothing => woken.await,
+                Look::Ended => return Ok(None),
+            }
+        }
+    }
+
+    fn catch_up(&mut self, to: u64) -> Result<(), JournalError> {
+        let (key, run, cursor) = (self.hub.key, &self.hub.run, self.cursor);
+        let rows = self.journal.read(|reader| reader.events(key, run, cursor, to, PAGE))?;
+        let all = rows.len() < PAGE;
+        let mut next = cursor + 1;
+        for event in rows {
+            if event.seq > next {
+                self.behind.push_back(self.gap(next, event.seq - 1));
+            }
+            next = event.seq + 1;
+            self.behind.push_back(Arc::new(event));
+        }
+        if all && next <= to {
+            self.behind.push_back(self.gap(next, to));
+        }
+        Ok(())
+    }
+
+    fn gap(&self, from: u64, to: u64) -> Arc<Stamped> {
+        let (ts_ms, run) = (self.journal.now_ms(), self.hub.run.clone());
+        Arc::new(Stamped { seq: to, ts_ms, run, task: Branch::main(), event: Event::Gap { from, to } })
+    }
+}

@@ -1,0 +1,166 @@
+//! A journal in a directory of its own, and short words for calls, bodies and events.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use fusee_journal::event::{Delta, Role};
+use fusee_journal::{
+    Body, Branch, Call, Embedded, Engine, Event, FixedClock, Intend, Intention, Journal, Kind, Options,
+    Outcome, Recorded, RunId, Stamped, Stop,
+};
+use serde_json::Value;
+
+/// When all of this happens.
+pub(crate) const NOW: i64 = 1_760_000_000_000;
+
+/// A directory with one journal.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().join("journal.db")
+    }
+
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.0.path().join("journal.db-wal")
+    }
+
+    pub(crate) fn open(&self) -> Journal {
+        self.open_with(Options::default())
+    }
+
+    pub(crate) fn open_with(&self, options: Options) -> Journal {
+        Journal::open(&self.path(), options, clock()).expect("it opens")
+    }
+
+    pub(crate) fn sql(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).expect("it is a database")
+    }
+
+    /// Keeps every writer of the file waiting until it is dropped.
+    pub(crate) fn hold_writers(&self) -> rusqlite::Connection {
+        let connection = self.sql();
+        connection.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
+        connection
+    }
+}
+
+pub(crate) fn clock() -> Arc<FixedClock> {
+    Arc::new(FixedClock(NOW))
+}
+
+pub(crate) fn run(name: &str) -> RunId {
+    name.parse().expect("a run id")
+}
+
+pub(crate) async fn begin(journal: &Journal, name: &str) -> Arc<Embedded> {
+    Embedded::begin(journal, &run(name), "a title", None).await.expect("a new run")
+}
+
+pub(crate) fn resume(journal: &Journal, name: &str) -> Arc<Embedded> {
+    Embedded::resume(journal, &run(name), None).expect("it can go on")
+}
+
+pub(crate) fn replay(journal: &Journal, name: &str) -> Arc<Embedded> {
+    Embedded::replay(journal, &run(name), None).expect("it can be replayed")
+}
+
+pub(crate) fn call(kind: Kind, callee: &str, args: Value) -> Call {
+    call_on(&Branch::main(), kind, callee, args)
+}
+
+pub(crate) fn call_on(branch: &Branch, kind: Kind, callee: &str, args: Value) -> Call {
+    Call { branch: branch.clone(), kind, callee: callee.to_owned(), args }
+}
+
+/// A body that gives this value.
+pub(crate) fn gives<'a>(value: impl Into<Value>) -> Body<'a> {
+    let value = value.into();
+    Box::new(|| Box::pin(async { value }))
+}
+
+/// A body that must not run.
+pub(crate) fn never<'a>() -> Body<'a> {
+    Box::new(|| panic!("the journal holds this step"))
+}
+
+/// An intention to go on.
+pub(crate) fn intends<'a>(value: impl Into<Value>) -> Intend<'a> {
+    let value = value.into();
+    Box::new(|| Box::pin(async { Intention::Go(value) }))
+}
+
+/// Counts how often bodies run.
+#[derive(Clone, Default)]
+pub(crate) struct Counter(Arc<AtomicUsize>);
+
+impl Counter {
+    pub(crate) fn gives<'a>(&self, value: impl Into<Value>) -> Body<'a> {
+        let (value, count) = (value.into(), Arc::clone(&self.0));
+        Box::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { value })
+        })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+pub(crate) fn done(outcome: Outcome) -> Recorded {
+    match outcome {
+        Outcome::Done(recorded) => recorded,
+        Outcome::Interrupted { key, .. } => panic!("{key} was interrupted"),
+    }
+}
+
+pub(crate) fn message(text: impl Into<String>) -> Event {
+    Event::Message { role: Role::Assistant, text: text.into() }
+}
+
+pub(crate) fn warning(text: impl Into<String>) -> Event {
+    Event::Warning { code: "test".to_owned(), message: text.into() }
+}
+
+pub(crate) fn piece(text: &str) -> Delta {
+    Delta::Text(text.to_owned())
+}
+
+/// Every event of a run that the journal holds.
+pub(crate) fn journaled(journal: &Journal, name: &str) -> Vec<Stamped> {
+    journal.events(&run(name), 0, u64::MAX, usize::MAX >> 1).expect("events")
+}
+
+/// The texts of messages and warnings, in order.
+pub(crate) fn texts<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Vec<String> {
+    events
+        .into_iter()
+        .filter_map(|stamped| match &stamped.event {
+            Event::Message { text, .. } | Event::Warning { message: text, .. } => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Asks the model once on the main branch.
+pub(crate) async fn ask<'a>(engine: &'a Embedded, question: &str, answer: Body<'a>) -> Result<Value, Stop> {
+    let call = call(Kind::Model, "model", Value::from(question));
+    engine.step(call, answer).await.map(|recorded| recorded.value)
+}
+
+/// Polls a future once, as a caller does that then gives up on it.
+pub(crate) fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Poll<T> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}

@@ -1,0 +1,221 @@
+//! Readers of a running run: each sees every number once, as an event or inside a gap, whatever its pace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_journal::{Branch, Embedded, Engine, Event, Events, RunStatus, Stamped};
+
+use crate::kit::*;
+
+async fn rest(events: &mut Events) -> Vec<Arc<Stamped>> {
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await.expect("readable") {
+        seen.push(event);
+    }
+    seen
+}
+
+/// What every reader may rely on: numbers rise, and each is an event or lies in a gap.
+#[track_caller]
+fn hold_together(seen: &[Arc<Stamped>], from: u64) {
+    let mut next = from + 1;
+    for stamped in seen {
+        match stamped.event {
+            Event::Gap { from, to } => {
+                assert_eq!((from, to), (next, stamped.seq), "a gap says exactly what is missing");
+            }
+            _ => assert_eq!(stamped.seq, next, "{stamped:?}"),
+        }
+        next = stamped.seq + 1;
+    }
+}
+
+fn gaps(seen: &[Arc<Stamped>]) -> Vec<(u64, u64)> {
+    seen.iter()
+        .filter_map(|stamped| match stamped.event {
+            Event::Gap { from, to } => Some((from, to)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn without_deltas(seen: &[Arc<Stamped>]) -> Vec<String> {
+    texts(seen.iter().map(AsRef::as_ref))
+}
+
+#[tokio::test]
+async fn an_event_is_seen_when_it_is_committed_and_a_delta_at_once() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let mut events = engine.events();
+    engine.emit(&Branch::main(), message("later"));
+    engine.pass(&Branch::main(), piece("now"));
+    let first = events.next().await.expect("readable").expect("an event");
+    assert_eq!(first.event, Event::MessageDelta { text: "now".to_owned() });
+    assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
+    engine.flush().await.expect("committed");
+    let second = events.next().await.expect("readable").expect("an event");
+    assert_eq!((second.seq, &second.event), (2, &message("later")));
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    assert!(events.next().await.expect("readable").is_none());
+}
+
+#[tokio::test]
+async fn a_reader_that_stands_still_blocks_nobody_and_catches_up_from_the_journal() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let (mut slow, mut quick) = (engine.events(), engine.events());
+    let mut seen = Vec::new();
+    for n in 0..3000 {
+        if n % 3 == 0 {
+            engine.pass(&Branch::main(), piece("dropped"));
+        }
+        engine.emit(&Branch::main(), message(n.to_string()));
+        if n % 10 == 9 {
+            engine.flush().await.expect("nobody is waited for");
+            while seen.len() < (n + 1) + n / 3 + 1 {
+                seen.push(quick.next().await.expect("readable").expect("an event"));
+            }
+        }
+    }
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    let all: Vec<_> = (0..3000).map(|n| n.to_string()).collect();
+    assert_eq!((without_deltas(&seen), gaps(&seen)), (all.clone(), vec![]));
+    hold_together(&seen, 0);
+
+    let seen = rest(&mut slow).await;
+    hold_together(&seen, 0);
+    assert_eq!(without_deltas(&seen), all);
+    let lost: u64 = gaps(&seen).iter().map(|(from, to)| to - from + 1).sum();
+    let kept = seen.iter().filter(|it| matches!(it.event, Event::MessageDelta { .. })).count() as u64;
+    assert_eq!(lost + kept, 1000);
+    assert!(lost > 700, "{lost}");
+}
+
+#[tokio::test]
+async fn deltas_that_fill_the_ring_while_a_commit_is_under_way_hide_nothing() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let mut events = engine.events();
+    engine.emit(&Branch::main(), message("committed"));
+    let held = place.hold_writers();
+    let mut flushing = engine.flush();
+    assert!(poll_once(&mut flushing).is_pending());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for _ in 0..2000 {
+        engine.pass(&Branch::main(), piece("x"));
+    }
+    // What comes after a commit that is under way is not shown before it.
+    assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
+    drop(held);
+    flushing.await.expect("committed");
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    let seen = rest(&mut events).await;
+    hold_together(&seen, 0);
+    assert_eq!(without_deltas(&seen), ["committed"]);
+    assert_eq!(seen.last().expect("events").seq, 2001);
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_late_reads_from_where_the_run_was_opened() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    for n in 0..100 {
+        engine.emit(&Branch::main(), message(n.to_string()));
+        engine.flush().await.expect("committed");
+    }
+    drop(engine);
+    let engine = resume(&journal, "r");
+    for n in 100..200 {
+        engine.note(&Branch::main(), message(n.to_string()));
+        engine.pass(&Branch::main(), piece("nobody sees it"));
+        engine.flush().await.expect("committed");
+    }
+    let mut late = engine.events();
+    engine.note(&Branch::main(), message("200"));
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    let seen = rest(&mut late).await;
+    hold_together(&seen, 100);
+    assert_eq!(without_deltas(&seen), (100..=200).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn large_events_are_not_kept_for_readers() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let mut events = engine.events();
+    let mut weak = Vec::new();
+    for n in 0..100 {
+        engine.emit(&Branch::main(), message(format!("{n}{}", "x".repeat(100_000))));
+        engine.flush().await.expect("committed");
+        weak.push(Arc::downgrade(&events.next().await.expect("readable").expect("an event")));
+    }
+    let kept = weak.iter().filter(|it| it.strong_count() > 0).count();
+    assert!(kept < 10, "{kept} events of 100 kB are in memory");
+}
+
+async fn part(engine: Arc<Embedded>, branch: Branch, seed: u64) {
+    let mut random = seed;
+    for n in 0..150 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        for _ in 0..(random >> 60) {
+            engine.pass(&branch, piece("d"));
+        }
+        engine.emit(&branch, message(n.to_string()));
+        match (random >> 33) % 4 {
+            0 => engine.flush().await.expect("committed"),
+            1 => drop(poll_once(&mut engine.flush())),
+            2 => tokio::task::yield_now().await,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_the_order_of_deltas_and_commits_every_reader_sees_every_number_once() {
+    let place = Place::new();
+    let journal = place.open();
+    for round in 0..6 {
+        let name = format!("r{round}");
+        let engine = begin(&journal, &name).await;
+        let readers: Vec<_> = (0..4)
+            .map(|pace| {
+                let mut events = engine.events();
+                tokio::spawn(async move {
+                    let mut seen = Vec::new();
+                    while let Some(event) = events.next().await.expect("readable") {
+                        seen.push(event);
+                        if pace > 0 && seen.len() % (200 >> pace) == 0 {
+                            tokio::time::sleep(Duration::from_millis(pace)).await;
+                        }
+                    }
+                    seen
+                })
+            })
+            .collect();
+        let parts: Vec<_> = (0..6)
+            .map(|n| tokio::spawn(part(Arc::clone(&engine), Branch::main().child(n), round * 100 + n)))
+            .collect();
+        for part in parts {
+            part.await.expect("it ends");
+        }
+        engine.finish(RunStatus::Completed).await.expect("ended");
+        let recorded = journaled(&journal, &name);
+        assert_eq!(recorded.len(), 900);
+        for reader in readers {
+            let seen = reader.await.expect("it ends");
+            hold_together(&seen, 0);
+            let events: Vec<_> = seen
+                .iter()
+                .filter(|it| matches!(it.event, Event::Message { .. }))
+                .map(|it| Stamped::clone(it))
+                .collect();
+            assert_eq!(events, recorded, "in round {round}");
+        }
+    }
+}

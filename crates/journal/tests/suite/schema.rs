@@ -1,0 +1,268 @@
+//! The shipped schema says what the types say: it takes every event, and nothing that is not one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fusee_journal::event::{
+    Change, ErrorCode, Fate, Role, TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult,
+    TurnType, json_schema,
+};
+use fusee_journal::{Branch, Event, Stamped};
+use serde_json::{Value, json};
+
+use crate::kit::*;
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema/events.schema.json")
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the developer's word that the file is to be written anew")]
+fn the_shipped_schema_is_the_one_of_the_types() {
+    let now = format!("{}\n", serde_json::to_string_pretty(&json_schema()).expect("JSON"));
+    if std::env::var("UPDATE_SCHEMA").is_ok_and(|value| value == "1") {
+        std::fs::create_dir_all(path().parent().expect("a directory")).expect("a directory");
+        std::fs::write(path(), &now).expect("written");
+    }
+    let shipped = std::fs::read_to_string(path()).unwrap_or_default();
+    assert!(
+        shipped == now,
+        "schema/events.schema.json is out of date: run with UPDATE_SCHEMA=1 to write it anew"
+    );
+}
+
+/// One of each, with and without what may be left out.
+fn every_event() -> Vec<Event> {
+    let text = || "text".to_owned();
+    let some = vec![
+        Event::TaskStarted(TaskStarted {
+            submission_id: text(),
+            turn_type: TurnType::User,
+            timestamp: NOW,
+            request: text(),
+            model: text(),
+            sandbox: text(),
+            parent: None,
+        }),
+        Event::TaskStarted(TaskStarted {
+            submission_id: text(),
+            turn_type: TurnType::Review,
+            timestamp: NOW,
+            request: text(),
+            model: text(),
+            sandbox: text(),
+            parent: Some(text()),
+        }),
+        Event::TaskResumed { from_seq: 7 },
+        Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },
+        Event::TurnComplete {
+            turn_index: 0,
+            turn_id: text(),
+            output_tokens: u64::MAX,
+            tool_calls: 1,
+            duration_ms: 5,
+        },
+        Event::MessageDelta { text: text() },
+        Event::ReasoningDelta { text: text() },
+        Event::ToolOutput { call_id: text(), text: text() },
+        Event::Message { role: Role::User, text: text() },
+        Event::Message { role: Role::Assistant, text: text() },
+        Event::Reasoning { text: text() },
+        Event::ToolCall { call_id: text(), name: text(), arguments: json!({"path": "a", "n": [1, null]}) },
+        Event::ToolCall { call_id: text(), name: text(), arguments: json!("not an object") },
+        Event::ToolResult(ToolResult {
+            call_id: text(),
+            ok: true,
+            content: text(),
+            truncated: false,
+            duration_ms: 3,
+            exit_code: None,
+            fate: None,
+        }),
+        Event::Compaction {
+            timestamp: NOW,
+            turn_index: 3,
+            tokens_before: 100,
+            tokens_after: 10,
+            items_removed: 4,
+        },
+        Event::Retry { attempt: 1, after_ms: 100, reason: text() },
+        Event::ApprovalRequested { call_id: text(), name: text(), arguments: Value::Null, reason: text() },
+        Event::ApprovalResolved { call_id: text(), approved: true, reason: None },
+        Event::ApprovalResolved { call_id: text(), approved: false, reason: Some(text()) },
+        Event::Warning { code: text(), message: text() },
+        Event::TaskReport(report(None)),
+        Event::TaskReport(report(Some(text()))),
+        Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },
+        Event::Gap { from: 1, to: 2 },
+    ];
+    let fates = [Fate::Aborted, Fate::Interrupted, Fate::Refused].map(|fate| {
+        Event::ToolResult(ToolResult {
+            call_id: text(),
+            ok: false,
+            content: text(),
+            truncated: true,
+            duration_ms: 3,
+            exit_code: Some(-9),
+            fate: Some(fate),
+        })
+    });
+    let changes = [Change::Created, Change::Modified, Change::Deleted]
+        .map(|change| Event::FileChanged { path: text(), change });
+    let codes = [
+        ErrorCode::InitFailed,
+        ErrorCode::TurnFailed,
+        ErrorCode::TokenLimit,
+        ErrorCode::MaxTurns,
+        ErrorCode::Cancelled,
+        ErrorCode::Timeout,
+        ErrorCode::Budget,
+    ];
+    let errors = codes.map(|code| Event::Error { code, message: text() });
+    let ends = [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Cancelled].map(|status| {
+        let error = TaskError { code: ErrorCode::Timeout, reason: text(), message: text() };
+        Event::TaskComplete(TaskComplete {
+            submission_id: text(),
+            total_turns: 1,
+            total_tokens: 2,
+            duration_ms: 3,
+            status,
+            answer: text(),
+            error: (status == TaskStatus::Failed).then_some(error),
+        })
+    });
+    some.into_iter().chain(fates).chain(changes).chain(errors).chain(ends).collect()
+}
+
+fn report(error: Option<String>) -> TaskReport {
+    let counts = BTreeMap::from([("shell".to_owned(), 2)]);
+    TaskReport {
+        task_id: "main".to_owned(),
+        description: "do it".to_owned(),
+        status: TaskStatus::Completed,
+        attempts: 1,
+        replan_max: 0,
+        files_changed: vec!["a".to_owned()],
+        files_read: vec![],
+        plan_steps: 0,
+        tool_calls_total: 2,
+        tool_errors_total: 0,
+        tool_call_counts: counts.clone(),
+        tool_error_counts: BTreeMap::new(),
+        analysis_retries: 0,
+        feedback_counts: counts,
+        error,
+    }
+}
+
+fn line(event: Event) -> Value {
+    let stamped = Stamped { seq: 1, ts_ms: NOW, run: run("r-1"), task: Branch::main().child(2), event };
+    serde_json::to_value(&stamped).expect("JSON")
+}
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::validator_for(&json_schema()).expect("a JSON Schema")
+}
+
+/// The names of all events, as the types know them: a new variant must be added to the list above.
+fn type_names() -> Vec<String> {
+    let no_event =
+        serde_json::from_value::<Event>(json!({"type": "?"})).expect_err("no such event").to_string();
+    let (_, names) = no_event.split_once("expected one of ").expect("serde names them all");
+    names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn a_line_is_the_event_with_its_place() {
+    let line = serde_json::to_string(&Stamped {
+        seq: 3,
+        ts_ms: NOW,
+        run: run("r-1"),
+        task: Branch::main(),
+        event: Event::Warning { code: "c".to_owned(), message: "m".to_owned() },
+    });
+    assert_eq!(
+        line.expect("JSON"),
+        r#"{"seq":3,"ts":"2025-10-09T08:53:20.000Z","run":"r-1","task":"main","type":"warning","code":"c","message":"m"}"#
+    );
+}
+
+#[test]
+fn every_event_is_valid_and_comes_back_from_its_line() {
+    let (validator, events) = (validator(), every_event());
+    let mut seen: Vec<_> = events.iter().map(|event| line(event.clone())["type"].clone()).collect();
+    for event in events {
+        let line = line(event.clone());
+        if let Err(error) = validator.validate(&line) {
+            panic!("{error}: {line}");
+        }
+        assert_eq!(serde_json::from_value::<Event>(line).expect("an event"), event);
+    }
+    seen.dedup();
+    seen.sort_by_key(ToString::to_string);
+    seen.dedup();
+    let mut names = type_names();
+    names.sort();
+    assert_eq!(seen, names, "every event is tried");
+}
+
+#[test]
+fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
+    let validator = validator();
+    for event in every_event() {
+        let good = line(event);
+        let mut more = good.clone();
+        more["surplus"] = json!(1);
+        assert!(!validator.is_valid(&more), "{more}");
+        for key in good.as_object().expect("an object").keys() {
+            let optional = ["parent", "exit_code", "fate", "error"].contains(&key.as_str())
+                || (key == "reason" && good["type"] == "approval_resolved");
+            let mut less = good.clone();
+            less.as_object_mut().expect("an object").shift_remove(key);
+            assert!(optional || !validator.is_valid(&less), "without {key}: {less}");
+            if key != "arguments" {
+                let mut other = good.clone();
+                other[key] = json!([{"a": 1}]);
+                assert!(!validator.is_valid(&other), "{key} is of another type: {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_event_is_not_valid() {
+    let validator = validator();
+    let mut unknown = line(Event::Warning { code: "c".to_owned(), message: "m".to_owned() });
+    unknown["type"] = json!("unknown");
+    let mut nested = line(Event::TaskComplete(TaskComplete {
+        submission_id: String::new(),
+        total_turns: 0,
+        total_tokens: 0,
+        duration_ms: 0,
+        status: TaskStatus::Failed,
+        answer: String::new(),
+        error: Some(TaskError { code: ErrorCode::Budget, reason: String::new(), message: String::new() }),
+    }));
+    assert!(validator.is_valid(&nested));
+    nested["error"]["surplus"] = json!(1);
+    let with = |key: &str, value: Value| {
+        let mut line = line(Event::Gap { from: 1, to: 2 });
+        line[key] = value;
+        line
+    };
+    let wrong = [
+        unknown,
+        nested,
+        json!({}),
+        json!(1),
+        with("seq", json!(-1)),
+        with("seq", json!(1.5)),
+        with("from", json!("1")),
+        with("run", json!("not a run id")),
+        with("ts", json!(0)),
+        with("ts", json!("yesterday")),
+    ];
+    for wrong in wrong {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}
