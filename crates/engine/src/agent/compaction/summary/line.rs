@@ -65,7 +65,9 @@ impl Line {
                         squeezed(exchange.content, USER_BYTES)
                     ));
                 }
+                // What stays word for word needs no telling, and would be told again at every compaction.
                 Kind::Plan | Kind::Think => {}
+                Kind::ReadSection if exchange.ok => {}
                 Kind::ReadFile | Kind::ReadFiles | Kind::Change | Kind::Patch => {
                     let what = listed(&arguments()).unwrap_or_default();
                     other.push(told(format!("{name} {what}"), exchange.ok));

@@ -178,11 +178,9 @@ fn an_opened_section_stays_word_for_word() {
     let talk = section(talk, &"n".repeat(700));
     let talk = read(talk, "a.rs", &"a".repeat(3_000)).says("Done.");
     insta::assert_snapshot!(outcome(&talk.compacted(1_000)), @r#"
-    7 removed, 4524 -> 913
+    7 removed, 4524 -> 869
     user: Fix it.
     user: [Earlier turns, summarised to save context. What was read there is no longer shown: read again what you need.]
-        - called read_section
-        - called read_section
         - read a.rs
     model:
       call c2 read_section {"section_key":"style"}
