@@ -57,7 +57,8 @@ pub fn init() -> Result<Keeper, KeeperError> {
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
-    match system::fork()? {
+    // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
+    match system::fork_deaf()? {
         Fork::Parent(pid) => Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid }) }),
         Fork::Child => {
             drop(ours);

@@ -29,6 +29,25 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
+/// Forks with signals held back in the child until it has said what it does with them. In the parent nothing changes.
+pub(super) fn fork_deaf() -> io::Result<Fork> {
+    let all = {
+        let mut set = signal_set(None);
+        // SAFETY: the set is initialised.
+        unsafe { libc::sigfillset(&raw mut set) };
+        set
+    };
+    let mut before = signal_set(None);
+    // SAFETY: both sets are initialised.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    let forked = fork();
+    if !matches!(forked, Ok(Fork::Child)) {
+        // SAFETY: as above; a null old set is allowed.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    }
+    forked
+}
+
 /// Starts a child that becomes another program, without copying this process: the child borrows our memory, and we
 /// stand still, until it has. `become_program` returns only if it cannot, what the child exits with.
 ///
