@@ -1,44 +1,128 @@
 //! Which model answers, where it is and with which key: from what was typed and configured to what the model
-//! crate opens.
+//! crate opens. Where nothing was said, [`crate::discover`] looks.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fusee_model::{Model, Models, Recorder, Settings, Target};
+use fusee_engine::agent::Limits;
+use fusee_engine::run;
+use fusee_model::provider::{PROVIDERS, Provider};
+use fusee_model::{Model, Models, Recorder, Secret, Settings, Target};
+use fusee_text::near;
 
-use crate::arguments::shared::ModelFlags;
-use crate::clock;
+use crate::config::{self, Config, ModelEntry, Origin};
+use crate::discover::{self, Found};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::{clock, output};
+
+#[cfg(test)]
+mod tests;
+
+/// The variable for a key that belongs to whatever server a command uses.
+const ANY_KEY: &str = "FUSEE_API_KEY";
 
 /// A model that was chosen and not yet opened.
+#[derive(Debug)]
 pub(crate) struct Choice {
-    /// As the user named it.
+    /// PROVIDER:MODEL, an id, script:FILE or replay:FILE. Names of the configuration are resolved, so that a run
+    /// goes on with the model it began with although the configuration has changed.
     pub(crate) name: String,
     /// How it is reached.
     pub(crate) settings: Settings,
+    /// The size of its context, where the configuration says.
+    pub(crate) context_tokens: Option<u64>,
 }
 
 impl Choice {
-    /// Puts together what was said.
-    pub(crate) fn make(flags: &ModelFlags, environment: &Environment) -> Result<Self, Failure> {
-        let name = flags
-            .model
-            .clone()
-            .ok_or_else(|| Failure::usage("no model is chosen").help("name one with -m"))?;
-        let provider = match Target::parse(&name)? {
-            Target::Server { provider, .. } => provider,
-            Target::Script(_) | Target::Replay(_) => None,
+    /// The model that flags and configuration name, or else the one that is found here.
+    pub(crate) async fn make(config: &Config, environment: &Environment) -> Result<Self, Failure> {
+        if let Some(name) = config.text("model") {
+            return Self::named(name, config, environment);
+        }
+        let found = discover::look(environment).await;
+        let name = only(&found)?;
+        output::error(&format!(
+            "using {name}, the only model found on this machine (choose another with -m)\n"
+        ));
+        Self::named(&name, config, environment)
+    }
+
+    /// The model called so.
+    pub(crate) fn named(name: &str, config: &Config, environment: &Environment) -> Result<Self, Failure> {
+        let entry = config.models().iter().find(|entry| entry.name == name);
+        let said = config.value("base_url");
+        // What was said for this one command goes before the entry, what stands in a file after it.
+        let now = said.filter(|(_, origin)| matches!(origin, Origin::Flag(_) | Origin::Variable(_)));
+        let base_url = now
+            .map(|(value, _)| value.to_string())
+            .or_else(|| entry.and_then(|entry| entry.base_url.clone()))
+            .or_else(|| said.map(|(value, _)| value.to_string()));
+        let api = match config.value("api") {
+            Some((value, Origin::Flag(_) | Origin::Variable(_))) => Some(value.to_string()),
+            other => {
+                let file = other.map(|(value, _)| value.to_string());
+                entry.and_then(|entry| entry.api.clone()).or(file)
+            }
         };
-        let api_key =
-            provider.and_then(|provider| provider.key_variable).and_then(|name| environment.secret(name));
+        let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
+        let wire = api.as_deref().and_then(config::wire).unwrap_or_default();
+        let mut choice = Self::reach(target, base_url, entry, config, environment)?;
+        choice.settings.wire = wire;
+        choice.context_tokens = entry.and_then(|entry| entry.context_tokens);
+        Ok(choice)
+    }
+
+    /// The model of a run that goes on.
+    pub(crate) fn again(
+        began: &run::Settings,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let same = |entry: &&ModelEntry| {
+            entry.model.as_deref() == Some(began.model.as_str()) && entry.base_url == began.base_url
+        };
+        let entry = config.models().iter().find(same);
+        let mut choice = Self::reach(&began.model, began.base_url.clone(), entry, config, environment)?;
+        choice.settings.wire = began.wire;
+        choice.settings.silence = Duration::from_secs(began.limits.timeout_s);
+        Ok(choice)
+    }
+
+    fn reach(
+        name: &str,
+        base_url: Option<String>,
+        entry: Option<&ModelEntry>,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let silence = Duration::from_secs(config.limits().timeout_s);
+        let Target::Server { provider, .. } = Target::parse(name)? else {
+            let settings = Settings { silence, ..Settings::default() };
+            return Ok(Self { name: name.to_owned(), settings, context_tokens: None });
+        };
+        let (provider, base_url) = server(name, provider, base_url, config, environment)?;
+        let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
+        let address = base_url.as_deref().or(provider.map(|provider| provider.base_url)).unwrap_or_default();
         let settings = Settings {
-            base_url: flags.base_url.clone(),
             api_key,
-            wire: flags.api.map_or_else(Default::default, Into::into),
+            proxy: proxy(address, environment),
+            no_proxy: first_text(environment, &["NO_PROXY", "no_proxy"]),
+            ca_file: environment.variable("SSL_CERT_FILE").map(Into::into),
+            silence,
+            base_url,
             ..Settings::default()
         };
-        Ok(Self { name, settings })
+        Ok(Self { name: name.to_owned(), settings, context_tokens: None })
+    }
+
+    /// The limits of a task with it: never more tokens than it can hold.
+    pub(crate) fn limits(&self, config: &Config) -> Limits {
+        let limits = config.limits();
+        let max_tokens =
+            self.context_tokens.map_or(limits.max_tokens, |context| context.min(limits.max_tokens));
+        Limits { max_tokens, ..limits }
     }
 
     /// Opens it, recorded into a cassette if one is given.
@@ -49,4 +133,140 @@ impl Choice {
             None => Ok(model),
         }
     }
+}
+
+/// Whose server it is, and where, if that is not the provider's own place.
+fn server(
+    name: &str,
+    provider: Option<&'static Provider>,
+    base_url: Option<String>,
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Option<&'static Provider>, Option<String>), Failure> {
+    match (provider, base_url) {
+        (None, Some(url)) => {
+            // Keys go to the server they belong to and nowhere else.
+            let host = |url: &str| {
+                url.split("://").nth(1).and_then(|rest| rest.split('/').next()).map(str::to_owned)
+            };
+            let known = PROVIDERS.iter().find(|provider| host(provider.base_url) == host(&url));
+            Ok((known.filter(|provider| provider.key_variable.is_some()), Some(url)))
+        }
+        (Some(provider), Some(url)) => Ok((Some(provider), Some(url))),
+        (Some(provider), None) => Ok((Some(provider), own_url(provider, environment))),
+        (None, None) => {
+            let openai = Provider::named("openai");
+            let url = openai.and_then(|provider| own_url(provider, environment));
+            if url.is_some() { Ok((openai, url)) } else { Err(nowhere(name, config)) }
+        }
+    }
+}
+
+/// `OPENAI_BASE_URL` for `OPENAI_API_KEY`, and so for the others.
+fn own_url(provider: &Provider, environment: &Environment) -> Option<String> {
+    let variable = provider.key_variable?.replace("_API_KEY", "_BASE_URL");
+    environment.text(&variable).map(|url| url.trim_end_matches('/').to_owned())
+}
+
+fn nowhere(name: &str, config: &Config) -> Failure {
+    let providers = PROVIDERS.iter().map(|provider| provider.name);
+    let word = name.split(':').next().unwrap_or(name);
+    let near = near::did_you_mean(
+        word,
+        providers.clone().chain(config.models().iter().map(|entry| entry.name.as_str())),
+    );
+    let names = providers.collect::<Vec<_>>().join(", ");
+    let advice = format!(
+        "say where it is with --base-url URL, or who has it with PROVIDER:MODEL; providers are {names}; \
+         script:FILE and replay:FILE need no server"
+    );
+    let help = near.map_or_else(|| advice.clone(), |near| format!("{near}\n{advice}"));
+    Failure::usage(format!("no server is known for the model `{name}`")).help(help)
+}
+
+fn key(
+    name: &str,
+    provider: Option<&Provider>,
+    base_url: Option<&str>,
+    entry: Option<&ModelEntry>,
+    environment: &Environment,
+) -> Result<Option<Secret>, Failure> {
+    if let Some(key) = environment.secret(ANY_KEY) {
+        return Ok(Some(key));
+    }
+    if let Some(variable) = entry.and_then(|entry| entry.api_key_env.as_deref()) {
+        return environment.secret(variable).map(Some).ok_or_else(|| {
+            let entry = entry.map(|entry| entry.name.as_str()).unwrap_or_default();
+            Failure::usage(format!("the key of the model `{entry}` is not set: {variable}"))
+                .help(format!("export {variable}=…, or change api_key_env in [models.{entry}]"))
+        });
+    }
+    let Some(variable) = provider.and_then(|provider| provider.key_variable) else { return Ok(None) };
+    match environment.secret(variable) {
+        Some(key) => Ok(Some(key)),
+        // A server of one's own may need none.
+        None if base_url.is_some() => Ok(None),
+        None => Err(Failure::usage(format!("the model `{name}` needs a key: {variable} is not set"))
+            .help(format!("export {variable}=…, or point --base-url at a server that needs none"))),
+    }
+}
+
+/// The proxy for an address, as other programs understand the variables. This machine is never behind one.
+fn proxy(address: &str, environment: &Environment) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split(['/', ':']).next().unwrap_or_default();
+    if matches!(host, "localhost" | "127.0.0.1" | "[") || rest.starts_with("[::1]") {
+        return None;
+    }
+    match scheme {
+        "https" => first_text(environment, &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        _ => first_text(environment, &["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"]),
+    }
+}
+
+fn first_text(environment: &Environment, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| environment.text(name)).map(str::to_owned)
+}
+
+/// The one model that may be used without being named: a server's of one's own. Nobody pays for that.
+fn only(found: &Found) -> Result<String, Failure> {
+    let models: Vec<String> = found
+        .servers
+        .iter()
+        .flat_map(|server| server.models.iter().map(|model| format!("{}:{model}", server.provider.name)))
+        .collect();
+    match (models.as_slice(), found.keys.as_slice()) {
+        ([only], _) => Ok(only.clone()),
+        ([], []) => Err(Failure::usage("no model is configured, and none was found").help(nothing_found())),
+        ([], keys) => {
+            let lines = keys.iter().map(|provider| {
+                let variable = provider.key_variable.unwrap_or_default();
+                format!("{variable} is set: fusee run -m {}:MODEL …", provider.name)
+            });
+            let help = lines.chain(["or put model = \"PROVIDER:MODEL\" into the configuration".to_owned()]);
+            Err(Failure::usage("no model is chosen, and none that costs money is taken unasked")
+                .help(help.collect::<Vec<_>>().join("\n")))
+        }
+        (several, _) => {
+            let lines = several.iter().take(10).map(|model| format!("fusee run -m {model} …"));
+            Err(Failure::usage(format!("no model is chosen, and {} are there", several.len()))
+                .help(lines.collect::<Vec<_>>().join("\n")))
+        }
+    }
+}
+
+fn nothing_found() -> String {
+    let keys: Vec<&str> = PROVIDERS.iter().filter_map(|provider| provider.key_variable).collect();
+    let own: Vec<&str> = PROVIDERS
+        .iter()
+        .filter(|provider| provider.key_variable.is_none())
+        .map(|provider| provider.name)
+        .collect();
+    format!(
+        "name one: fusee run -m PROVIDER:MODEL …, with its key in {}\n\
+         or start a server on this machine ({}), or say where one is: --base-url URL -m MODEL\n\
+         `fusee doctor` says what works here, `fusee demo` needs no model",
+        keys.join(", "),
+        own.join(", ")
+    )
 }

@@ -1,5 +1,8 @@
 //! The commands, one a file. A command's arguments and its manual stand beside what it does.
 
+pub(crate) mod demo;
+pub(crate) mod replay;
+pub(crate) mod resume;
 pub(crate) mod run;
 
 use clap::Subcommand;
@@ -22,14 +25,18 @@ pub(crate) struct Process {
 /// All of them.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::DemoArgs),
     Run(run::RunArgs),
+    Resume(resume::ResumeArgs),
+    Replay(replay::ReplayArgs),
 }
 
 impl Command {
     /// Whether it may run a model's tools.
     pub(crate) fn runs_tools(&self) -> bool {
         match self {
-            Self::Run(_) => true,
+            Self::Demo(_) | Self::Run(_) | Self::Resume(_) => true,
+            Self::Replay(_) => false,
         }
     }
 }
@@ -38,6 +45,9 @@ impl Command {
 pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Failure> {
     match typed.command {
         None => output::print(&arguments::short_help_text()).map(|()| Exit::Completed),
+        Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
+        Some(Command::Resume(args)) => resume::resume(args, process).await,
+        Some(Command::Replay(args)) => replay::replay(args, process).await,
     }
 }

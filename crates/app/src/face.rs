@@ -3,6 +3,12 @@
 //! A face has a thread of its own, so that a terminal or a pipe that stands still holds up nobody but itself.
 
 mod json;
+pub(crate) mod line;
+mod plain;
+mod show;
+pub(crate) mod summary;
+mod terminal;
+pub(crate) mod words;
 
 use std::io;
 use std::time::Duration;
@@ -12,6 +18,8 @@ use fusee_model::CancellationToken;
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
+
+pub(crate) use show::{Plan, Show};
 
 /// Shows events.
 pub(crate) trait Face: Send {
@@ -42,11 +50,6 @@ impl Watching {
     pub(crate) async fn ended(self) -> Result<(), Failure> {
         self.0.await.unwrap_or_else(|_| Err(Failure::failed("the output was lost to a fault in fusee")))
     }
-}
-
-/// The face for what was asked.
-pub(crate) fn choose(_json: bool) -> Box<dyn Face> {
-    Box::new(json::Json::new(io::stdout()))
 }
 
 /// Lets a face follow events to their end. A reader that goes away cancels the run: nobody wants it any more.

@@ -13,17 +13,24 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+    /// Whether the message is whole text already, as a list of diagnostics is.
+    rendered: bool,
 }
 
 impl Failure {
     /// Wrong flags, files or configuration.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into(), help: None }
+        Self { exit: Exit::Usage, message: message.into(), help: None, rendered: false }
     }
 
     /// Anything else.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into(), help: None }
+        Self { exit: Exit::Failed, message: message.into(), help: None, rendered: false }
+    }
+
+    /// Wrong configuration, told by a text that is ready to be shown.
+    pub(crate) fn rendered(text: String) -> Self {
+        Self { exit: Exit::Usage, message: text, help: None, rendered: true }
     }
 
     /// The next step for the user.
@@ -35,7 +42,8 @@ impl Failure {
 
     /// Tells the user, and gives the exit code.
     pub(crate) fn tell(self) -> Exit {
-        let mut text = format!("error: {}\n", self.message.trim_end());
+        let word = if self.rendered { "" } else { "error: " };
+        let mut text = format!("{word}{}\n", self.message.trim_end());
         if let Some(help) = &self.help {
             for (index, line) in help.lines().enumerate() {
                 text.push_str(if index == 0 { "  help: " } else { "        " });

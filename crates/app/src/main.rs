@@ -3,15 +3,21 @@
 //! [`arguments`] reads what was typed, [`command`] does it with what [`environment`] and [`config`] say, and a
 //! [`face`] shows what happens. Everything a run consists of is in the library crates.
 
+mod approver;
 mod arguments;
 mod choice;
 mod clock;
 mod command;
+mod config;
+mod demo;
+mod discover;
 mod environment;
 mod face;
 mod failure;
+mod history;
 mod output;
 mod project;
+mod selection;
 mod work;
 
 use std::process::ExitCode;

@@ -2,18 +2,21 @@
 //! The run itself is the engine's.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use fusee_engine::approval::Nobody;
 use fusee_engine::run::{Exit, Resources, RunOutcome, Running, SandboxMode};
 use fusee_journal::Journal;
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::{CommandSettings, Environment, Sandbox};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::clock;
 use crate::command::Process;
-use crate::face::{self, Face};
+use crate::face::{self, Plan, Show};
 use crate::failure::Failure;
+use crate::{clock, output};
+
+/// A second ctrl-c within this time does not wait for the run to end.
+const IMPATIENCE: Duration = Duration::from_secs(2);
 
 /// What holds the commands of a run.
 pub(crate) struct Confinement {
@@ -31,6 +34,16 @@ impl Confinement {
             SandboxMode::On => Self { state: "none", settled: false },
         }
     }
+
+    /// Says what is not confined although it was asked for.
+    pub(crate) fn warn(&self) {
+        if !self.settled {
+            output::error(
+                "warning: this build has no sandbox yet, so each command needs your approval; `--sandbox off` is \
+                 your word that commands may run free\n",
+            );
+        }
+    }
 }
 
 /// What a run is given.
@@ -38,6 +51,7 @@ pub(crate) fn resources(
     journal: Journal,
     model: Arc<dyn Model>,
     confinement: &Confinement,
+    show: &Show,
     process: &Process,
 ) -> Resources {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
@@ -49,38 +63,65 @@ pub(crate) fn resources(
             environment: Environment::allowed(variables),
             sandbox: Sandbox::Off,
         },
-        extra_tools: Vec::new(),
+        sandbox: confinement.state.to_owned(),
         commands_settled: confinement.settled,
-        approver: Arc::new(Nobody),
+        approver: show.approver(),
         jitter: clock::jitter,
     }
 }
 
 /// Watches a run until its end.
-pub(crate) async fn see_through(running: Running, face: Box<dyn Face>) -> Result<Exit, Failure> {
-    let watching = face::watch(face, running.events(), running.cancellation())?;
-    let interrupted = tokio::spawn(obey_signals(running.cancellation()));
-    let outcome = running.outcome().await;
-    interrupted.abort();
-    watching.ended().await?;
-    match outcome {
-        RunOutcome::Lost(cause) => {
-            Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}")))
+pub(crate) async fn see_through(running: Running, show: &Show, plan: Plan) -> Result<Exit, Failure> {
+    let (run, cancel) = (running.id().clone(), running.cancellation());
+    let watching = face::watch(show.face(plan, cancel.clone()), running.events(), cancel.clone())?;
+    let impatient = obey_signals(cancel, show.is_live());
+    let ended = async {
+        let outcome = running.outcome().await;
+        watching.ended().await.map(|()| outcome)
+    };
+    let outcome = tokio::select! {
+        outcome = ended => outcome?,
+        () = impatient => {
+            output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
+            return Ok(Exit::Cancelled);
         }
-        RunOutcome::Ended(_) | RunOutcome::Stopped(_) => Ok(outcome.exit()),
+    };
+    match &outcome {
+        RunOutcome::Lost(cause) => {
+            Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}"))
+                .help(format!("what was committed is kept: fusee resume {run}")))
+        }
+        RunOutcome::Stopped(_) => Err(Failure::failed("the run could not be written down")
+            .help(format!("`fusee resume {run}` goes on"))),
+        RunOutcome::Ended(ended) => {
+            if ended.blocked {
+                output::error("the model says that it is blocked: it could not do what was asked\n");
+            }
+            Ok(outcome.exit())
+        }
     }
 }
 
-/// One SIGINT or SIGTERM cancels the run; its end is written down and told as usual.
-async fn obey_signals(cancel: CancellationToken) {
+/// One SIGINT or SIGTERM cancels the run; its end is written down and told as usual. Ends when a person at a
+/// terminal does not want to wait for that.
+async fn obey_signals(cancel: CancellationToken, live: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
-        return;
+        return std::future::pending().await;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    let mut last: Option<Instant> = None;
+    loop {
+        let interrupted = tokio::select! {
+            _ = interrupt.recv() => true,
+            _ = terminate.recv() => false,
+        };
+        cancel.cancel();
+        if live && interrupted {
+            if last.is_some_and(|last| last.elapsed() < IMPATIENCE) {
+                return;
+            }
+            last = Some(Instant::now());
+        }
     }
-    cancel.cancel();
 }

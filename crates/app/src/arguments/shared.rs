@@ -7,6 +7,8 @@ use fusee_engine::approval::Approve;
 use fusee_engine::run::SandboxMode;
 use fusee_journal::RunId;
 
+use crate::config::{FlagValue, Kind, Value};
+
 /// Where.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Place {
@@ -23,11 +25,38 @@ pub(crate) struct ModelFlags {
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Where the model's server is, version path included (http://127.0.0.1:8080/v1)
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = base_url)]
     pub(crate) base_url: Option<String>,
     /// What the server speaks
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<Api>,
+}
+
+impl ModelFlags {
+    /// What of the configuration they set.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let text = |name, value: Option<String>| value.map(|value| (name, Value::Text(value)));
+        [
+            text("model", self.model.clone()),
+            text("base_url", self.base_url.clone()),
+            text(
+                "api",
+                self.api.and_then(|api| api.to_possible_value()).map(|word| word.get_name().to_owned()),
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn base_url(text: &str) -> Result<String, String> {
+    match Kind::Url.read_text(text) {
+        Ok(url) => Ok(url.to_string()),
+        Err(misfit) => {
+            Err(misfit.help.map_or(misfit.message.clone(), |help| format!("{}; {help}", misfit.message)))
+        }
+    }
 }
 
 /// What may happen without a person.
@@ -43,6 +72,22 @@ pub(crate) struct GateFlags {
     pub(crate) sandbox: Option<SandboxWord>,
 }
 
+impl GateFlags {
+    /// What of the configuration they set.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let word = |name, value: Option<clap::builder::PossibleValue>| {
+            value.map(|value| (name, Value::Text(value.get_name().to_owned())))
+        };
+        [
+            word("approve", self.approve.and_then(|word| word.to_possible_value())),
+            word("sandbox", self.sandbox.and_then(|word| word.to_possible_value())),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
 /// How much.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Limits")]
@@ -56,6 +101,21 @@ pub(crate) struct LimitFlags {
     /// Working time of the whole task, in seconds; waiting for a person does not count
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
+}
+
+impl LimitFlags {
+    /// What of the configuration they set.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let whole = |name, value: Option<u64>| value.map(|value| (name, Value::Whole(value)));
+        [
+            whole("max_turns", self.max_turns.map(u64::from)),
+            whole("max_tokens", self.max_tokens),
+            whole("task_timeout_s", self.timeout),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
 }
 
 /// A run, by its id or the beginning of it.

@@ -16,9 +16,10 @@ use fusee_tools::{CommandSettings, Sandbox};
 use super::Process;
 use crate::arguments::shared::{GateFlags, ModelFlags};
 use crate::demo::change::changes;
-use crate::demo::summary::{Ink, Next, Summary, Work};
+use crate::demo::summary::{Next, Summary, Work, heading, paint, row};
 use crate::demo::{self, Unpacked, check};
 use crate::environment::Environment;
+use crate::face::line::{Line, Style};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::{arguments, clock, output};
@@ -61,13 +62,13 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
     let unpacked = unpack(&args, environment)?;
     let project = unpacked.project();
     let before = check::run(&project, commands(process)).await?;
-    let errors = ink(environment, environment.terminals().stderr);
-    output::error(&introduction(&args, &project, before, errors));
+    let colour_errors = colour(environment, environment.terminals().stderr);
+    output::error(&paint(&introduction(&args, &project, before), colour_errors));
 
     let begun = Instant::now();
     let line = run_line(&args, &unpacked);
     let (exit, killed) = match args.kill {
-        true => kill::killed_and_resumed(line, &project, process, errors).await?,
+        true => kill::killed_and_resumed(line, &project, process, colour_errors).await?,
         false => (perform(line, process).await?, None),
     };
     let wall = begun.elapsed();
@@ -82,11 +83,10 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
     let summary = Summary { own_model, before, after, work, killed, changes: &changed };
     let fusee = own_name();
     let next = Next { fusee: &fusee, run: RUN, kept: args.keep.then_some(project.as_path()) };
-    if args.json {
-        output::error(&format!("{}{}", summary.render(errors), next.render(errors)));
-    } else {
-        let ink = ink(environment, environment.terminals().stdout);
-        output::print(&format!("\n{}{}", summary.render(ink), next.render(ink)))?;
+    let lines = [vec![Line::new()], summary.lines(), next.lines()].concat();
+    match args.json {
+        true => output::error(&paint(&lines, colour_errors)),
+        false => output::print(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
     }
     Ok(match exit {
         Exit::Completed if !after.pass => Exit::Failed,
@@ -103,7 +103,9 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<Unpacked, Failur
         (false, false) => 0,
     };
     let temporary = environment.variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let directory = demo::new_directory(&temporary, clock::new_run_id()?.as_str());
+    // The last part of an id is chance, which is all that a new directory's name needs.
+    let id = clock::new_run_id()?;
+    let directory = demo::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
     Unpacked::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
         Failure::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
             .help("name another place with TMPDIR")
@@ -120,22 +122,20 @@ fn commands(process: &Process) -> CommandSettings {
     }
 }
 
-fn introduction(args: &DemoArgs, project: &Path, before: check::Tests, ink: Ink) -> String {
-    let mut out = ink.heading("fusee demo");
+fn introduction(args: &DemoArgs, project: &Path, before: check::Tests) -> Vec<Line> {
+    let plain = |text: &str| Line::of(Style::Plain, text);
     let model = match &args.model.model {
-        Some(name) => name.clone(),
-        None => "a recording: no key, no network; sandbox off, since every command in it is ours".to_owned(),
+        Some(name) => name,
+        None => "a recording: no key, no network; sandbox off, since every command in it is ours",
     };
-    let rows = [
-        ("project", format!("{}, in {}", demo::NAME, project.display())),
-        ("tests", format!("{} ({})", ink.bad(&before.is()), check::COMMAND)),
-        ("model", model),
-    ];
-    for (name, text) in rows {
-        out.push_str(&format!("  {}  {text}\n", ink.dim(&format!("{name:<7}"))));
-    }
-    out.push('\n');
-    out
+    let tests = Line::of(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
+    vec![
+        heading("fusee demo"),
+        row("project", plain(&format!("{}, in {}", demo::NAME, project.display()))),
+        row("tests", tests),
+        row("model", plain(model)),
+        Line::new(),
+    ]
 }
 
 /// What a user would type for this run.
@@ -218,10 +218,6 @@ fn own_name() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "fusee".to_owned())
 }
 
-fn ink(environment: &Environment, terminal: bool) -> Ink {
-    let dumb = environment.text("TERM").is_none_or(|term| term == "dumb");
-    match terminal && !dumb && environment.variable("NO_COLOR").is_none() {
-        true => Ink::Coloured,
-        false => Ink::Plain,
-    }
+fn colour(environment: &Environment, terminal: bool) -> bool {
+    terminal && environment.text("TERM") != Some("dumb") && environment.variable("NO_COLOR").is_none()
 }

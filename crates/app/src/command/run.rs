@@ -4,20 +4,18 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::agent::Limits;
-use fusee_engine::approval::Approve;
-use fusee_engine::run::{self, Exit, SandboxMode, Settings};
-use fusee_journal::Options;
-use fusee_model::RequestOptions;
+use fusee_engine::run::{self, Exit, Settings};
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
 use crate::choice::Choice;
+use crate::clock;
+use crate::config::Config;
 use crate::environment::Environment;
+use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::work::{self, Confinement};
-use crate::{clock, face};
 
 /// A request longer than this is a mistake, such as a file piped in by accident.
 const REQUEST_BYTES: u64 = 1 << 20;
@@ -58,13 +56,12 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let environment = &process.environment;
     let request = request(args.request.as_deref(), environment)?;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
-    let choice = Choice::make(&args.model, environment)?;
-    let sandbox = args.gates.sandbox.map_or_else(SandboxMode::default, Into::into);
-    let confinement = Confinement::of(sandbox);
-    let mut limits = Limits::default();
-    limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
-    limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
-    limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
+    let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
+    let config = Config::gather(Some(&project.config_file()), environment, flags)?;
+    let show = Show::new(args.json, &config, environment);
+    show.warn(&config);
+    let choice = Choice::make(&config, environment).await?;
+    let confinement = Confinement::of(config.sandbox());
     let settings = Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         request,
@@ -73,21 +70,23 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         model: choice.name.clone(),
         base_url: choice.settings.base_url.clone(),
         wire: choice.settings.wire,
-        options: RequestOptions::default(),
-        limits,
-        approve: args.gates.approve.map_or_else(Approve::default, Into::into),
-        sandbox,
+        options: config.options(),
+        limits: choice.limits(&config),
+        approve: config.approve(),
+        sandbox: config.sandbox(),
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         review: None,
         record: args.record.map(|file| environment.directory().join(file)),
     };
     let model = choice.open(settings.record.as_deref())?;
-    let journal = project.open_journal(Options::default())?;
-    let resources = work::resources(journal, model, &confinement, process);
+    let journal = project.open_journal(config.journal())?;
+    let resources = work::resources(journal, model, &confinement, &show, process);
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
+    confinement.warn();
+    let plan = Plan::of(&settings);
     let running = run::start(&id, settings, resources).await?;
-    work::see_through(running, face::choose(args.json)).await
+    work::see_through(running, &show, plan).await
 }
 
 fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Failure> {

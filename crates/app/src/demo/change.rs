@@ -45,7 +45,7 @@ fn change(project: &Path, path: &str) -> Option<Change> {
         |side: &str, there: bool| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
     let diff = compared
         .unified_diff()
-        .context_radius(3)
+        .context_radius(2)
         .header(&name("a", before.is_some()), &name("b", after.is_some()))
         .to_string();
     Some(Change {

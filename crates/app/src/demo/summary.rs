@@ -1,12 +1,13 @@
 //! What the demo says in the end: what happened, the diff, and what to do next. Text from values; who gathers them is
 //! [`crate::command::demo`].
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use super::change::Change;
 use super::check::Tests;
+use crate::face::line::{Line, Style};
+use crate::face::words;
 
 /// Diffs of a model that rewrote everything are cut here.
 const DIFF_LINES: usize = 80;
@@ -64,144 +65,98 @@ pub(crate) struct Next<'a> {
     pub(crate) kept: Option<&'a Path>,
 }
 
-/// Whether text is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ink {
-    Plain,
-    Coloured,
+/// A heading over what follows.
+pub(crate) fn heading(title: &str) -> Line {
+    let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
+    Line::of(Style::Dim, "── ").and(Style::Bold, title).and(Style::Dim, &format!(" {rule}"))
 }
 
-impl Ink {
-    fn paint(self, code: &str, text: &str) -> String {
-        match self {
-            Self::Plain => text.to_owned(),
-            Self::Coloured => format!("\x1b[{code}m{text}\x1b[0m"),
-        }
-    }
+/// A name and what there is to say about it; without a name, more of what stands above.
+pub(crate) fn row(name: &str, text: Line) -> Line {
+    Line::of(Style::Dim, &format!("  {name:<7}  ")).join(text)
+}
 
-    pub(crate) fn bold(self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
-    pub(crate) fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
-
-    pub(crate) fn good(self, text: &str) -> String {
-        self.paint("32", text)
-    }
-
-    pub(crate) fn bad(self, text: &str) -> String {
-        self.paint("31", text)
-    }
-
-    fn place(self, text: &str) -> String {
-        self.paint("36", text)
-    }
-
-    /// A heading over what follows.
-    pub(crate) fn heading(self, title: &str) -> String {
-        let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
-        format!("{} {} {}\n", self.dim("──"), self.bold(title), self.dim(&rule))
-    }
+/// The lines as text.
+pub(crate) fn paint(lines: &[Line], colour: bool) -> String {
+    lines.iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n").collect()
 }
 
 impl Summary<'_> {
     /// The whole of it.
-    pub(crate) fn render(&self, ink: Ink) -> String {
-        let mut out = ink.heading("what happened");
-        let now = self.after.is();
-        let now = if self.after.pass { ink.good(&now) } else { ink.bad(&now) };
-        row(&mut out, ink, "tests", &format!("{} at first, {now} now", self.before.was()));
-        match self.own_model {
-            Some(name) => row(&mut out, ink, "model", name),
-            None => {
-                row(
-                    &mut out,
-                    ink,
-                    "model",
-                    "a recording: its replies are played from a file; all else is real,",
-                );
-                row(&mut out, ink, "", "the tools, the edits, the test runs and the journal");
-            }
-        }
-        row(&mut out, ink, "work", &self.work.words());
-        if let Some(killed) = &self.killed {
-            killed.render(&mut out, ink);
-        }
-        let changed = match self.changes {
-            [] => "nothing".to_owned(),
-            changes => changes.iter().map(|change| named(change, ink)).collect::<Vec<_>>().join(", "),
-        };
-        row(&mut out, ink, "changed", &changed);
-        out.push('\n');
-        for line in diff_lines(self.changes, ink) {
-            let _ = writeln!(out, "    {line}");
-        }
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let how = if self.after.pass { Style::Good } else { Style::Bad };
+        let tests = plain(&format!("{} at first, ", self.before.was())).and(how, &self.after.is());
+        let mut lines = vec![heading("what happened"), row("tests", tests.and(Style::Plain, " now"))];
+        lines.extend(match self.own_model {
+            Some(name) => vec![row("model", plain(name))],
+            None => vec![
+                row("model", plain("a recording: its replies are played from a file; all else is real,")),
+                row("", plain("the tools, the edits, the test runs and the journal")),
+            ],
+        });
+        lines.push(row("work", plain(&self.work.words())));
+        lines.extend(self.killed.iter().flat_map(Killed::lines));
+        lines.push(row("changed", named(self.changes)));
+        lines.push(Line::new());
+        lines.extend(diff_lines(self.changes));
         if !self.changes.is_empty() {
-            out.push('\n');
+            lines.push(Line::new());
         }
-        out
+        lines
     }
 }
 
 impl Work {
     fn words(self) -> String {
-        let Self { turns, calls, tokens, wall } = self;
-        let seconds = wall.as_secs_f64();
-        format!("{turns} turns, {calls} tool calls, {} tokens, {seconds:.1} s", grouped(tokens))
+        let turns = words::count(u64::from(self.turns), "turn");
+        let calls = words::count(u64::from(self.calls), "tool call");
+        let (tokens, wall) =
+            (words::tokens(self.tokens), u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX));
+        format!("{turns} · {calls} · {tokens} tokens · {}", words::span(wall))
     }
 }
 
 impl Killed {
-    fn render(&self, out: &mut String, ink: Ink) {
+    fn lines(&self) -> Vec<Line> {
         let Self { command, turn, replies, results, told } = self;
-        row(out, ink, "killed", &format!("with kill -9 in turn {turn}, while `{command}` ran"));
-        row(
-            out,
-            ink,
-            "resumed",
-            &format!("{replies} replies and {results} results were read back from the journal,"),
-        );
-        row(out, ink, "", "none was asked for or run again");
+        let mut lines = vec![
+            row("killed", plain(&format!("with kill -9 in turn {turn}, while `{command}` ran"))),
+            row(
+                "resumed",
+                plain(&format!("{replies} replies and {results} results were read back from the journal,")),
+            ),
+            row("", plain("none was asked for or run again")),
+        ];
         if *told {
-            row(out, ink, "", "the model was told which command was cut off, and decided what to do");
+            lines
+                .push(row("", plain("the model was told which command was cut off, and decided what to do")));
         }
+        lines
     }
 }
 
 impl Next<'_> {
     /// The commands, each of which works as it is printed.
-    pub(crate) fn render(&self, ink: Ink) -> String {
+    pub(crate) fn lines(&self) -> Vec<Line> {
         let fusee = self.fusee;
-        let mut out = ink.heading("next");
-        let mut part = |title: &str, commands: &[(String, &str)]| {
-            let _ = writeln!(out, "  {title}");
-            let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
-            for (command, what) in commands {
-                let gap = " ".repeat(width - command.chars().count() + 2);
-                let line = format!("    {}{gap}{}", ink.bold(command), ink.dim(what));
-                let _ = writeln!(out, "{}", line.trim_end());
-            }
-        };
-        part(
+        let mut lines = vec![heading("next")];
+        lines.extend(part(
             "The same with your own model:",
             &[
-                (
-                    format!("{fusee} demo -m ollama:MODEL"),
-                    "a local Ollama; also llama.cpp:, lmstudio:, vllm:",
-                ),
+                (format!("{fusee} demo -m ollama:MODEL"), "Ollama here; also llama.cpp:, lmstudio:, vllm:"),
                 (format!("{fusee} demo -m openai:MODEL"), "with OPENAI_API_KEY set"),
                 (format!("{fusee} demo -m MODEL --base-url URL"), "any server that speaks chat completions"),
             ],
-        );
-        part("In a project of yours:", &[(format!("{fusee} run -C DIR -m MODEL 'what is to be done'"), "")]);
-        match self.kept {
+        ));
+        lines.extend(part(
+            "In a project of yours:",
+            &[(format!("{fusee} run -C DIR -m MODEL 'what is to be done'"), "")],
+        ));
+        lines.extend(match self.kept {
             Some(project) => {
                 let (project, run) = (project.display(), self.run);
-                let title = format!("The project and its journal are kept in {project}:");
                 part(
-                    &title,
+                    &format!("The project and its journal are kept in {project}:"),
                     &[
                         (format!("{fusee} show -C {project} {run}"), "what was done, step by step"),
                         (
@@ -209,7 +164,7 @@ impl Next<'_> {
                             "again from the journal: no model, no tools",
                         ),
                     ],
-                );
+                )
             }
             None => part(
                 "More of this:",
@@ -218,51 +173,51 @@ impl Next<'_> {
                     (format!("{fusee} demo --keep"), "keeps the project, to look at with show and replay"),
                 ],
             ),
-        }
-        out
+        });
+        lines
     }
 }
 
-fn row(out: &mut String, ink: Ink, name: &str, text: &str) {
-    let _ = writeln!(out, "  {}  {text}", ink.dim(&format!("{name:<7}")));
+fn part(title: &str, commands: &[(String, &str)]) -> Vec<Line> {
+    let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    let command = |(command, what): &(String, &str)| {
+        let gap = " ".repeat(width - command.chars().count() + 2);
+        plain("    ").and(Style::Accent, command).and(Style::Dim, &format!("{gap}{what}"))
+    };
+    std::iter::once(plain(&format!("  {title}"))).chain(commands.iter().map(command)).collect()
 }
 
-fn named(change: &Change, ink: Ink) -> String {
-    let Change { path, added, removed, .. } = change;
-    format!("{path} {} {}", ink.good(&format!("+{added}")), ink.bad(&format!("-{removed}")))
+fn plain(text: &str) -> Line {
+    Line::of(Style::Plain, text)
 }
 
-fn diff_lines(changes: &[Change], ink: Ink) -> Vec<String> {
+fn named(changes: &[Change]) -> Line {
+    if changes.is_empty() {
+        return plain("nothing");
+    }
+    changes.iter().enumerate().fold(Line::new(), |line, (at, Change { path, added, removed, .. })| {
+        line.and(Style::Plain, &format!("{}{path} ", if at > 0 { ", " } else { "" }))
+            .and(Style::Good, &format!("+{added} "))
+            .and(Style::Bad, &format!("-{removed}"))
+    })
+}
+
+fn diff_lines(changes: &[Change]) -> Vec<Line> {
     let all = changes.iter().flat_map(|change| change.diff.lines());
-    let mut lines: Vec<String> = all
-        .clone()
-        .take(DIFF_LINES)
-        .map(|line| match line.as_bytes() {
-            [b'-', b'-', b'-', ..] | [b'+', b'+', b'+', ..] => ink.bold(line),
-            [b'@', ..] => ink.place(line),
-            [b'+', ..] => ink.good(line),
-            [b'-', ..] => ink.bad(line),
-            _ => line.to_owned(),
-        })
-        .collect();
+    let style = |line: &str| match line.as_bytes() {
+        [b'-', b'-', b'-', ..] | [b'+', b'+', b'+', ..] => Style::Bold,
+        [b'@', ..] => Style::Accent,
+        [b'+', ..] => Style::Good,
+        [b'-', ..] => Style::Bad,
+        _ => Style::Plain,
+    };
+    let mut lines: Vec<Line> =
+        all.clone().take(DIFF_LINES).map(|line| plain("    ").and(style(line), line)).collect();
     let more = all.count().saturating_sub(DIFF_LINES);
     if more > 0 {
-        lines.push(ink.dim(&format!("… and {more} more lines")));
+        lines.push(Line::of(Style::Dim, &format!("    … and {more} more lines")));
     }
     lines
-}
-
-/// A number as people read it: 35,312.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

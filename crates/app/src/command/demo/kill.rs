@@ -14,7 +14,7 @@ use fusee_journal::{Journal, Kind};
 
 use super::{MOST_EVENTS, RUN, perform, run_id};
 use crate::command::Process;
-use crate::demo::summary::{Ink, Killed};
+use crate::demo::summary::{Killed, heading};
 use crate::failure::Failure;
 use crate::output;
 use crate::project::Project;
@@ -28,15 +28,12 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Shows the line above for a moment before it goes on.
 const PAUSE: Duration = Duration::from_millis(900);
 
-/// Leaves a terminal as a killed face did not: on a new line, with a cursor.
-const TERMINAL_AGAIN: &str = "\r\x1b[K\x1b[?25h";
-
 /// Runs it, kills it, resumes it. Without a kill where the run was over first.
 pub(super) async fn killed_and_resumed(
     line: Vec<OsString>,
     project: &Path,
     process: &Process,
-    ink: Ink,
+    colour: bool,
 ) -> Result<(Exit, Option<Killed>), Failure> {
     let mut child = start(line)?;
     let place = Project::find(Some(project), &process.environment)?;
@@ -52,9 +49,8 @@ pub(super) async fn killed_and_resumed(
     let mut killed = read_back(&place.journal_with_runs()?, moment)?;
 
     let terminal = process.environment.terminals().stderr;
-    let clear = if terminal { TERMINAL_AGAIN } else { "" };
     let said = format!("kill -9 {pid}, while `{}` ran. Now: fusee resume {RUN}", killed.command);
-    output::error(&format!("{clear}\n{}\n", ink.heading(&said)));
+    output::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
     if terminal {
         tokio::time::sleep(PAUSE).await;
     }

@@ -26,12 +26,12 @@ fn a_demo_with_the_recording_says_what_was_real() {
         killed: None,
         changes: &changes,
     };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    insta::assert_snapshot!(paint(&summary.lines(), false), @r"
     ── what happened ───────────────────────────────────────────────────────────────
       tests    3 of 10 failed at first, all 10 pass now
       model    a recording: its replies are played from a file; all else is real,
                the tools, the edits, the test runs and the journal
-      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
       changed  a.py +1 -1
 
         --- a/a.py
@@ -52,11 +52,11 @@ fn a_model_that_changed_nothing_is_told_as_it_is() {
         killed: None,
         changes: &[],
     };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    insta::assert_snapshot!(paint(&summary.lines(), false), @r"
     ── what happened ───────────────────────────────────────────────────────────────
       tests    3 of 10 failed at first, 3 of 10 fail now
       model    ollama:x
-      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
       changed  nothing
     ");
 }
@@ -72,12 +72,12 @@ fn a_kill_is_told_with_what_the_journal_gave_back() {
         killed: Some(killed),
         changes: &[],
     };
-    insta::assert_snapshot!(summary.render(Ink::Plain), @r"
+    insta::assert_snapshot!(paint(&summary.lines(), false), @r"
     ── what happened ───────────────────────────────────────────────────────────────
       tests    3 of 10 failed at first, all 10 pass now
       model    a recording: its replies are played from a file; all else is real,
                the tools, the edits, the test runs and the journal
-      work     8 turns, 13 tool calls, 35,312 tokens, 6.9 s
+      work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
       killed   with kill -9 in turn 4, while `make` ran
       resumed  4 replies and 5 results were read back from the journal,
                none was asked for or run again
@@ -88,12 +88,12 @@ fn a_kill_is_told_with_what_the_journal_gave_back() {
 
 #[test]
 fn the_next_commands_name_the_kept_project() {
-    let gone = Next { fusee: "fusee", run: "demo", kept: None }.render(Ink::Plain);
-    let kept = Next { fusee: "fusee", run: "demo", kept: Some(Path::new("/tmp/x")) }.render(Ink::Plain);
+    let gone = paint(&Next { fusee: "fusee", run: "demo", kept: None }.lines(), false);
+    let kept = paint(&Next { fusee: "fusee", run: "demo", kept: Some(Path::new("/tmp/x")) }.lines(), false);
     insta::assert_snapshot!(format!("{gone}\n{kept}"), @r"
     ── next ────────────────────────────────────────────────────────────────────────
       The same with your own model:
-        fusee demo -m ollama:MODEL          a local Ollama; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m ollama:MODEL          Ollama here; also llama.cpp:, lmstudio:, vllm:
         fusee demo -m openai:MODEL          with OPENAI_API_KEY set
         fusee demo -m MODEL --base-url URL  any server that speaks chat completions
       In a project of yours:
@@ -104,7 +104,7 @@ fn the_next_commands_name_the_kept_project() {
 
     ── next ────────────────────────────────────────────────────────────────────────
       The same with your own model:
-        fusee demo -m ollama:MODEL          a local Ollama; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m ollama:MODEL          Ollama here; also llama.cpp:, lmstudio:, vllm:
         fusee demo -m openai:MODEL          with OPENAI_API_KEY set
         fusee demo -m MODEL --base-url URL  any server that speaks chat completions
       In a project of yours:
@@ -126,25 +126,26 @@ fn colours_are_around_the_text_and_change_nothing_else() {
         killed: None,
         changes: &changes,
     };
-    let coloured = summary.render(Ink::Coloured);
+    let coloured = paint(&summary.lines(), true);
     let mut plain = String::new();
     for (at, part) in coloured.split('\x1b').enumerate() {
         plain.push_str(if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) });
     }
     assert!(coloured.contains("\x1b[32m+y\x1b[0m"));
-    assert_eq!(plain, summary.render(Ink::Plain));
+    assert_eq!(plain, paint(&summary.lines(), false));
 }
 
 #[test]
 fn a_long_diff_is_cut_and_says_so() {
     let diff: String = (0..100).map(|n| format!("+{n}\n")).collect();
     let change = Change { path: "a".into(), added: 100, removed: 0, diff };
-    let lines = diff_lines(&[change], Ink::Plain);
+    let lines = diff_lines(&[change]);
     assert_eq!(lines.len(), DIFF_LINES + 1);
-    assert_eq!(lines[DIFF_LINES], "… and 20 more lines");
+    assert_eq!(lines[DIFF_LINES].paint(false), "    … and 20 more lines");
 }
 
 #[test]
-fn numbers_are_grouped_by_thousands() {
-    assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+fn what_a_model_wrote_cannot_steer_the_terminal() {
+    let change = Change { path: "a".into(), added: 1, removed: 0, diff: "+\x1b[2Jgone\n".into() };
+    assert!(!paint(&diff_lines(&[change]), true).contains("\x1b[2J"));
 }

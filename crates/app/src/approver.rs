@@ -1,0 +1,91 @@
+//! Asking the person at the terminal. The question is shown by the face, which reads it from the events; here the
+//! answer is read.
+
+use std::io::BufRead;
+use std::sync::Mutex as StdMutex;
+
+use fusee_engine::approval::{Answer, Approver, Question};
+use fusee_journal::BoxFuture;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::output;
+
+#[cfg(test)]
+mod tests;
+
+/// Answers that were typed ahead of their question; more are not kept.
+const TYPED_AHEAD: usize = 16;
+
+/// The person at the terminal.
+#[derive(Default)]
+pub(crate) struct Person {
+    /// One thread reads for the whole process: a read cannot be taken back once nobody wants it any more.
+    lines: Mutex<Option<mpsc::Receiver<String>>>,
+    thread: StdMutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Person {
+    async fn line(&self) -> Option<String> {
+        let mut lines = self.lines.lock().await;
+        if lines.is_none() {
+            *lines = self.listen();
+        }
+        let lines = lines.as_mut()?;
+        // What was typed before the question is no answer to it.
+        while lines.try_recv().is_ok() {}
+        lines.recv().await
+    }
+
+    fn listen(&self) -> Option<mpsc::Receiver<String>> {
+        let (sender, receiver) = mpsc::channel(TYPED_AHEAD);
+        let read = move || {
+            for line in std::io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("keyboard".to_owned()).spawn(read).ok()?;
+        *self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(thread);
+        Some(receiver)
+    }
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async {
+            loop {
+                let Some(line) = self.line().await else {
+                    return Answer {
+                        approved: false,
+                        reason: Some("nobody is there to approve it".to_owned()),
+                    };
+                };
+                match understand(&line) {
+                    Some(answer) => return answer,
+                    None => output::error("y, or n and why: "),
+                }
+            }
+        })
+    }
+}
+
+/// `y`, or `n` with a reason after it; anything else is neither.
+fn understand(line: &str) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match word.trim_end_matches([',', ':', '.', ';']).to_lowercase().as_str() {
+        "y" | "yes" if rest.is_empty() => Some(Answer { approved: true, reason: None }),
+        "n" | "no" => {
+            let rest = rest.trim();
+            let reason = if rest.is_empty() {
+                "the user said no".to_owned()
+            } else {
+                format!("the user said no: {rest}")
+            };
+            Some(Answer { approved: false, reason: Some(reason) })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! From names to servers, and keys only to where they belong.
+
+use super::*;
+use crate::config::Value;
+use crate::discover::Server;
+
+fn config(toml: &str, environment: &Environment, flags: &[(&'static str, &str)]) -> Config {
+    let folder = environment.config_folder().unwrap();
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), toml).unwrap();
+    let flags = flags.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
+    Config::gather(None, environment, flags).unwrap()
+}
+
+struct Chosen {
+    name: String,
+    base_url: Option<String>,
+    key: Option<String>,
+}
+
+fn choose(
+    name: &str,
+    toml: &str,
+    flags: &[(&'static str, &str)],
+    variables: &[(&str, &str)],
+) -> Result<Chosen, Failure> {
+    let home = tempfile::tempdir().unwrap();
+    let mut all = vec![("HOME", home.path().to_str().unwrap())];
+    all.extend_from_slice(variables);
+    let environment = Environment::made_of(&all, home.path());
+    let choice = Choice::named(name, &config(toml, &environment, flags), &environment)?;
+    let key = choice.settings.api_key.as_ref().map(|key| key.reveal().to_owned());
+    Ok(Chosen { name: choice.name, base_url: choice.settings.base_url, key })
+}
+
+#[test]
+fn a_providers_key_goes_to_the_provider() {
+    let chosen = choose("openai:gpt", "", &[], &[("OPENAI_API_KEY", "sk-secret-1")]).unwrap();
+    assert_eq!((chosen.base_url.as_deref(), chosen.key.as_deref()), (None, Some("sk-secret-1")));
+}
+
+#[test]
+fn a_key_does_not_go_to_a_server_it_does_not_belong_to() {
+    let variables = [("OPENAI_API_KEY", "sk-secret-1"), ("GROQ_API_KEY", "gsk-secret")];
+    let elsewhere = [("base_url", "http://10.0.0.1:9/v1")];
+    assert_eq!(choose("some-model", "", &elsewhere, &variables).unwrap().key, None);
+    let groq = [("base_url", "https://api.groq.com/openai/v1")];
+    assert_eq!(choose("some-model", "", &groq, &variables).unwrap().key.as_deref(), Some("gsk-secret"));
+    // Whoever names the provider says that the key belongs there.
+    assert_eq!(choose("openai:m", "", &elsewhere, &variables).unwrap().key.as_deref(), Some("sk-secret-1"));
+}
+
+#[test]
+fn a_missing_key_is_named_with_its_variable() {
+    let failure = choose("openai:gpt", "", &[], &[]).err().unwrap();
+    assert_eq!(failure.message, "the model `openai:gpt` needs a key: OPENAI_API_KEY is not set");
+    assert!(choose("openai:gpt", "", &[("base_url", "http://127.0.0.1:1/v1")], &[]).is_ok());
+}
+
+#[test]
+fn an_entry_of_the_configuration_is_resolved_and_a_flag_goes_before_it() {
+    let toml =
+        "[models.mine]\nmodel = \"qwen\"\nbase_url = \"http://box:8080/v1\"\napi_key_env = \"BOX_KEY\"\n";
+    let variables = [("BOX_KEY", "box-secret")];
+    let chosen = choose("mine", toml, &[], &variables).unwrap();
+    assert_eq!(
+        (chosen.name.as_str(), chosen.base_url.as_deref(), chosen.key.as_deref()),
+        ("qwen", Some("http://box:8080/v1"), Some("box-secret"))
+    );
+    let chosen = choose("mine", toml, &[("base_url", "http://other/v1")], &variables).unwrap();
+    assert_eq!(chosen.base_url.as_deref(), Some("http://other/v1"));
+    let failure = choose("mine", toml, &[], &[]).err().unwrap();
+    assert_eq!(failure.message, "the key of the model `mine` is not set: BOX_KEY");
+}
+
+#[test]
+fn the_base_url_variable_of_a_provider_counts_and_serves_plain_names() {
+    let variables = [("OPENAI_BASE_URL", "http://proxy/v1/"), ("OPENAI_API_KEY", "sk-secret-1")];
+    for name in ["openai:m", "m"] {
+        let chosen = choose(name, "", &[], &variables).unwrap();
+        assert_eq!(chosen.base_url.as_deref(), Some("http://proxy/v1"));
+        assert_eq!(chosen.key.as_deref(), Some("sk-secret-1"));
+    }
+}
+
+#[test]
+fn a_name_nobody_knows_comes_with_near_ones() {
+    let failure = choose("olama:qwen", "", &[], &[]).err().unwrap();
+    assert_eq!(failure.message, "no server is known for the model `olama:qwen`");
+    assert!(failure.help.unwrap().starts_with("did you mean `ollama`?\n"));
+}
+
+#[test]
+fn a_proxy_is_for_other_machines() {
+    let environment = Environment::made_of(
+        &[("HTTPS_PROXY", "http://proxy:1"), ("http_proxy", "http://proxy:2")],
+        std::path::Path::new("/"),
+    );
+    assert_eq!(proxy("https://api.example/v1", &environment).as_deref(), Some("http://proxy:1"));
+    assert_eq!(proxy("http://box/v1", &environment).as_deref(), Some("http://proxy:2"));
+    for own in ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:8000/v1"] {
+        assert_eq!(proxy(own, &environment), None);
+    }
+}
+
+#[test]
+fn only_a_free_model_is_taken_unasked_and_only_if_there_is_no_choice() {
+    let ollama = Provider::named("ollama").unwrap();
+    let openai = Provider::named("openai").unwrap();
+    let found = |models: &[&str], keys: &[&'static Provider]| Found {
+        keys: keys.to_vec(),
+        servers: vec![Server {
+            provider: ollama,
+            models: models.iter().map(|name| (*name).to_owned()).collect(),
+        }],
+    };
+    assert_eq!(only(&found(&["q:7b"], &[openai])).unwrap(), "ollama:q:7b");
+    let failure = only(&found(&[], &[openai])).unwrap_err();
+    assert_eq!(failure.exit, run::Exit::Usage);
+    assert!(failure.help.unwrap().starts_with("OPENAI_API_KEY is set: fusee run -m openai:MODEL …\n"));
+    let failure = only(&found(&["a", "b"], &[])).unwrap_err();
+    assert_eq!(failure.help.unwrap(), "fusee run -m ollama:a …\nfusee run -m ollama:b …");
+    assert_eq!(only(&found(&[], &[])).unwrap_err().message, "no model is configured, and none was found");
+}
+
+#[test]
+fn a_chosen_key_is_not_in_any_debug_output() {
+    let home = tempfile::tempdir().unwrap();
+    let variables = [("HOME", home.path().to_str().unwrap()), ("OPENAI_API_KEY", "sk-very-secret")];
+    let environment = Environment::made_of(&variables, home.path());
+    let choice = Choice::named("openai:m", &config("", &environment, &[]), &environment).unwrap();
+    assert!(!format!("{choice:?}").contains("very-secret"));
+}

@@ -1,0 +1,101 @@
+//! `fusee resume`.
+
+mod ended;
+
+use clap::Args;
+use fusee_engine::run::{self, Exit, Settings};
+use fusee_journal::RunStatus;
+
+use super::Process;
+use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
+use crate::choice::Choice;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::face::{Plan, Show};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::selection;
+use crate::work::{self, Confinement};
+
+/// Go on with a run that was interrupted.
+///
+/// The run continues from the last step that was written down, with the settings it was started with. A command
+/// that was running when the process ended is not run again: the model is told that its effects are unknown.
+/// Flags change the settings from here on. Of a run that has ended, the result and the exit code are repeated.
+#[derive(Args)]
+pub(crate) struct ResumeArgs {
+    /// The run: its id, or a beginning of it that no other run has; the newest open run if not given
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    model: ModelFlags,
+    #[command(flatten)]
+    gates: GateFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
+    /// Print events as JSON Lines instead of the answer
+    #[arg(long)]
+    json: bool,
+}
+
+/// Goes on with a run.
+pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let journal = project.journal_with_runs()?;
+    let row = match &args.run {
+        Some(name) => selection::named(&journal, name)?,
+        None => selection::newest_open(&journal)?,
+    };
+    let began_with = run::settings_of(&journal, &row.id)?;
+    let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
+    let config = Config::gather(Some(&project.config_file()), environment, flags)?;
+    let show = Show::new(args.json, &config, environment);
+    show.warn(&config);
+    if row.status != RunStatus::Open {
+        return ended::repeat(&journal, &row.id, began_with, &show).await;
+    }
+    drop(journal);
+    let (settings, choice) = changed(began_with, &args, &config, environment)?;
+    let confinement = Confinement::of(settings.sandbox);
+    let settings = Settings {
+        sandbox_state: confinement.state.to_owned(),
+        commands_settled: confinement.settled,
+        ..settings
+    };
+    let model = choice.open(settings.record.as_deref())?;
+    let journal = project.open_journal(config.journal())?;
+    let resources = work::resources(journal, model, &confinement, &show, process);
+    confinement.warn();
+    let plan = Plan::of(&settings);
+    let running = run::resume(&row.id, settings, resources)?;
+    work::see_through(running, &show, plan).await
+}
+
+/// The settings it goes on with: those it began with, and what was said now.
+fn changed(
+    mut settings: Settings,
+    args: &ResumeArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Settings, Choice), Failure> {
+    let choice = if let Some(name) = &args.model.model {
+        Choice::named(name, config, environment)?
+    } else {
+        settings.base_url = args.model.base_url.clone().or(settings.base_url);
+        settings.wire = args.model.api.map_or(settings.wire, Into::into);
+        Choice::again(&settings, config, environment)?
+    };
+    settings.model.clone_from(&choice.name);
+    settings.base_url.clone_from(&choice.settings.base_url);
+    settings.wire = choice.settings.wire;
+    settings.approve = args.gates.approve.map_or(settings.approve, Into::into);
+    settings.sandbox = args.gates.sandbox.map_or(settings.sandbox, Into::into);
+    let limits = &mut settings.limits;
+    limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
+    limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
+    limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
+    Ok((settings, choice))
+}

@@ -1,0 +1,57 @@
+//! Resuming a run that has ended: its result again, from the journal alone. Neither its model nor its directory
+//! need be there any more.
+
+use fusee_engine::run::{self, Exit, RunOutcome, Settings};
+use fusee_journal::event::{ErrorCode, TaskComplete, TaskStatus};
+use fusee_journal::{Event, Journal, RunId, Stamped};
+use fusee_model::CancellationToken;
+
+use crate::face::{Plan, Show};
+use crate::failure::Failure;
+use crate::history;
+
+/// Shows how it ended and gives its exit code.
+pub(crate) async fn repeat(
+    journal: &Journal,
+    run: &RunId,
+    settings: Settings,
+    show: &Show,
+) -> Result<Exit, Failure> {
+    let mut end: Vec<Stamped> = Vec::new();
+    let mut complete = None;
+    history::each(journal, run, |event| {
+        match &event.event {
+            Event::TaskComplete(last) if event.task == fusee_journal::Branch::main() => {
+                complete = Some(last.clone());
+                end.push(event);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let Some(complete) = complete else {
+        return Err(Failure::failed(format!("run {run} has ended, but its last event is missing")));
+    };
+    let exit = match run::replay(journal, run, settings.clone()).await? {
+        outcome @ RunOutcome::Ended(_) => outcome.exit(),
+        // Another version of fusee ran it: what the event says is all there is.
+        RunOutcome::Stopped(_) | RunOutcome::Lost(_) => recorded_exit(&complete),
+    };
+    let mut face = show.face(Plan::of(&settings), CancellationToken::new());
+    for event in &end {
+        face.show(event).and_then(|()| face.close()).map_err(|error| Failure::failed(error.to_string()))?;
+    }
+    Ok(exit)
+}
+
+fn recorded_exit(complete: &TaskComplete) -> Exit {
+    match (complete.status, complete.error.as_ref().map(|error| error.code)) {
+        (TaskStatus::Completed, _) => Exit::Completed,
+        (TaskStatus::Cancelled, _) | (_, Some(ErrorCode::Cancelled)) => Exit::Cancelled,
+        (_, Some(ErrorCode::MaxTurns | ErrorCode::TokenLimit | ErrorCode::Timeout | ErrorCode::Budget)) => {
+            Exit::Limit
+        }
+        (_, Some(ErrorCode::InitFailed)) => Exit::Usage,
+        (_, Some(ErrorCode::TurnFailed) | None) => Exit::Failed,
+    }
+}

@@ -1,0 +1,300 @@
+//! The effective configuration: built-in values, the user's file, the project's `fusee.toml`, `FUSEE_*`
+//! variables, flags, each over the ones before. Every value knows where it came from.
+//!
+//! `key.rs` is the table of keys; `file.rs` reads one file; `schema.rs` and `reference.rs` are made from the table.
+
+mod file;
+mod key;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use fusee_engine::agent::Limits;
+use fusee_engine::approval::Approve;
+use fusee_engine::run::SandboxMode;
+use fusee_journal::{Durability, Options};
+use fusee_model::{RequestOptions, RetryPolicy, Wire};
+use fusee_text::render::{self, Colour};
+use fusee_text::{Diagnostic, Diagnostics, Source, Span, near};
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use file::Whose;
+
+pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+pub(crate) use value::{Kind, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    BuiltIn,
+    File { path: PathBuf, line: usize },
+    Variable(String),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built-in"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A model that the user gave a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ModelEntry {
+    pub(crate) name: String,
+    pub(crate) model: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api: Option<String>,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) context_tokens: Option<u64>,
+    pub(crate) origin: Origin,
+}
+
+impl ModelEntry {
+    fn new(name: &str, origin: Origin) -> Self {
+        let (model, base_url, api, api_key_env, context_tokens) = (None, None, None, None, None);
+        Self { name: name.to_owned(), model, base_url, api, api_key_env, context_tokens, origin }
+    }
+
+    fn set(&mut self, field: &str, value: Value) {
+        match (field, value) {
+            ("model", Value::Text(text)) => self.model = Some(text),
+            ("base_url", Value::Text(text)) => self.base_url = Some(text),
+            ("api", Value::Text(text)) => self.api = Some(text),
+            ("api_key_env", Value::Text(text)) => self.api_key_env = Some(text),
+            ("context_tokens", Value::Whole(number)) => self.context_tokens = Some(number),
+            _ => {}
+        }
+    }
+}
+
+/// A value that a flag gives.
+pub(crate) type FlagValue = (&'static str, Value);
+
+/// What holds.
+#[derive(Debug)]
+pub(crate) struct Config {
+    values: BTreeMap<&'static str, (Value, Origin)>,
+    models: Vec<ModelEntry>,
+    /// The files that were looked for, and whether they were there.
+    pub(crate) files: Vec<(PathBuf, bool)>,
+    warnings: Vec<Diagnostic>,
+    sources: Vec<Source>,
+}
+
+impl Config {
+    /// Puts the layers together. All that is wrong in any of them is told at once.
+    pub(crate) fn gather(
+        project_file: Option<&Path>,
+        environment: &Environment,
+        flags: Vec<FlagValue>,
+    ) -> Result<Self, Failure> {
+        let mut config = Self {
+            values: built_in(),
+            models: Vec::new(),
+            files: Vec::new(),
+            warnings: Vec::new(),
+            sources: Vec::new(),
+        };
+        let mut problems = Diagnostics::new();
+        let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
+        let files = [(user_file.as_deref(), Whose::User), (project_file, Whose::Project)];
+        for (path, whose) in files {
+            if let Some(path) = path {
+                config.add_file(path, whose, &mut problems);
+            }
+        }
+        config.add_variables(environment, &mut problems);
+        for (name, value) in flags {
+            if let Some(key) = Key::named(name) {
+                config.values.insert(key.name, (value, Origin::Flag(key.flag.unwrap_or("a flag"))));
+            }
+        }
+        let has_errors = problems.has_errors();
+        config.warnings = problems.into_sorted();
+        if has_errors { Err(config.failure()) } else { Ok(config) }
+    }
+
+    fn add_file(&mut self, path: &Path, whose: Whose, problems: &mut Diagnostics) {
+        let read = file::read(path, whose, problems);
+        self.files.push((path.to_owned(), read.is_some()));
+        let Some((source, content)) = read else { return };
+        self.sources.push(source);
+        self.values
+            .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
+        for entry in content.models {
+            self.models.retain(|other| other.name != entry.name);
+            self.models.push(entry);
+        }
+    }
+
+    fn add_variables(&mut self, environment: &Environment, problems: &mut Diagnostics) {
+        for key in KEYS {
+            let name = key.variable();
+            let Some(text) = environment.text(&name) else { continue };
+            match key.kind.read_text(text) {
+                Ok(value) => {
+                    self.values.insert(key.name, (value, Origin::Variable(name)));
+                }
+                Err(misfit) => {
+                    let source = Source::new(name, text);
+                    let span = Span::new(0, text.len());
+                    let problem = Diagnostic::error("wrong-value", &source, span, misfit.message);
+                    problems.push(problem.maybe_help(misfit.help));
+                    self.sources.push(source);
+                }
+            }
+        }
+        self.look_for_slips(environment, problems);
+    }
+
+    /// A variable that is nearly the name of a key was probably meant to be one.
+    fn look_for_slips(&mut self, environment: &Environment, problems: &mut Diagnostics) {
+        let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
+        let ours = environment
+            .variables()
+            .filter_map(|(name, _)| name.to_str())
+            .filter(|name| name.starts_with("FUSEE_"));
+        for name in ours.filter(|name| !known.iter().any(|key| key == name)) {
+            if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {
+                // Its value is not shown: who knows what it is.
+                let source = Source::new(name, "");
+                let message = format!("the variable {name} sets nothing");
+                problems
+                    .push(Diagnostic::warning("unknown-variable", &source, Span::at(0), message).help(help));
+            }
+        }
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::rendered(self.rendered(Colour::Never))
+    }
+
+    fn rendered(&self, colour: Colour) -> String {
+        render::terminal(
+            &self.warnings,
+            |name| self.sources.iter().find(|source| &**source.name() == name),
+            colour,
+        )
+    }
+
+    /// What a person should know although it stops nothing, ready to be shown.
+    pub(crate) fn warnings(&self, colour: Colour) -> Option<String> {
+        (!self.warnings.is_empty()).then(|| self.rendered(colour))
+    }
+
+    /// A key's value and where it came from.
+    pub(crate) fn value(&self, key: &str) -> Option<&(Value, Origin)> {
+        self.values.get(key)
+    }
+
+    /// A key's text.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        match self.values.get(key) {
+            Some((Value::Text(text), _)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn whole(&self, key: &str) -> Option<u64> {
+        match self.values.get(key) {
+            Some((Value::Whole(number), _)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn number(&self, key: &str) -> Option<f64> {
+        match self.values.get(key) {
+            Some((Value::Number(number), _)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The models that have names.
+    pub(crate) fn models(&self) -> &[ModelEntry] {
+        &self.models
+    }
+
+    /// The limits of a task.
+    pub(crate) fn limits(&self) -> Limits {
+        let default = Limits::default();
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Limits {
+            max_turns: self.whole("max_turns").map_or(default.max_turns, small),
+            max_tokens: self.whole("max_tokens").unwrap_or(default.max_tokens),
+            compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
+            timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
+            task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
+            retry_policy: RetryPolicy {
+                max_retries: self
+                    .whole("retry_policy.max_retries")
+                    .map_or(default.retry_policy.max_retries, small),
+                backoff_ms: self.whole("retry_policy.backoff_ms").unwrap_or(default.retry_policy.backoff_ms),
+                ..default.retry_policy
+            },
+        }
+    }
+
+    /// The knobs of a request.
+    pub(crate) fn options(&self) -> RequestOptions {
+        RequestOptions {
+            temperature: self.number("temperature"),
+            top_p: self.number("top_p"),
+            max_output_tokens: self
+                .whole("max_output_tokens")
+                .map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
+            reasoning_effort: self.text("reasoning_effort").map(str::to_owned),
+            ..RequestOptions::default()
+        }
+    }
+
+    /// When a person is asked.
+    pub(crate) fn approve(&self) -> Approve {
+        match self.text("approve") {
+            Some("ask") => Approve::Ask,
+            Some("never") => Approve::Never,
+            _ => Approve::Auto,
+        }
+    }
+
+    /// Whether commands are confined.
+    pub(crate) fn sandbox(&self) -> SandboxMode {
+        match self.text("sandbox") {
+            Some("off") => SandboxMode::Off,
+            _ => SandboxMode::On,
+        }
+    }
+
+    /// How the journal is kept.
+    pub(crate) fn journal(&self) -> Options {
+        let default = Options::default();
+        Options {
+            durability: match self.text("journal_durability") {
+                Some("power") => Durability::Power,
+                _ => Durability::Process,
+            },
+            max_bytes: self.whole("journal_max_mb").map_or(default.max_bytes, |mb| mb << 20),
+        }
+    }
+}
+
+/// The wire format of this name.
+pub(crate) fn wire(name: &str) -> Option<Wire> {
+    (name == "chat").then_some(Wire::Chat)
+}
+
+fn built_in() -> BTreeMap<&'static str, (Value, Origin)> {
+    let value = |key: &'static Key| key.default.and_then(|text| key.kind.read_text(text).ok());
+    KEYS.iter().filter_map(|key| value(key).map(|value| (key.name, (value, Origin::BuiltIn)))).collect()
+}

@@ -1,0 +1,166 @@
+//! The table of configuration keys. Parsing, `fusee config`, the JSON Schema and the reference page all come from
+//! it, so none of them can say something else than the others.
+
+use super::value::Kind;
+
+/// One key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Its path in a file, parts joined by dots.
+    pub(crate) name: &'static str,
+    /// What it may hold.
+    pub(crate) kind: Kind,
+    /// What holds if nobody says anything; `None` is nothing at all.
+    pub(crate) default: Option<&'static str>,
+    /// One sentence for people.
+    pub(crate) doc: &'static str,
+    /// Who may set it.
+    pub(crate) reach: Reach,
+    /// The flag that sets it, if one does.
+    pub(crate) flag: Option<&'static str>,
+}
+
+/// How far the effect of a key reaches, which decides who may set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Within the workspace: any file may.
+    Workspace,
+    /// Outside of it: a project's file may not, since whoever wrote the project would decide.
+    Outside,
+}
+
+/// Another name for a key, as the specification of the agent spells it.
+#[derive(Debug)]
+pub(crate) struct Alias {
+    pub(crate) name: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) unit: Unit,
+}
+
+/// What a number under an alias counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// The same as the key.
+    Same,
+    /// Milliseconds, where the key counts seconds.
+    Milliseconds,
+}
+
+const MANY: u64 = i64::MAX as u64;
+
+/// All keys, in the order they are shown.
+pub(crate) const KEYS: &[Key] = &[
+    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], script:FILE or replay:FILE.")
+        .flag("--model"),
+    key("base_url", Kind::Url, None, "Where the model's server is, version path included.")
+        .flag("--base-url")
+        .outside(),
+    key("api", Kind::Word(&["chat"]), None, "What the server speaks; `chat` unless the provider says otherwise.")
+        .flag("--api"),
+    key(
+        "approve",
+        Kind::Word(&["auto", "ask", "never"]),
+        Some("auto"),
+        "When a person is asked: auto (not for what the sandbox confines, nor with the sandbox off), ask (before \
+         anything changes), never (what would be asked is refused).",
+    )
+    .flag("--approve")
+    .outside(),
+    key("sandbox", Kind::Word(&["on", "off"]), Some("on"), "Whether commands are confined.")
+        .flag("--sandbox")
+        .outside(),
+    key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Replies of the model in one task.").flag("--max-turns"),
+    key("max_tokens", whole(1, MANY), Some("100000"), "Tokens that the conversation may hold at once.")
+        .flag("--max-tokens"),
+    key(
+        "compaction_threshold",
+        Kind::Number { least: 0.05, most: 1.0 },
+        Some("0.75"),
+        "The share of max_tokens from which the conversation is shortened.",
+    ),
+    key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
+    key(
+        "task_timeout_s",
+        whole(1, MANY / 1000),
+        None,
+        "Working time of a whole task, in seconds; waiting for a person does not count.",
+    )
+    .flag("--timeout"),
+    key("retry_policy.max_retries", whole(0, 1000), Some("4"), "Tries of a failed request after the first."),
+    key(
+        "retry_policy.backoff_ms",
+        whole(0, 600_000),
+        Some("200"),
+        "The wait before the first of them, in milliseconds; each further one is twice as long, up to 30 s.",
+    ),
+    key("temperature", Kind::Number { least: 0.0, most: 5.0 }, None, "Sampling temperature; the server's own if not set."),
+    key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's own if not set."),
+    key("max_output_tokens", whole(1, u32::MAX as u64), None, "Upper bound of one reply; the server's own if not set."),
+    key("reasoning_effort", Kind::Text, None, "low, medium, high, or what the server knows."),
+    key(
+        "journal_durability",
+        Kind::Word(&["process", "power"]),
+        Some("process"),
+        "What a commit survives: the end of the process, or a loss of power too (an fsync a commit).",
+    ),
+    key(
+        "journal_max_mb",
+        whole(1, MANY >> 20),
+        Some("1024"),
+        "When a run begins and the journal holds more, the oldest ended runs are removed.",
+    ),
+    key("color", Kind::Word(&["auto", "always", "never"]), Some("auto"), "Whether the terminal gets colours; NO_COLOR is honoured."),
+];
+
+/// The keys of an entry of `[models.NAME]`.
+pub(crate) const MODEL_KEYS: &[Key] = &[
+    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, or the id its server knows it by."),
+    key("base_url", Kind::Url, None, "Where its server is, version path included."),
+    key("api", Kind::Word(&["chat"]), None, "What the server speaks."),
+    key("api_key_env", Kind::Text, None, "The environment variable that holds its key."),
+    key("context_tokens", whole(1, MANY), None, "The size of its context, where the server does not tell."),
+];
+
+/// Names of the specification that are accepted as well.
+pub(crate) const ALIASES: &[Alias] = &[
+    alias("maxTurns", "max_turns"),
+    alias("maxTokens", "max_tokens"),
+    alias("compactionThreshold", "compaction_threshold"),
+    Alias { name: "timeout", key: "timeout_s", unit: Unit::Milliseconds },
+    alias("retryPolicy.maxRetries", "retry_policy.max_retries"),
+    alias("retryPolicy.backoffMs", "retry_policy.backoff_ms"),
+];
+
+impl Key {
+    /// The key called so.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The environment variable that sets it.
+    pub(crate) fn variable(&self) -> String {
+        format!("FUSEE_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    const fn flag(mut self, flag: &'static str) -> Self {
+        self.flag = Some(flag);
+        self
+    }
+
+    const fn outside(mut self) -> Self {
+        self.reach = Reach::Outside;
+        self
+    }
+}
+
+const fn key(name: &'static str, kind: Kind, default: Option<&'static str>, doc: &'static str) -> Key {
+    Key { name, kind, default, doc, reach: Reach::Workspace, flag: None }
+}
+
+const fn alias(name: &'static str, key: &'static str) -> Alias {
+    Alias { name, key, unit: Unit::Same }
+}
+
+const fn whole(least: u64, most: u64) -> Kind {
+    Kind::Whole { least, most }
+}

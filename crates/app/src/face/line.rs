@@ -1,0 +1,184 @@
+//! Lines for a terminal: styled pieces whose width is known, so that they can be cut, wrapped and set flush
+//! right. Text from outside is made harmless on its way in.
+
+use fusee_text::render::harmless;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+#[cfg(test)]
+mod tests;
+
+/// How a piece looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Bad,
+    Warning,
+    Accent,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "\u{1b}[1m",
+            Self::Dim => "\u{1b}[2m",
+            Self::Good => "\u{1b}[32m",
+            Self::Bad => "\u{1b}[31m",
+            Self::Warning => "\u{1b}[33m",
+            Self::Accent => "\u{1b}[36m",
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    pieces: Vec<(Style, String)>,
+}
+
+impl Line {
+    /// An empty row.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A row of one piece.
+    pub(crate) fn of(style: Style, text: &str) -> Self {
+        Self::new().and(style, text)
+    }
+
+    /// One more piece; whatever it holds, it stays on this row.
+    #[must_use]
+    pub(crate) fn and(mut self, style: Style, text: &str) -> Self {
+        if !text.is_empty() {
+            self.pieces.push((style, clean(text)));
+        }
+        self
+    }
+
+    /// All of another row after this one.
+    #[must_use]
+    pub(crate) fn join(mut self, other: Self) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
+    /// Columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// At most so many columns; what is cut off ends in `…`.
+    #[must_use]
+    pub(crate) fn cut(self, most: usize) -> Self {
+        if self.width() <= most {
+            return self;
+        }
+        let (mut left, mut pieces) = (most.saturating_sub(1), Vec::new());
+        for (style, text) in self.pieces {
+            let whole = text.width();
+            if whole <= left {
+                left -= whole;
+                pieces.push((style, text));
+                continue;
+            }
+            let mut kept = prefix(&text, left).to_owned();
+            if most > 0 {
+                kept.push('…');
+            }
+            pieces.push((style, kept));
+            break;
+        }
+        Self { pieces }
+    }
+
+    /// This row with another one at the right edge. Where both do not fit, this one is cut, down to half; then
+    /// the other goes.
+    #[must_use]
+    pub(crate) fn with_right(self, right: Self, columns: usize) -> Self {
+        let needed = right.width();
+        if needed == 0 || columns < needed + 2 || columns - needed - 2 < self.width().min(columns / 2) {
+            return self.cut(columns);
+        }
+        let left = self.cut(columns - needed - 2);
+        let gap = " ".repeat(columns - needed - left.width());
+        left.and(Style::Plain, &gap).join(right)
+    }
+
+    /// In as many rows as it takes: the last piece is broken between words, and goes on indented.
+    pub(crate) fn broken(mut self, columns: usize, indent: &str) -> Vec<Self> {
+        if self.width() <= columns {
+            return vec![self];
+        }
+        let Some((style, text)) = self.pieces.pop() else { return vec![self] };
+        let room = columns.saturating_sub(self.width().max(indent.width()));
+        let mut rows = wrap(&text, room).into_iter();
+        let mut lines: Vec<Self> = rows.next().map(|row| self.and(style, &row)).into_iter().collect();
+        lines.extend(rows.map(|row| Self::of(Style::Plain, indent).and(style, &row)));
+        lines.into_iter().map(|line| line.cut(columns)).collect()
+    }
+
+    /// The row as bytes for a terminal.
+    pub(crate) fn paint(&self, colour: bool) -> String {
+        let mut out = String::new();
+        for (style, text) in &self.pieces {
+            let code = style.code();
+            if colour && !code.is_empty() {
+                out.push_str(code);
+                out.push_str(text);
+                out.push_str("\u{1b}[0m");
+            } else {
+                out.push_str(text);
+            }
+        }
+        out
+    }
+}
+
+/// Text in rows of at most so many columns, broken between words where there are any. Line breaks are kept.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let line = clean(line.trim_end_matches('\r'));
+        let mut rest = line.as_str();
+        while rest.width() > columns {
+            let head = prefix(rest, columns);
+            // A row takes at least one character, however narrow the terminal.
+            let head =
+                if head.is_empty() { &rest[..rest.chars().next().map_or(0, char::len_utf8)] } else { head };
+            let next_is_space = rest[head.len()..].starts_with(' ');
+            let end = match head.rfind(' ') {
+                Some(space) if !next_is_space && !head[..space].trim().is_empty() => space,
+                _ => head.len(),
+            };
+            rows.push(rest[..end].trim_end().to_owned());
+            rest = rest[end..].trim_start_matches(' ');
+        }
+        rows.push(rest.to_owned());
+    }
+    rows
+}
+
+/// The longest beginning that takes at most so many columns.
+fn prefix(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += c.width().unwrap_or(0);
+        if taken > columns {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+fn clean(text: &str) -> String {
+    if text.contains(['\t', '\n']) {
+        harmless(&text.replace('\t', "    ").replace('\n', " ")).into_owned()
+    } else {
+        harmless(text).into_owned()
+    }
+}

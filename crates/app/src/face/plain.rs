@@ -1,0 +1,148 @@
+//! For pipes and logs: a line on stderr for everything that happens, the answer alone on stdout.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use fusee_journal::event::{Event, Role, TaskComplete, TaskStatus};
+use fusee_journal::{Branch, Stamped};
+
+use super::summary::Tally;
+use super::{Face, Plan, words};
+
+#[cfg(test)]
+mod tests;
+
+/// Writes lines.
+pub(crate) struct Plain<O, E> {
+    out: O,
+    err: E,
+    plan: Plan,
+    tally: Tally,
+    calls: HashMap<String, String>,
+    /// The last words of the model, told when it is known whether they are the answer.
+    held: Option<String>,
+}
+
+impl<O: Write, E: Write> Plain<O, E> {
+    /// A face whose answer goes to `out` and everything else to `err`.
+    pub(crate) fn new(out: O, err: E, plan: Plan) -> Self {
+        Self { out, err, plan, tally: Tally::default(), calls: HashMap::new(), held: None }
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        let mut text = fusee_text::render::harmless(text).into_owned();
+        text.push('\n');
+        self.err.write_all(text.as_bytes())
+    }
+
+    fn say_held(&mut self) -> io::Result<()> {
+        match self.held.take() {
+            Some(text) => text.trim().lines().try_for_each(|line| self.line(&format!("  {line}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, run: &str, complete: &TaskComplete) -> io::Result<()> {
+        if complete.status != TaskStatus::Completed {
+            self.say_held()?;
+        }
+        for line in self.tally.lines(complete, run) {
+            self.line(&line.paint(false))?;
+        }
+        self.err.flush()?;
+        if complete.status == TaskStatus::Completed && !complete.answer.is_empty() {
+            self.out.write_all(complete.answer.trim_end().as_bytes())?;
+            self.out.write_all(b"\n")?;
+        }
+        self.out.flush()
+    }
+}
+
+impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
+    fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
+        match &stamped.event {
+            Event::TaskStarted(started) => {
+                let (run, model, sandbox) = (&stamped.run, &started.model, &started.sandbox);
+                self.line(&format!("run {run} · {model} · sandbox {sandbox}"))
+            }
+            Event::TaskResumed { .. } => self.line(&format!("run {} goes on", stamped.run)),
+            Event::TurnStart { turn_index, input_tokens, .. } => {
+                self.say_held()?;
+                let (turn, max, tokens) = (turn_index + 1, self.plan.max_turns, words::tokens(*input_tokens));
+                self.line(&format!("turn {turn}/{max} · {tokens} tokens"))
+            }
+            Event::Message { role: Role::Assistant, text } => {
+                self.held = Some(text.clone());
+                Ok(())
+            }
+            Event::Message { role: Role::User, text } => {
+                self.line(&format!("  told: {}", words::one_line(text, 160)))
+            }
+            Event::ToolCall { call_id, name, arguments } => {
+                self.say_held()?;
+                let gist = words::gist(name, arguments);
+                let call = if gist.is_empty() { name.clone() } else { format!("{name} {gist}") };
+                self.line(&format!("  > {call}"))?;
+                self.calls.insert(call_id.clone(), name.clone());
+                Ok(())
+            }
+            Event::ToolResult(result) => {
+                self.calls.remove(&result.call_id);
+                let (verdict, took) = (words::verdict(result), words::span(result.duration_ms));
+                let why = if result.ok || result.exit_code.is_some() {
+                    String::new()
+                } else {
+                    format!(": {}", words::one_line(words::first_line(&result.content), 160))
+                };
+                self.line(&format!("    {verdict} · {took}{why}"))
+            }
+            Event::FileChanged { path, change } => {
+                self.tally.changed(path, *change);
+                self.line(&format!("    {} {path}", words::change(*change)))
+            }
+            Event::Compaction { tokens_before, tokens_after, .. } => self.line(&format!(
+                "  the conversation was shortened from {} to {} tokens",
+                words::tokens(*tokens_before),
+                words::tokens(*tokens_after)
+            )),
+            Event::Retry { attempt, after_ms, reason } => {
+                let after = words::span(*after_ms);
+                self.line(&format!(
+                    "  try {attempt} failed, again in {after}: {}",
+                    words::one_line(reason, 200)
+                ))
+            }
+            Event::ApprovalRequested { name, reason, .. } => {
+                self.line(&format!("    asking about {name}: {reason}"))
+            }
+            Event::ApprovalResolved { approved: true, .. } => self.line("    allowed"),
+            Event::ApprovalResolved { approved: false, reason, .. } => {
+                let reason = reason.as_deref().unwrap_or("no");
+                self.line(&format!("    not allowed: {}", words::one_line(reason, 160)))
+            }
+            Event::Warning { message, .. } => {
+                self.line(&format!("  warning: {}", words::one_line(message, 400)))
+            }
+            Event::TaskReportInvalid { problems, .. } => {
+                self.line(&format!("  warning: the report of the task is not valid: {}", problems.join("; ")))
+            }
+            Event::TaskComplete(complete) if stamped.task == Branch::main() => {
+                self.complete(stamped.run.as_str(), complete)
+            }
+            // Told by the terminal event, or passing.
+            Event::TaskComplete(_)
+            | Event::Error { .. }
+            | Event::TurnComplete { .. }
+            | Event::TaskReport(_)
+            | Event::Reasoning { .. }
+            | Event::MessageDelta { .. }
+            | Event::ReasoningDelta { .. }
+            | Event::ToolOutput { .. }
+            | Event::Gap { .. } => Ok(()),
+        }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.err.flush()
+    }
+}

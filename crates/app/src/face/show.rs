@@ -1,0 +1,125 @@
+//! Which face a command has: by its flags, the configuration and what is at the other end of its streams.
+
+use std::io;
+use std::sync::Arc;
+
+use fusee_engine::approval::{Approver, Nobody};
+use fusee_engine::run::Settings;
+use fusee_model::CancellationToken;
+use fusee_text::render::Colour;
+
+use super::Face;
+use super::json::Json;
+use super::plain::Plain;
+use super::terminal::{ASCII, Glyphs, Looks, Terminal, UNICODE, size_of_stderr};
+use crate::approver::Person;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::output;
+
+/// What a face knows of a run beforehand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) max_turns: u32,
+    pub(crate) max_tokens: u64,
+}
+
+impl Plan {
+    /// Of a run with these settings.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self { max_turns: settings.limits.max_turns, max_tokens: settings.limits.max_tokens }
+    }
+}
+
+/// How a command shows things.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Show {
+    kind: Kind,
+    /// Whether stderr gets colours.
+    pub(crate) colour: bool,
+    glyphs: &'static Glyphs,
+    stdin_is_terminal: bool,
+    stdout_is_terminal: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Plain,
+    Live,
+}
+
+impl Show {
+    /// Decides.
+    pub(crate) fn new(json: bool, config: &Config, environment: &Environment) -> Self {
+        let terminals = environment.terminals();
+        let dumb = environment.text("TERM") == Some("dumb");
+        let kind = match (json, terminals.stderr && !dumb) {
+            (true, _) => Kind::Json,
+            (false, true) => Kind::Live,
+            (false, false) => Kind::Plain,
+        };
+        Self {
+            kind,
+            colour: colour(config, environment, terminals.stderr),
+            glyphs: if knows_unicode(environment) { &UNICODE } else { &ASCII },
+            stdin_is_terminal: terminals.stdin,
+            stdout_is_terminal: terminals.stdout,
+        }
+    }
+
+    /// Tells what is odd in the configuration.
+    pub(crate) fn warn(&self, config: &Config) {
+        let colour = if self.colour { Colour::Always } else { Colour::Never };
+        if let Some(text) = config.warnings(colour) {
+            output::error(&text);
+        }
+    }
+
+    /// Whether somebody sees it live, and a first ctrl-c should be explained.
+    pub(crate) fn is_live(&self) -> bool {
+        self.kind == Kind::Live
+    }
+
+    /// The face for a run.
+    pub(crate) fn face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
+        match self.kind {
+            Kind::Json => Box::new(Json::new(io::stdout())),
+            Kind::Plain => Box::new(Plain::new(io::stdout(), io::stderr(), plan)),
+            Kind::Live => {
+                let looks =
+                    Looks { colour: self.colour, glyphs: self.glyphs, answer_shows: self.stdout_is_terminal };
+                Box::new(Terminal::new(io::stderr(), plan, looks, cancel, size_of_stderr))
+            }
+        }
+    }
+
+    /// Who is asked. Without a terminal there is nobody.
+    pub(crate) fn approver(&self) -> Arc<dyn Approver> {
+        match self.kind {
+            Kind::Live if self.stdin_is_terminal => Arc::new(Person::default()),
+            Kind::Json | Kind::Plain | Kind::Live => Arc::new(Nobody),
+        }
+    }
+}
+
+/// Whether a stream gets colours.
+pub(crate) fn colour(config: &Config, environment: &Environment, is_terminal: bool) -> bool {
+    match config.text("color") {
+        Some("always") => true,
+        Some("never") => false,
+        _ => {
+            let dumb = environment.text("TERM") == Some("dumb");
+            is_terminal && !dumb && environment.variable("NO_COLOR").is_none()
+        }
+    }
+}
+
+fn knows_unicode(environment: &Environment) -> bool {
+    // The first of these that is set decides, and no locale at all is most often a container that shows it well.
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
+    locale.is_none_or(|name| {
+        let name = name.to_ascii_lowercase();
+        name.contains("utf-8") || name.contains("utf8")
+    })
+}

@@ -1,0 +1,76 @@
+//! The runtime's last words on a run: one to three lines, from its events alone.
+
+use std::collections::BTreeMap;
+
+use fusee_journal::event::{Change, ErrorCode, TaskComplete, TaskStatus};
+
+use super::line::{Line, Style};
+use super::words;
+
+/// More changed files than this are counted, not named.
+const NAMED_FILES: usize = 3;
+
+/// What a summary needs of a run, gathered as events pass.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    files: BTreeMap<String, Change>,
+}
+
+impl Tally {
+    /// A file changed.
+    pub(crate) fn changed(&mut self, path: &str, change: Change) {
+        let change = match (self.files.get(path), change) {
+            // A file that this run made is new, whatever it did to it later.
+            (Some(Change::Created), Change::Modified) => Change::Created,
+            (_, change) => change,
+        };
+        self.files.insert(path.to_owned(), change);
+    }
+
+    fn files(&self) -> Option<String> {
+        let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
+        match names.len() {
+            0 => None,
+            1..=NAMED_FILES => Some(format!("changed {}", names.join(", "))),
+            more => Some(format!("{} changed", words::count(more as u64, "file"))),
+        }
+    }
+
+    /// The lines.
+    pub(crate) fn lines(&self, complete: &TaskComplete, run: &str) -> Vec<Line> {
+        let (word, style) = match complete.status {
+            TaskStatus::Completed => ("completed", Style::Good),
+            TaskStatus::Failed => ("failed", Style::Bad),
+            TaskStatus::Cancelled => ("cancelled", Style::Warning),
+        };
+        let mut facts = vec![
+            words::count(u64::from(complete.total_turns), "turn"),
+            format!("{} tokens", words::tokens(complete.total_tokens)),
+            words::span(complete.duration_ms),
+        ];
+        facts.extend(self.files());
+        let first = Line::of(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
+        let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
+        let second = error.map(|error| Line::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
+        let next = match error.map(|error| error.code) {
+            None => String::new(),
+            Some(ErrorCode::MaxTurns) => " · allow more with --max-turns".to_owned(),
+            Some(ErrorCode::TokenLimit) => {
+                " · allow more with --max-tokens, or take a model with more room".to_owned()
+            }
+            Some(ErrorCode::Timeout) => " · allow more with --timeout".to_owned(),
+            Some(ErrorCode::TurnFailed) if error.is_some_and(|error| error.reason == "llm_error") => {
+                " · `fusee doctor` says what works here".to_owned()
+            }
+            Some(_) => format!(" · `fusee show {}` tells more", short(run)),
+        };
+        let last = Line::of(Style::Dim, &format!("run {run}{next}"));
+        [Some(first), second, Some(last)].into_iter().flatten().collect()
+    }
+}
+
+/// A beginning of a run's id that no other run has: of a UUIDv7 the part that is the time.
+pub(crate) fn short(run: &str) -> &str {
+    let is_uuid = run.len() == 36 && run.bytes().filter(|byte| *byte == b'-').count() == 4;
+    if is_uuid { run.get(..13).unwrap_or(run) } else { run }
+}

@@ -1,0 +1,62 @@
+//! Text that arrives in pieces, as rows: whole rows are settled and scroll by, the last one is still growing.
+
+use crate::face::line::wrap;
+
+/// The text of one message.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// All that came.
+    text: String,
+    /// What of it is not settled yet.
+    pending: String,
+}
+
+impl Stream {
+    /// A piece came.
+    pub(crate) fn push(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        self.pending.push_str(piece);
+    }
+
+    /// The whole message is known. Pieces may have been lost on the way; then it is shown again as a whole.
+    pub(crate) fn finish(&mut self, whole: &str) {
+        match whole.strip_prefix(self.text.as_str()) {
+            Some(rest) => self.pending.push_str(rest),
+            None => {
+                if !self.pending.is_empty() {
+                    self.pending.push('\n');
+                }
+                self.pending.push_str(whole);
+            }
+        }
+        self.text.clear();
+    }
+
+    /// Whether nothing has come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.pending.is_empty()
+    }
+
+    /// Takes the rows that will not change any more.
+    pub(crate) fn settled(&mut self, columns: usize) -> Vec<String> {
+        let mut rows = Vec::new();
+        if let Some(end) = self.pending.rfind('\n') {
+            let whole: String = self.pending.drain(..=end).collect();
+            rows = wrap(whole.trim_end_matches('\n'), columns);
+            // The breaks that were trimmed are empty rows between paragraphs.
+            let trailing = whole.len() - whole.trim_end_matches('\n').len();
+            rows.extend(std::iter::repeat_n(String::new(), trailing.saturating_sub(1)));
+        }
+        let mut growing = wrap(&self.pending, columns);
+        if growing.len() > 1 {
+            self.pending = growing.pop().unwrap_or_default();
+            rows.extend(growing);
+        }
+        rows
+    }
+
+    /// The row that is growing.
+    pub(crate) fn growing(&self) -> &str {
+        &self.pending
+    }
+}

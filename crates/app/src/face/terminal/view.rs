@@ -1,0 +1,470 @@
+//! What a terminal shows of a run: rows that are done, and the area of what is under way. Events go in, rows
+//! come out; nothing is written here.
+
+use std::time::Duration;
+
+use fusee_journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
+use fusee_journal::{Branch, Stamped};
+use serde_json::Value;
+
+use super::glyphs::Glyphs;
+use super::stream::Stream;
+use super::tail::Tail;
+use crate::face::line::{Line, Style, wrap};
+use crate::face::summary::Tally;
+use crate::face::{Plan, words};
+
+/// Lines of a running command's output that are shown.
+const TAIL_LINES: usize = 3;
+
+/// Lines of a failed command's output that stay.
+const FAILURE_LINES: usize = 5;
+
+/// Cells of the bar that shows how full the conversation is.
+const BAR: usize = 10;
+
+/// From this share on the bar warns.
+const NEARLY_FULL: f64 = 0.8;
+
+/// Calls shorter than this are not timed.
+const NOTABLE_MS: u64 = 100;
+
+/// Longer text is broken earlier, because it reads better.
+const READABLE: usize = 100;
+
+/// A row, or text that becomes rows once the width is known.
+#[derive(Debug)]
+enum Row {
+    Line {
+        left: Line,
+        right: Line,
+    },
+    Words {
+        text: String,
+        style: Style,
+        indent: &'static str,
+        first: Line,
+    },
+    Settled(String),
+    Whole(Line),
+    /// A row that separates; two of them are one.
+    Gap,
+}
+
+/// What the model is doing.
+#[derive(Debug)]
+enum Model {
+    Idle,
+    Waiting { since: Duration, thought: Tail },
+    Resting { until: Duration, attempt: u32, reason: String },
+}
+
+/// A call under way.
+#[derive(Debug)]
+struct Call {
+    name: String,
+    gist: String,
+    since: Duration,
+    tail: Tail,
+    /// A person is being asked about it.
+    asking: bool,
+}
+
+/// Everything there is to show.
+#[derive(Debug)]
+pub(crate) struct View {
+    plan: Plan,
+    glyphs: &'static Glyphs,
+    rows: Vec<Row>,
+    last_was_gap: bool,
+    stream: Stream,
+    said: String,
+    model: Model,
+    call: Option<Call>,
+    changes: Vec<Line>,
+    turn: Option<u32>,
+    tokens: u64,
+    tally: Tally,
+    ended: bool,
+    dirty: bool,
+}
+
+impl View {
+    pub(crate) fn new(plan: Plan, glyphs: &'static Glyphs) -> Self {
+        Self {
+            plan,
+            glyphs,
+            rows: Vec::new(),
+            last_was_gap: true,
+            stream: Stream::default(),
+            said: String::new(),
+            model: Model::Idle,
+            call: None,
+            changes: Vec::new(),
+            turn: None,
+            tokens: 0,
+            tally: Tally::default(),
+            ended: false,
+            dirty: false,
+        }
+    }
+
+    /// Whether something happened since the rows were taken last.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    /// Whether a person is being asked, and so has the keyboard.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.asking)
+    }
+
+    /// Takes an event at a time since the beginning.
+    pub(crate) fn take(&mut self, stamped: &Stamped, now: Duration) {
+        self.dirty = true;
+        match &stamped.event {
+            Event::TaskStarted(started) => self.started(started),
+            Event::TaskResumed { .. } => {
+                let line = Line::of(Style::Accent, self.glyphs.task)
+                    .and(Style::Bold, &format!(" run {} goes on", stamped.run));
+                self.line(line);
+            }
+            Event::TurnStart { turn_index, input_tokens, .. } => {
+                self.turn = Some(turn_index + 1);
+                self.tokens = *input_tokens;
+                self.model = Model::Waiting { since: now, thought: Tail::default() };
+            }
+            Event::TurnComplete { .. } => self.model = Model::Idle,
+            Event::MessageDelta { text } => self.piece(text),
+            Event::ReasoningDelta { text } => {
+                if let Model::Waiting { thought, .. } = &mut self.model {
+                    thought.push(text);
+                }
+            }
+            Event::ToolOutput { text, .. } => {
+                if let Some(call) = &mut self.call {
+                    call.tail.push(text);
+                }
+            }
+            Event::Message { role: Role::Assistant, text } => self.message(text),
+            Event::Message { role: Role::User, text } => {
+                self.words(&format!("told: {}", words::one_line(text, 300)), Style::Dim, Line::new());
+            }
+            Event::ToolCall { name, arguments, .. } => self.call(name, arguments, now),
+            Event::ToolResult(result) => self.result(result),
+            Event::FileChanged { path, change } => {
+                self.tally.changed(path, *change);
+                let line = Line::of(Style::Dim, "    ").and(Style::Plain, path);
+                self.changes.push(line.and(Style::Dim, &format!(" {}", words::change(*change))));
+            }
+            Event::Compaction { tokens_before, tokens_after, .. } => {
+                self.tokens = *tokens_after;
+                let (before, after) = (words::tokens(*tokens_before), words::tokens(*tokens_after));
+                let text = format!("  the conversation was shortened from {before} to {after} tokens");
+                self.line(Line::of(Style::Dim, &text));
+            }
+            Event::Retry { attempt, after_ms, reason } => {
+                self.broken_off();
+                let until = now + Duration::from_millis(*after_ms);
+                self.model =
+                    Model::Resting { until, attempt: *attempt, reason: words::one_line(reason, 200) };
+                let text = format!(" try {attempt} failed: {}", words::one_line(reason, 300));
+                self.words(
+                    &text,
+                    Style::Warning,
+                    Line::of(Style::Warning, &format!("  {}", self.glyphs.again)),
+                );
+            }
+            Event::ApprovalRequested { name, arguments, reason, .. } => {
+                self.question(name, arguments, reason)
+            }
+            Event::ApprovalResolved { approved, .. } => {
+                if let Some(call) = &mut self.call {
+                    (call.asking, call.since) = (false, now);
+                }
+                if !approved {
+                    self.line(Line::of(Style::Dim, "    not allowed"));
+                }
+            }
+            Event::Warning { message, .. } => {
+                let first = Line::of(Style::Warning, &format!("  {}", self.glyphs.warning));
+                self.words(&format!(" {message}"), Style::Warning, first);
+            }
+            Event::TaskReportInvalid { problems, .. } => {
+                let text = format!(" the report of the task is not valid: {}", problems.join("; "));
+                self.words(
+                    &text,
+                    Style::Warning,
+                    Line::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
+                );
+            }
+            Event::TaskComplete(complete) if stamped.task == Branch::main() => {
+                self.complete(complete, stamped.run.as_str());
+            }
+            // Told by the terminal event, or not to be told at all.
+            Event::TaskComplete(_)
+            | Event::Error { .. }
+            | Event::TaskReport(_)
+            | Event::Reasoning { .. }
+            | Event::Gap { .. } => {}
+        }
+    }
+
+    fn started(&mut self, started: &TaskStarted) {
+        let request = words::one_line(&started.request, 1000);
+        self.line(Line::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
+        let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
+        self.line(Line::of(Style::Dim, &facts));
+        self.gap();
+    }
+
+    fn piece(&mut self, text: &str) {
+        if self.stream.is_empty() {
+            self.gap();
+        }
+        self.stream.push(text);
+    }
+
+    fn message(&mut self, text: &str) {
+        if self.stream.is_empty() {
+            self.gap();
+        }
+        text.trim_end().clone_into(&mut self.said);
+        self.stream.finish(text.trim_end());
+        self.settle_stream();
+        self.gap();
+    }
+
+    /// Whatever was streamed belongs to a reply that broke off.
+    fn broken_off(&mut self) {
+        if !self.stream.is_empty() {
+            self.settle_stream();
+            self.gap();
+        }
+    }
+
+    fn settle_stream(&mut self) {
+        // The width is only known when rows are taken; until then one part follows the other.
+        let stream = std::mem::take(&mut self.stream);
+        if !stream.growing().is_empty() {
+            self.rows.push(Row::Settled(stream.growing().to_owned()));
+        }
+        self.last_was_gap = false;
+    }
+
+    fn call(&mut self, name: &str, arguments: &Value, now: Duration) {
+        self.model = Model::Idle;
+        let (name, gist) = (name.to_owned(), words::gist(name, arguments));
+        self.call = Some(Call { name, gist, since: now, tail: Tail::default(), asking: false });
+    }
+
+    fn result(&mut self, result: &ToolResult) {
+        let (name, gist) = match self.call.take() {
+            Some(call) => (call.name, call.gist),
+            None => (result.call_id.clone(), String::new()),
+        };
+        let verdict = words::verdict(result);
+        let (glyph, style) = match verdict.as_str() {
+            "ok" => (self.glyphs.ok, Style::Good),
+            _ => (self.glyphs.bad, Style::Bad),
+        };
+        let mut facts: Vec<String> = Vec::new();
+        facts.extend((verdict != "ok").then_some(verdict));
+        facts.extend((result.duration_ms >= NOTABLE_MS).then(|| words::span(result.duration_ms)));
+        let right = Line::of(if result.ok { Style::Dim } else { style }, &facts.join(" · "));
+        let left = Line::of(style, &format!("  {glyph} "))
+            .and(Style::Bold, &name)
+            .and(Style::Plain, &format!(" {gist}"));
+        self.rows.push(Row::Line { left, right });
+        self.last_was_gap = false;
+        if style == Style::Bad {
+            self.failure(result);
+        }
+        for change in std::mem::take(&mut self.changes) {
+            self.line(change);
+        }
+    }
+
+    fn failure(&mut self, result: &ToolResult) {
+        let mut tail = Tail::default();
+        tail.push(&result.content);
+        let lines: Vec<String> = if result.exit_code.is_some() {
+            tail.lines(FAILURE_LINES).into_iter().map(str::to_owned).collect()
+        } else {
+            vec![words::first_line(&result.content).to_owned()]
+        };
+        for line in lines.iter().filter(|line| !line.is_empty()) {
+            self.line(Line::of(Style::Dim, &format!("    {} {line}", self.glyphs.side)));
+        }
+    }
+
+    fn question(&mut self, name: &str, arguments: &Value, reason: &str) {
+        self.gap();
+        let first = Line::of(Style::Warning, self.glyphs.question);
+        self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
+        let whole = match arguments.get("command").and_then(Value::as_str) {
+            Some(command) => command.to_owned(),
+            None => words::gist(name, arguments),
+        };
+        for line in whole.lines().take(20) {
+            self.words(line, Style::Plain, Line::new());
+        }
+        if let Some(call) = &mut self.call {
+            call.asking = true;
+        }
+    }
+
+    fn complete(&mut self, complete: &TaskComplete, run: &str) {
+        self.broken_off();
+        self.ended = true;
+        let answer = complete.answer.trim_end();
+        if complete.status == TaskStatus::Completed && !answer.is_empty() && answer != self.said {
+            self.gap();
+            self.rows.push(Row::Settled(answer.to_owned()));
+            self.last_was_gap = false;
+        }
+        self.gap();
+        let glyph = match complete.status {
+            TaskStatus::Completed => Line::of(Style::Good, self.glyphs.ok),
+            TaskStatus::Failed => Line::of(Style::Bad, self.glyphs.bad),
+            TaskStatus::Cancelled => Line::of(Style::Warning, self.glyphs.bad),
+        };
+        for (index, line) in self.tally.lines(complete, run).into_iter().enumerate() {
+            let lead =
+                if index == 0 { glyph.clone().and(Style::Plain, " ") } else { Line::of(Style::Plain, "  ") };
+            self.rows.push(Row::Whole(lead.join(line)));
+        }
+    }
+
+    fn line(&mut self, left: Line) {
+        self.rows.push(Row::Line { left, right: Line::new() });
+        self.last_was_gap = false;
+    }
+
+    fn words(&mut self, text: &str, style: Style, first: Line) {
+        self.rows.push(Row::Words { text: text.to_owned(), style, indent: "    ", first });
+        self.last_was_gap = false;
+    }
+
+    fn gap(&mut self) {
+        if !std::mem::replace(&mut self.last_was_gap, true) {
+            self.rows.push(Row::Gap);
+        }
+    }
+
+    /// Takes the rows that are done, fit for so many columns.
+    pub(crate) fn done(&mut self, columns: usize) -> Vec<Line> {
+        self.dirty = false;
+        let mut lines = Vec::new();
+        for row in std::mem::take(&mut self.rows) {
+            match row {
+                Row::Line { left, right } => lines.push(left.with_right(right, columns)),
+                Row::Gap => lines.push(Line::new()),
+                Row::Whole(line) => lines.extend(line.broken(columns, "  ")),
+                Row::Settled(text) => {
+                    let rows = wrap(&text, columns.min(READABLE));
+                    lines.extend(rows.iter().map(|row| Line::of(Style::Plain, row)));
+                }
+                Row::Words { text, style, indent, first } => {
+                    lines.extend(indented(&text, style, indent, first, columns));
+                }
+            }
+        }
+        let growing = self.stream.settled(columns.min(READABLE));
+        lines.extend(growing.iter().map(|row| Line::of(Style::Plain, row)));
+        lines
+    }
+
+    /// What is under way, fit for so many columns and rows.
+    pub(crate) fn area(&self, columns: usize, rows: usize, now: Duration, cancelled: bool) -> Vec<Line> {
+        if self.ended {
+            return Vec::new();
+        }
+        if self.is_asking() {
+            return vec![Line::of(Style::Bold, "allow it? y, or n and why: ").cut(columns)];
+        }
+        let mut area = Vec::new();
+        if !self.stream.growing().is_empty() {
+            area.push(Line::of(Style::Plain, self.stream.growing()).cut(columns));
+        }
+        if cancelled {
+            let text = "  cancelling; ctrl-c again exits at once";
+            area.push(Line::of(Style::Warning, text).cut(columns));
+        } else {
+            area.extend(self.activity(columns, now));
+        }
+        area.push(self.status(columns, now));
+        // In a low terminal the newest matters most.
+        let most = rows.saturating_sub(1).max(1);
+        let skipped = area.len().saturating_sub(most);
+        area.split_off(skipped)
+    }
+
+    fn activity(&self, columns: usize, now: Duration) -> Vec<Line> {
+        let spinner = self.glyphs.spinner;
+        let frame = spinner[now.as_millis() as usize / 100 % spinner.len()];
+        let lead = Line::of(Style::Accent, &format!("  {frame} "));
+        let passed = |since: Duration| {
+            let ms = now.saturating_sub(since).as_millis() as u64;
+            Line::of(Style::Dim, &if ms < 1_000 { String::new() } else { words::span(ms) })
+        };
+        if let Some(call) = &self.call {
+            let line = lead.and(Style::Bold, &call.name).and(Style::Plain, &format!(" {}", call.gist));
+            let first = line.with_right(passed(call.since), columns);
+            return [first].into_iter().chain(self.beside(&call.tail, TAIL_LINES, columns)).collect();
+        }
+        match &self.model {
+            Model::Idle => Vec::new(),
+            Model::Waiting { .. } if !self.stream.is_empty() => Vec::new(),
+            Model::Waiting { since, thought } => {
+                let first = lead.and(Style::Plain, "thinking").with_right(passed(*since), columns);
+                [first].into_iter().chain(self.beside(thought, 1, columns)).collect()
+            }
+            Model::Resting { until, attempt, reason } => {
+                let left = until.saturating_sub(now).as_millis() as u64;
+                let again = format!("try {} in {}", attempt + 1, words::span(left.next_multiple_of(100)));
+                vec![lead.and(Style::Warning, &again).and(Style::Dim, &format!(" · {reason}")).cut(columns)]
+            }
+        }
+    }
+
+    fn beside(&self, tail: &Tail, most: usize, columns: usize) -> Vec<Line> {
+        let lines = tail.lines(most).into_iter();
+        lines
+            .map(|line| Line::of(Style::Dim, &format!("    {} {line}", self.glyphs.side)).cut(columns))
+            .collect()
+    }
+
+    fn status(&self, columns: usize, now: Duration) -> Line {
+        let turn =
+            self.turn.map_or_else(String::new, |turn| format!("turn {turn}/{} · ", self.plan.max_turns));
+        let share = self.tokens as f64 / self.plan.max_tokens.max(1) as f64;
+        let full = ((share * BAR as f64).round() as usize).min(BAR);
+        let bar = format!("{}{} ", self.glyphs.full.repeat(full), self.glyphs.empty.repeat(BAR - full));
+        let bar_style = if share >= NEARLY_FULL { Style::Warning } else { Style::Accent };
+        let tokens = format!("{}/{}", words::tokens(self.tokens), words::tokens(self.plan.max_tokens));
+        let elapsed =
+            words::span(now.as_millis() as u64 / 1_000 * 1_000).replace(".0 s", " s").replace("0 ms", "0 s");
+        let lead = || Line::of(Style::Dim, &format!("  {turn}"));
+        let forms = [
+            lead()
+                .and(bar_style, &bar)
+                .and(Style::Dim, &format!("{tokens} tokens · {elapsed} · ctrl-c cancels")),
+            lead().and(bar_style, &bar).and(Style::Dim, &format!("{tokens} tokens · {elapsed}")),
+            lead().and(Style::Dim, &format!("{tokens} · {elapsed}")),
+        ];
+        let fits = |form: &Line| form.width() <= columns;
+        let last = forms[forms.len() - 1].clone();
+        forms.into_iter().find(fits).unwrap_or_else(|| last.cut(columns))
+    }
+}
+
+/// Text in rows: the first after what stands before it, the others indented.
+fn indented(text: &str, style: Style, indent: &'static str, first: Line, columns: usize) -> Vec<Line> {
+    let lead = if first == Line::new() { Line::of(Style::Plain, indent) } else { first };
+    let room = columns.saturating_sub(indent.len()).max(1);
+    let mut rows = wrap(text, room).into_iter();
+    let mut lines: Vec<Line> = rows.next().map(|row| lead.and(style, &row)).into_iter().collect();
+    lines.extend(rows.map(|row| Line::of(Style::Plain, indent).and(style, &row)));
+    lines.into_iter().map(|line| line.cut(columns)).collect()
+}

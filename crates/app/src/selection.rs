@@ -1,0 +1,50 @@
+//! Which run is meant: by its id, by a beginning of it that no other has, or the newest that is open.
+
+use fusee_journal::{Journal, JournalError, RunRow, RunStatus};
+
+use crate::failure::Failure;
+
+#[cfg(test)]
+mod tests;
+
+/// More candidates than this help nobody.
+const SHOWN: usize = 5;
+
+/// The run called so.
+pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, Failure> {
+    let missing = match journal.run(name) {
+        Err(missing @ JournalError::NoSuchRun { .. }) => missing,
+        other => return Ok(other?),
+    };
+    let mut candidates: Vec<RunRow> = journal.runs()?;
+    candidates.retain(|run| !name.is_empty() && run.id.as_str().starts_with(name));
+    match candidates.len() {
+        0 => Err(missing.into()),
+        1 => Ok(candidates.remove(0)),
+        count => {
+            let mut help: Vec<String> =
+                candidates.iter().take(SHOWN).map(|run| format!("{}  {}", run.id, run.title)).collect();
+            if count > SHOWN {
+                help.push(format!("and {} more", count - SHOWN));
+            }
+            let message = format!("`{name}` is the beginning of {count} runs: give more of the id");
+            Err(Failure::usage(message).help(help.join("\n")))
+        }
+    }
+}
+
+/// The newest run that has not ended.
+pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, Failure> {
+    let runs = journal.runs()?;
+    if let Some(open) = runs.iter().find(|run| run.status == RunStatus::Open) {
+        return Ok(open.clone());
+    }
+    Err(match runs.first() {
+        None => Failure::usage("nothing was run here yet").help("start with `fusee run REQUEST`"),
+        Some(newest) => Failure::usage(format!(
+            "no run is open here: the newest, {}, has ended ({})",
+            newest.id, newest.status
+        ))
+        .help(format!("`fusee resume {}` repeats its result, `fusee runs` lists all", newest.id)),
+    })
+}
