@@ -26,11 +26,11 @@ pub(crate) struct Typed {
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{after-help}";
 
 /// The commands of the short help.
-const SHORT: &[&str] = &["run", "resume", "runs", "show", "replay", "config", "doctor", "init"];
+const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];
 
 /// All commands, by what they are about.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Work", &["run", "resume"]),
+    ("Work", &["demo", "run", "resume"]),
     ("What was done", &["runs", "show", "replay"]),
     ("Set up", &["init", "config", "doctor", "completions"]),
 ];

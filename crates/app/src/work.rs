@@ -63,7 +63,7 @@ pub(crate) fn resources(
             environment: Environment::allowed(variables),
             sandbox: Sandbox::Off,
         },
-        sandbox: confinement.state.to_owned(),
+        extra_tools: Vec::new(),
         commands_settled: confinement.settled,
         approver: show.approver(),
         jitter: clock::jitter,
