@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Draws docs/demo.svg: runs a command in a terminal of its own and draws what stands there in the end.
+"""Draws docs/demo.svg: runs a command in a terminal of its own and draws what appeared there, and when.
 
-    docs/picture.py target/release/fusee demo --fast > docs/demo.svg
+    docs/picture.py target/release/fusee demo > docs/demo.svg
 
-Only the control sequences that fusee writes are understood; any other stops the drawing with its name.
+The picture moves as the run did, then rests and begins again; where pictures do not move it shows the end. Only
+the control sequences that fusee writes are understood; any other stops the drawing with its name.
 """
 
+import codecs
 import fcntl
 import os
 import pty
@@ -13,23 +15,26 @@ import re
 import struct
 import sys
 import termios
+import time
 from html import escape
 
 COLUMNS, ROWS = 100, 400
+WINDOW, REST_S = 37, 15
 CELL, LINE, MARGIN, BAR = 8.43, 19, 16, 30
+PAPER = "#16191f"
 INK = {"": "#d7dae0", "1": "#ffffff", "2": "#7f8794", "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341",
        "34": "#79c0ff", "35": "#d2a8ff", "36": "#76d9e6", "90": "#7f8794"}
 
 
-def output_of(command):
-    """Everything the command writes to its terminal."""
+def outputs_of(command):
+    """Everything the command writes to its terminal, each part with the second it came at."""
     pid, master = pty.fork()
     if pid == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS=str(COLUMNS))
+        os.environ.update(TERM="xterm-256color", LANG="C.UTF-8")
         os.environ.pop("NO_COLOR", None)
         os.execvp(command[0], command)
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    parts = []
+    begun, decoder = time.monotonic(), codecs.getincrementaldecoder("utf-8")()
     while True:
         try:
             part = os.read(master, 65536)
@@ -37,11 +42,10 @@ def output_of(command):
             break
         if not part:
             break
-        parts.append(part)
+        yield time.monotonic() - begun, decoder.decode(part)
     _, status = os.waitpid(pid, 0)
     if status:
         sys.exit(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
-    return b"".join(parts).decode()
 
 
 class Screen:
@@ -99,43 +103,81 @@ class Screen:
 
 
 def runs(row):
-    """The row in stretches of one style."""
+    """The row in stretches of one style, without the white space between and around them."""
     stretches = []
     for column, (character, style) in enumerate(row):
         if stretches and stretches[-1][2] == style:
             stretches[-1][1] += character
         else:
             stretches.append([column, character, style])
-    return [stretch for stretch in stretches if stretch[1].strip()]
+    # Not every reader of SVG keeps two spaces in a row.
+    return [(column + found.start(), found.group(), style)
+            for column, text, style in stretches for found in re.finditer(r"\S+( \S+)*", text)]
 
 
-def draw(rows, title):
+def watch(command):
+    """The rows that stand there in the end, and the second since which each has been as it is."""
+    screen, since, seen = Screen(), [], []
+    for second, part in outputs_of(command):
+        screen.feed(part)
+        for number, row in enumerate(screen.rows):
+            if number == len(seen):
+                seen.append(None)
+                since.append(second)
+            if seen[number] != row:
+                seen[number] = list(row)
+                since[number] = second
+    rows = screen.rows
     while rows and not any(character.strip() for character, _ in rows[-1]):
         rows.pop()
-    width = round(2 * MARGIN + CELL * min(COLUMNS, max(len(row) for row in rows)))
-    height = BAR + MARGIN + LINE * len(rows)
+    latest = 0
+    for number in range(len(rows)):
+        since[number] = latest = max(latest, since[number])
+    return rows, since[:len(rows)]
+
+
+def steps(name, since, position):
+    """A CSS animation that jumps to the position of each row when it appears, and the last position."""
+    whole = since[-1] + REST_S
+    frames, last = [], None
+    for number, second in enumerate(since):
+        if number + 1 < len(since) and since[number + 1] == second:
+            continue
+        at = position(number + 1)
+        if at != last:
+            frames.append(f"{100 * second / whole:.2f}%{{transform:translateY({at}px)}}")
+            last = at
+    start = position(0)
+    return (f"@keyframes {name}{{0%{{transform:translateY({start}px)}}{''.join(frames)}"
+            f"100%{{transform:translateY({last}px)}}}}.{name}{{animation:{name} {whole:.1f}s step-end infinite}}", last)
+
+
+def draw(rows, since, title):
+    width = round(2 * MARGIN + CELL * COLUMNS)
+    window = min(WINDOW, len(rows))
+    height = BAR + MARGIN + LINE * window
+    scroll, scrolled = steps("scroll", since, lambda count: -LINE * max(0, count - window))
+    cover, covered = steps("cover", since, lambda count: LINE * count)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        "font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"14\">",
         f"<title>{escape(title)}</title>",
-        "<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
-        "white-space:pre}</style>",
-        f'<rect width="{width}" height="{height}" rx="8" fill="#16191f"/>',
-        f'<text x="{MARGIN}" y="21" fill="#7f8794">{escape(title)}</text>',
+        f"<style>{scroll}{cover}@media(prefers-reduced-motion){{.scroll,.cover{{animation:none}}}}</style>",
+        f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
+        f'<text x="{MARGIN}" y="21" fill="{INK["2"]}">{escape(title)}</text>',
+        f'<svg y="{BAR}" width="{width}" height="{LINE * window}"><g class="scroll" transform="translate(0 {scrolled})">',
     ]
     for number, row in enumerate(rows):
         for column, text, style in runs(row):
             colour = next((INK[code] for code in sorted(style, reverse=True) if code in INK), INK[""])
             bold = ' font-weight="600"' if "1" in style else ""
-            start = len(text) - len(text.lstrip())
-            text = text.strip()
-            x, y = MARGIN + CELL * (column + start), BAR + LINE * (number + 1) - 5
+            x, y = MARGIN + CELL * column, LINE * (number + 1) - 5
             out.append(f'<text x="{x:.1f}" y="{y}" textLength="{CELL * len(text):.1f}" fill="{colour}"{bold}>'
                        f"{escape(text)}</text>")
-    out.append("</svg>")
+    out.append(f'<rect class="cover" transform="translate(0 {covered})" width="{width}" height="{LINE * len(rows)}" '
+               f'fill="{PAPER}"/></g></svg></svg>')
     return "\n".join(out) + "\n"
 
 
 if __name__ == "__main__":
-    screen = Screen()
-    screen.feed(output_of(sys.argv[1:]))
-    print(draw(screen.rows, "$ " + " ".join(["fusee", *(word for word in sys.argv[2:] if word != "--fast")])), end="")
+    print(draw(*watch(sys.argv[1:]), "$ " + " ".join(["fusee", *sys.argv[2:]])), end="")
