@@ -24,3 +24,6 @@ pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
 pub use task::{AgentTask, Progress, TaskOutcome};
+
+#[cfg(test)]
+mod tests;

@@ -258,7 +258,7 @@ impl<'t> Driver<'t> {
             self.emit(Event::Message { role: Role::Assistant, text: reply.text.clone() });
         }
         let before = self.conversation.encoded_len();
-        self.conversation.push(reply.clone().into_message());
+        self.conversation.push(said(&reply));
         self.sent = self.conversation.messages().len();
         let added = self.conversation.encoded_len() - before;
         self.occupancy.replied(before, added, reply.usage.as_ref());
@@ -315,9 +315,11 @@ impl<'t> Driver<'t> {
 
     fn compact(&mut self, gauge: Gauge) -> Input {
         let limit = self.max_tokens as f64;
-        let keep =
-            Keep { first_user_messages: self.task.input.len(), recent_tokens: (limit * KEEP_RECENT) as u64 };
-        let overhead = self.occupancy.estimate(self.conversation.system().len());
+        let goal = self.task.input.iter().filter(|message| matches!(message, Message::User { .. })).count();
+        let keep = Keep { first_user_messages: goal, recent_tokens: (limit * KEEP_RECENT) as u64 };
+        // System prompt and tools stay as they are: what is left of the target is for the messages.
+        let messages: usize = self.conversation.messages().iter().map(size).sum();
+        let overhead = self.occupancy.estimate(self.conversation.encoded_len().saturating_sub(messages));
         let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
         let occupancy = &self.occupancy;
         let count = |message: &Message| occupancy.estimate(size(message));
@@ -413,6 +415,16 @@ async fn send(
             AttemptResult::Error { error, after_ms }
         }
     }
+}
+
+/// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and
+/// some refuse two messages of the user in a row.
+fn said(reply: &Reply) -> Message {
+    let mut reply = reply.clone();
+    if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {
+        reply.text = "[nothing]".to_owned();
+    }
+    reply.into_message()
 }
 
 pub(crate) fn to_value(value: &impl Serialize) -> Value {

@@ -151,8 +151,14 @@ impl Plan {
                 PlanStatus::Completed => "[x]",
                 PlanStatus::Failed => "[!]",
             };
-            let summary = task.summary.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-            format!("{mark} {}. {}{summary}", task.id, task.description)
+            let part = |text: &Option<String>, form: fn(&str) -> String| {
+                text.as_deref().map(form).unwrap_or_default()
+            };
+            let goal = part(&task.goal, |goal| format!(" Goal: {goal}."));
+            let summary = part(&task.summary, |summary| format!(" ({summary})"));
+            let priority =
+                task.priority.map(|priority| format!(" [priority {priority}]")).unwrap_or_default();
+            format!("{mark} {}. {}{goal}{priority}{summary}", task.id, task.description)
         });
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -1,0 +1,149 @@
+//! Whatever a model and its server do, every request that is sent is one a server accepts.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fusee_journal::{Clock, Journal, Options};
+use fusee_model::{
+    BoxFuture, CancellationToken, Conversation, Delta, Message, Model, ModelError, Models, Reply,
+    RequestOptions, Wire,
+};
+use fusee_tools::CommandSettings;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Limits;
+use super::compaction::legal::legal;
+use crate::approval::{Approve, Nobody};
+use crate::run::{self, Resources, RunOutcome, SandboxMode, Settings};
+
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now_ms(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Passes requests on and keeps what is wrong with them.
+struct Judge {
+    model: Arc<dyn Model>,
+    complaints: Mutex<Vec<String>>,
+}
+
+impl Model for Judge {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn wire(&self) -> Wire {
+        self.model.wire()
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        options: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        let messages = conversation.messages();
+        let mut complaints = self.complaints.lock().expect("unpoisoned");
+        complaints.extend(legal(messages).err());
+        if !matches!(messages.first(), Some(Message::User { text }) if text == "the goal") {
+            complaints.push("the goal is not first".to_owned());
+        }
+        drop(complaints);
+        self.model.send(conversation, options, sink, cancel)
+    }
+}
+
+fn line() -> impl Strategy<Value = Value> {
+    let call = prop_oneof![
+        Just(json!({ "name": "list_dir", "arguments": {} })),
+        "[a-c]".prop_map(|name| json!({ "name": "write_file", "arguments": { "path": name, "content": "x\n".repeat(400) } })),
+        "[a-c]".prop_map(|name| json!({ "name": "read_file", "arguments": { "path": name } })),
+        Just(json!({ "name": "nothing_like_it", "arguments": {} })),
+        Just(json!({ "name": "read_file", "arguments": "{\"path\": " })),
+        Just(json!({ "name": "plan_tasks", "arguments": { "action": "create", "tasks": [{ "description": "go on" }] } })),
+    ];
+    let calls = (prop::collection::vec(call, 1..4), "[a-z ]{0,300}")
+        .prop_map(|(calls, text)| json!({ "text": text, "tool_calls": calls }));
+    prop_oneof![
+        6 => calls,
+        1 => Just(json!({ "text": "" })),
+        1 => Just(json!({ "error": { "status": 503, "message": "down" } })),
+        1 => Just(json!({ "error": { "status": 400, "message": "maximum context length is 100 tokens" } })),
+        1 => Just(json!({ "cut_after": 3, "text": "a stream that breaks off" })),
+    ]
+}
+
+async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, String> {
+    let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let script: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let file = directory.path().join("script.jsonl");
+    std::fs::write(&file, script).map_err(|error| error.to_string())?;
+    let name = format!("script:{}", file.display());
+    let model = Models::new(std::time::SystemTime::now)
+        .open(&name, &fusee_model::Settings::default())
+        .map_err(|error| error.to_string())?;
+    let judge = Arc::new(Judge { model, complaints: Mutex::default() });
+    let clock = Arc::new(Ticking(AtomicI64::new(0)));
+    let journal = Journal::open(&directory.path().join(".fusee/journal.db"), Options::default(), clock)
+        .map_err(|error| error.to_string())?;
+    let mut limits = Limits { max_tokens, ..Limits::default() };
+    limits.retry_policy.backoff_ms = 0;
+    let settings = Settings {
+        version: "test".into(),
+        request: "the goal".into(),
+        background: None,
+        workspace: directory.path().to_owned(),
+        model: name,
+        base_url: None,
+        wire: Wire::Chat,
+        options: RequestOptions::default(),
+        limits,
+        approve: Approve::Auto,
+        sandbox: SandboxMode::Off,
+        sandbox_state: "off".into(),
+        commands_settled: true,
+        review: None,
+        record: None,
+    };
+    let resources = Resources {
+        journal: journal.clone(),
+        model: Arc::clone(&judge) as Arc<dyn Model>,
+        commands: CommandSettings::default(),
+        extra_tools: Vec::new(),
+        commands_settled: true,
+        approver: Arc::new(Nobody),
+        jitter: || 0.0,
+    };
+    let run = "any".parse()?;
+    let outcome = run::start(&run, settings.clone(), resources)
+        .await
+        .map_err(|error| error.to_string())?
+        .outcome()
+        .await;
+    let RunOutcome::Ended(ended) = outcome else { return Err(format!("{outcome:?}")) };
+    let replayed = run::replay(&journal, &run, settings).await.map_err(|error| error.to_string())?;
+    let RunOutcome::Ended(again) = replayed else { return Err(format!("replay: {replayed:?}")) };
+    if again != ended {
+        return Err(format!("{ended:?} was replayed as {again:?}"));
+    }
+    let complaints = judge.complaints.lock().map_err(|error| error.to_string())?.clone();
+    Ok(complaints)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_is_legal_and_every_run_replays(
+        lines in prop::collection::vec(line(), 1..25),
+        max_tokens in 2_500_u64..8_000,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        prop_assert_eq!(runtime.block_on(complaints(lines, max_tokens)), Ok(Vec::new()));
+    }
+}
