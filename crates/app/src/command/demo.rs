@@ -68,7 +68,10 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
     let begun = Instant::now();
     let line = run_line(&args, &unpacked);
     let (exit, killed) = match args.kill {
-        true => kill::killed_and_resumed(line, &project, process, colour_errors).await?,
+        true => {
+            let (exit, killed) = kill::killed_and_resumed(line, &project, process, colour_errors).await?;
+            (exit, Some(killed))
+        }
         false => (perform(line, process).await?, None),
     };
     let wall = begun.elapsed();

@@ -43,10 +43,8 @@ pub(crate) struct Work {
 /// A kill on the way, and what the journal then gave back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Killed {
-    /// The command that ran at that moment.
-    pub(crate) command: String,
-    /// Turns so far.
-    pub(crate) turn: u32,
+    /// The command that ran at that moment, if one did.
+    pub(crate) command: Option<String>,
     /// Replies that were read back instead of asked for again.
     pub(crate) replies: usize,
     /// Results that were read back instead of calls made again.
@@ -117,10 +115,18 @@ impl Work {
 }
 
 impl Killed {
+    /// What was going on, as the journal has it.
+    pub(crate) fn during(&self) -> String {
+        match &self.command {
+            Some(command) => format!("while `{command}` ran"),
+            None => "while the model was asked".to_owned(),
+        }
+    }
+
     fn lines(&self) -> Vec<Line> {
-        let Self { command, turn, replies, results, told } = self;
+        let Self { replies, results, told, .. } = self;
         let mut lines = vec![
-            row("killed", plain(&format!("with kill -9 in turn {turn}, while `{command}` ran"))),
+            row("killed", plain(&format!("with kill -9, {}", self.during()))),
             row(
                 "resumed",
                 plain(&format!("{replies} replies and {results} results were read back from the journal,")),

@@ -25,31 +25,36 @@ const LOOK_EVERY: Duration = Duration::from_millis(3);
 /// A run that has not come to its command by then never will.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Shows the line above for a moment before it goes on.
+/// A terminal is given the time for a frame that shows the command running.
+const SEEN: Duration = Duration::from_millis(60);
+
+/// The line that tells of the kill can be read before it goes on.
 const PAUSE: Duration = Duration::from_millis(900);
 
-/// Runs it, kills it, resumes it. Without a kill where the run was over first.
+/// Runs it, kills it, resumes it.
 pub(super) async fn killed_and_resumed(
     line: Vec<OsString>,
     project: &Path,
     process: &Process,
     colour: bool,
-) -> Result<(Exit, Option<Killed>), Failure> {
+) -> Result<(Exit, Killed), Failure> {
     let mut child = start(line)?;
     let place = Project::find(Some(project), &process.environment)?;
-    let Some(moment) = wait_for_moment(&mut child, &place).await? else {
+    if !wait_for_moment(&mut child, &place).await? {
         return Err(Failure::failed("the demo's run ended before it could be killed")
             .help("without --kill it can be seen"));
-    };
+    }
+    let terminal = process.environment.terminals().stderr;
+    if terminal {
+        tokio::time::sleep(SEEN).await;
+    }
     let pid = child.id();
     child
         .kill()
         .and_then(|()| child.wait())
         .map_err(|error| Failure::failed(format!("cannot kill {pid}: {error}")))?;
-    let mut killed = read_back(&place.journal_with_runs()?, moment)?;
-
-    let terminal = process.environment.terminals().stderr;
-    let said = format!("kill -9 {pid}, while `{}` ran. Now: fusee resume {RUN}", killed.command);
+    let mut killed = read_back(&place.journal_with_runs()?)?;
+    let said = format!("kill -9 {pid}, {}. Now: fusee resume {RUN}", killed.during());
     output::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
     if terminal {
         tokio::time::sleep(PAUSE).await;
@@ -58,7 +63,7 @@ pub(super) async fn killed_and_resumed(
     killed.told = events(&place.journal_with_runs()?)?
         .iter()
         .any(|event| matches!(event, Event::ToolResult(result) if result.fate == Some(Fate::Interrupted)));
-    Ok((exit, Some(killed)))
+    Ok((exit, killed))
 }
 
 #[expect(
@@ -71,47 +76,43 @@ fn start(line: Vec<OsString>) -> Result<Child, Failure> {
     std::process::Command::new(program).args(line).stdin(Stdio::null()).spawn().map_err(failed)
 }
 
-/// The moment to kill at: a command that has begun, and the turn it is in.
-struct Moment {
-    command: String,
-    turn: u32,
-}
-
-/// Waits for the first command after a change of a file; `None` if the run ends before.
-async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<Option<Moment>, Failure> {
+/// Waits for the first command after a change of a file; false if the run ends before.
+async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Failure> {
     let begun = Instant::now();
-    let mut looking = true;
-    while looking {
-        // The last look comes after the end, for a run that was quicker than we.
-        let ended =
-            child.try_wait().map_err(|error| Failure::failed(format!("the run was lost: {error}")))?;
-        looking = ended.is_none() && begun.elapsed() < LONGEST;
+    while begun.elapsed() < LONGEST && still_runs(child)? {
         // The journal is not there at first, and then not complete.
         let events = place.journal_with_runs().and_then(|journal| events(&journal)).unwrap_or_default();
-        match moment(&events) {
-            Some(moment) if looking => return Ok(Some(moment)),
-            _ => tokio::time::sleep(LOOK_EVERY).await,
+        if has_come(&events) {
+            return Ok(true);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            _ = tokio::signal::ctrl_c() => {
+                end(child);
+                let mut failure = Failure::failed("cancelled");
+                failure.exit = Exit::Cancelled;
+                return Err(failure);
+            }
         }
     }
-    // One that neither ends nor gets there is not left behind.
-    let _ = child.kill().and_then(|()| child.wait());
-    Ok(None)
+    end(child);
+    Ok(false)
 }
 
-fn moment(events: &[Event]) -> Option<Moment> {
-    let change = events.iter().position(|event| matches!(event, Event::FileChanged { .. }))?;
-    let turn = |event: &Event| match event {
-        Event::TurnStart { turn_index, .. } => Some(turn_index + 1),
-        _ => None,
-    };
-    events[change..].iter().enumerate().find_map(|(at, event)| match event {
-        Event::ToolCall { name, arguments, .. } if name == "shell" => {
-            let command = arguments["command"].as_str().unwrap_or_default().to_owned();
-            let turn = events[..change + at].iter().rev().find_map(turn).unwrap_or_default();
-            Some(Moment { command, turn })
-        }
-        _ => None,
-    })
+fn still_runs(child: &mut Child) -> Result<bool, Failure> {
+    let ended = child.try_wait().map_err(|error| Failure::failed(format!("the run was lost: {error}")))?;
+    Ok(ended.is_none())
+}
+
+/// A run that is no longer wanted is not left behind.
+fn end(child: &mut Child) {
+    let _ = child.kill().and_then(|()| child.wait());
+}
+
+fn has_come(events: &[Event]) -> bool {
+    let change = events.iter().position(|event| matches!(event, Event::FileChanged { .. }));
+    let is_command = |event: &Event| matches!(event, Event::ToolCall { name, .. } if name == "shell");
+    change.is_some_and(|change| events[change..].iter().any(is_command))
 }
 
 fn events(journal: &Journal) -> Result<Vec<Event>, Failure> {
@@ -120,9 +121,10 @@ fn events(journal: &Journal) -> Result<Vec<Event>, Failure> {
 }
 
 /// What the journal holds of the killed run, all of which a resumed run reads back.
-fn read_back(journal: &Journal, moment: Moment) -> Result<Killed, Failure> {
+fn read_back(journal: &Journal) -> Result<Killed, Failure> {
     let steps = journal.steps(&run_id()?)?;
     let count = |kind| steps.iter().filter(|step| step.kind == kind && step.result.is_some()).count();
-    let Moment { command, turn } = moment;
-    Ok(Killed { command, turn, replies: count(Kind::Model), results: count(Kind::Tool), told: false })
+    let cut_off = steps.iter().find(|step| step.kind == Kind::Tool && step.result.is_none());
+    let command = cut_off.and_then(|step| step.args["command"].as_str()).map(str::to_owned);
+    Ok(Killed { command, replies: count(Kind::Model), results: count(Kind::Tool), told: false })
 }

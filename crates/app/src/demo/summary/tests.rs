@@ -63,7 +63,7 @@ fn a_model_that_changed_nothing_is_told_as_it_is() {
 
 #[test]
 fn a_kill_is_told_with_what_the_journal_gave_back() {
-    let killed = Killed { command: "make".into(), turn: 4, replies: 4, results: 5, told: true };
+    let killed = Killed { command: Some("make".into()), replies: 4, results: 5, told: true };
     let summary = Summary {
         own_model: None,
         before: BEFORE,
@@ -78,7 +78,7 @@ fn a_kill_is_told_with_what_the_journal_gave_back() {
       model    a recording: its replies are played from a file; all else is real,
                the tools, the edits, the test runs and the journal
       work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
-      killed   with kill -9 in turn 4, while `make` ran
+      killed   with kill -9, while `make` ran
       resumed  4 replies and 5 results were read back from the journal,
                none was asked for or run again
                the model was told which command was cut off, and decided what to do
