@@ -23,7 +23,7 @@ pub(crate) struct Typed {
 }
 
 /// The list of commands is ours: the short help shows a choice, the long one groups all.
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{after-help}";
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
 
 /// The commands of the short help.
 const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];

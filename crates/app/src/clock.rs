@@ -34,3 +34,16 @@ pub(crate) fn jitter() -> f64 {
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
     (random as f64 / u64::MAX as f64).mul_add(2.0, -1.0)
 }
+
+/// A time stamp for machines: RFC 3339, UTC, milliseconds.
+pub(crate) fn rfc3339(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|time| format!("{time:.3}")).unwrap_or_default()
+}
+
+/// A time for people, by the clock on their wall.
+pub(crate) fn local(ms: i64) -> String {
+    let zoned = |time: jiff::Timestamp| time.to_zoned(jiff::tz::TimeZone::system());
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|time| zoned(time).strftime("%Y-%m-%d %H:%M").to_string())
+        .unwrap_or_default()
+}

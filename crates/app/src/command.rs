@@ -1,9 +1,15 @@
 //! The commands, one a file. A command's arguments and its manual stand beside what it does.
 
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod init;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
 
 use clap::Subcommand;
 use fusee_engine::run::Exit;
@@ -28,15 +34,26 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
+    Init(init::InitArgs),
+    Config(config::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 impl Command {
     /// Whether it may run a model's tools.
     pub(crate) fn runs_tools(&self) -> bool {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Resume(_) => true,
-            Self::Replay(_) => false,
+            Self::Demo(_) | Self::Run(_) | Self::Resume(_) | Self::Doctor(_) => true,
+            Self::Runs(_)
+            | Self::Show(_)
+            | Self::Replay(_)
+            | Self::Init(_)
+            | Self::Config(_)
+            | Self::Completions(_) => false,
         }
     }
 }
@@ -48,6 +65,12 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
         Some(Command::Resume(args)) => resume::resume(args, process).await,
+        Some(Command::Runs(args)) => runs::runs(args, process).await,
+        Some(Command::Show(args)) => show::show(&args, process),
         Some(Command::Replay(args)) => replay::replay(args, process).await,
+        Some(Command::Init(args)) => init::init(&args, process),
+        Some(Command::Config(args)) => config::config(&args, process),
+        Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
+        Some(Command::Completions(args)) => completions::completions(&args),
     }
 }

@@ -4,10 +4,12 @@
 
 mod json;
 pub(crate) mod line;
+mod log;
 mod plain;
 mod show;
 pub(crate) mod summary;
 mod terminal;
+mod transcript;
 pub(crate) mod words;
 
 use std::io;
@@ -19,7 +21,11 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 
-pub(crate) use show::{Plan, Show};
+pub(crate) use json::Json;
+pub(crate) use log::Log;
+pub(crate) use show::{Plan, Show, colour};
+pub(crate) use terminal::columns_of_stdout;
+pub(crate) use transcript::Transcript;
 
 /// Shows events.
 pub(crate) trait Face: Send {

@@ -14,7 +14,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
     /// Whether the message is whole text already, as a list of diagnostics is.
-    rendered: bool,
+    pub(crate) rendered: bool,
 }
 
 impl Failure {

@@ -36,13 +36,18 @@ impl Confinement {
     }
 
     /// Says what is not confined although it was asked for.
-    pub(crate) fn warn(&self) {
-        if !self.settled {
-            output::error(
-                "warning: this build has no sandbox yet, so each command needs your approval; `--sandbox off` is \
-                 your word that commands may run free\n",
-            );
+    pub(crate) fn warn(&self, show: &Show) {
+        if self.settled {
+            return;
         }
+        let so = if show.can_ask() {
+            "you are asked before each command"
+        } else {
+            "commands are refused, since nobody is there to be asked"
+        };
+        output::error(&format!(
+            "warning: this build has no sandbox yet, so {so}; `--sandbox off` is your word that they may run free\n"
+        ));
     }
 }
 

@@ -9,6 +9,9 @@ use fusee_journal::RunId;
 
 use crate::config::{FlagValue, Kind, Value};
 
+/// Longer than anybody waits, and still countable in milliseconds.
+const MOST_SECONDS: u64 = u32::MAX as u64;
+
 /// Where.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Place {
@@ -96,10 +99,10 @@ pub(crate) struct LimitFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// Tokens that the conversation may hold at once
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(crate) max_tokens: Option<u64>,
     /// Working time of the whole task, in seconds; waiting for a person does not count
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
     pub(crate) timeout: Option<u64>,
 }
 

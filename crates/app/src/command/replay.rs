@@ -40,7 +40,7 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, 
     let mut kinds = BTreeMap::<&str, usize>::new();
     for step in &steps {
         let what = match step.kind {
-            Kind::Model => "model replies",
+            Kind::Model => "model requests",
             Kind::Tool => "tool calls",
             Kind::Settings | Kind::Environment | Kind::Wait | Kind::FanOut => "others",
         };
@@ -48,9 +48,9 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, 
     }
     let count = |what: &str| kinds.get(what).copied().unwrap_or_default();
     let counts = format!(
-        "{} steps ({} model replies, {} tool calls), {events} events",
+        "{} steps ({} model requests, {} tool calls), {events} events",
         steps.len(),
-        count("model replies"),
+        count("model requests"),
         count("tool calls")
     );
     match run::replay(&journal, &run, settings).await? {

@@ -29,15 +29,15 @@ pub(crate) struct ResumeArgs {
     run: Option<String>,
     #[command(flatten)]
     place: Place,
+    /// Print events as JSON Lines instead of the answer
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
     gates: GateFlags,
     #[command(flatten)]
     limits: LimitFlags,
-    /// Print events as JSON Lines instead of the answer
-    #[arg(long)]
-    json: bool,
 }
 
 /// Goes on with a run.
@@ -68,7 +68,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
     let resources = work::resources(journal, model, &confinement, &show, process);
-    confinement.warn();
+    confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::resume(&row.id, settings, resources)?;
     work::see_through(running, &show, plan).await

@@ -35,20 +35,20 @@ pub(crate) struct RunArgs {
     /// What is good to know for it
     #[arg(long, value_name = "TEXT")]
     pub(crate) background: Option<String>,
+    /// Print events as JSON Lines instead of the answer
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Record the model's replies into a cassette, for `--model replay:FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) name: NewRun,
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
     pub(crate) gates: GateFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
-    /// Record the model's replies into a cassette, for `--model replay:FILE`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-    /// Print events as JSON Lines instead of the answer
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) name: NewRun,
 }
 
 /// Runs a task.
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let journal = project.open_journal(config.journal())?;
     let resources = work::resources(journal, model, &confinement, &show, process);
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
-    confinement.warn();
+    confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::start(&id, settings, resources).await?;
     work::see_through(running, &show, plan).await

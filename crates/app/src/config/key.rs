@@ -81,7 +81,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
     key(
         "task_timeout_s",
-        whole(1, MANY / 1000),
+        whole(1, u32::MAX as u64),
         None,
         "Working time of a whole task, in seconds; waiting for a person does not count.",
     )

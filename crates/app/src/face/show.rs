@@ -94,12 +94,14 @@ impl Show {
         }
     }
 
+    /// Whether there is a person to ask.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.kind == Kind::Live && self.stdin_is_terminal
+    }
+
     /// Who is asked. Without a terminal there is nobody.
     pub(crate) fn approver(&self) -> Arc<dyn Approver> {
-        match self.kind {
-            Kind::Live if self.stdin_is_terminal => Arc::new(Person::default()),
-            Kind::Json | Kind::Plain | Kind::Live => Arc::new(Nobody),
-        }
+        if self.can_ask() { Arc::new(Person::default()) } else { Arc::new(Nobody) }
     }
 }
 

@@ -137,7 +137,16 @@ impl<W: Write + Send> Face for Terminal<W> {
 
 /// Columns and rows of the terminal on stderr.
 pub(crate) fn size_of_stderr() -> (usize, usize) {
-    match rustix::termios::tcgetwinsize(io::stderr()) {
+    size_of(io::stderr())
+}
+
+/// Columns of the terminal on stdout.
+pub(crate) fn columns_of_stdout() -> usize {
+    size_of(io::stdout()).0
+}
+
+fn size_of(stream: impl std::os::fd::AsFd) -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         // A terminal that does not tell is an ordinary one.
         _ => (80, 24),

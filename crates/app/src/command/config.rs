@@ -1,0 +1,143 @@
+//! `fusee config`.
+
+use clap::Args;
+use fusee_engine::run::Exit;
+use fusee_text::near;
+use serde_json::{Value, json};
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::config::{Config, KEYS, Key, Origin};
+use crate::face::Show;
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+
+#[cfg(test)]
+mod tests;
+
+/// Show the settings that hold here, and where each comes from.
+///
+/// Settings are built in, or come from your own file, from the project's fusee.toml, from FUSEE_* variables or from
+/// flags, each over the ones before. With a key, more about that one.
+#[derive(Args)]
+pub(crate) struct ConfigArgs {
+    /// Tell about this key
+    #[arg(value_name = "KEY")]
+    key: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Shows them.
+pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    Show::new(false, &config, environment).warn(&config);
+    let keys: Vec<&Key> = match &args.key {
+        None => KEYS.iter().collect(),
+        Some(name) => vec![Key::named(name).ok_or_else(|| {
+            let near = near::did_you_mean(name, KEYS.iter().map(|key| key.name));
+            Failure::usage(format!("there is no key `{name}`"))
+                .help(near.unwrap_or_else(|| "`fusee config` lists them".to_owned()))
+        })?],
+    };
+    let text = match (&args.key, args.json) {
+        (_, true) => format!("{:#}\n", as_json(&config, &keys)),
+        (None, false) => listing(&config, &keys),
+        (Some(_), false) => keys.iter().map(|key| about(&config, key)).collect(),
+    };
+    output::print(&text)?;
+    Ok(Exit::Completed)
+}
+
+fn listing(config: &Config, keys: &[&Key]) -> String {
+    let width = keys.iter().map(|key| key.name.len()).max().unwrap_or_default();
+    let shown: Vec<(String, String)> = keys.iter().map(|key| effective(config, key)).collect();
+    let values = shown.iter().map(|(value, _)| value.chars().count()).max().unwrap_or_default().min(40);
+    let mut text = String::new();
+    for (key, (value, origin)) in keys.iter().zip(&shown) {
+        let line = format!("{:<width$}  {value:<values$}  {origin}", key.name);
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    for entry in config.models() {
+        let server = entry.base_url.as_deref().map(|url| format!(" at {url}")).unwrap_or_default();
+        let model = entry.model.as_deref().unwrap_or_default();
+        text.push_str(&format!("models.{}  {model}{server}  {}\n", entry.name, entry.origin));
+    }
+    text.push('\n');
+    for (path, found) in &config.files {
+        let state = if *found { "read" } else { "not there" };
+        text.push_str(&format!("{}  {state}\n", path.display()));
+    }
+    text
+}
+
+fn effective(config: &Config, key: &Key) -> (String, String) {
+    match config.value(key.name) {
+        Some((value, origin)) => (value.to_string(), origin.to_string()),
+        None => ("-".to_owned(), String::new()),
+    }
+}
+
+fn about(config: &Config, key: &Key) -> String {
+    let (value, origin) = effective(config, key);
+    let mut text = format!("{} = {value}", key.name);
+    if !origin.is_empty() {
+        text.push_str(&format!("  ({origin})"));
+    }
+    text.push_str(&format!("\n\n{}\n\ntype      {}\n", key.doc, key.kind));
+    text.push_str(&format!("default   {}\n", key.default.unwrap_or("not set")));
+    text.push_str(&format!("variable  {}\n", key.variable()));
+    if let Some(flag) = key.flag {
+        text.push_str(&format!("flag      {flag}\n"));
+    }
+    text
+}
+
+fn as_json(config: &Config, keys: &[&Key]) -> Value {
+    let keys: Vec<Value> = keys
+        .iter()
+        .map(|key| {
+            let held = config.value(key.name);
+            json!({
+                "key": key.name,
+                "value": held.map(|(value, _)| Value::from(value)),
+                "origin": held.map(|(_, origin)| origin_name(origin)),
+                "from": held.map(|(_, origin)| origin.to_string()),
+            })
+        })
+        .collect();
+    let models: Vec<Value> = config
+        .models()
+        .iter()
+        .map(|entry| {
+            json!({
+                "name": entry.name,
+                "model": entry.model,
+                "base_url": entry.base_url,
+                "api": entry.api,
+                "api_key_env": entry.api_key_env,
+                "context_tokens": entry.context_tokens,
+                "from": entry.origin.to_string(),
+            })
+        })
+        .collect();
+    let files: Vec<Value> =
+        config.files.iter().map(|(path, found)| json!({ "path": path, "found": found })).collect();
+    json!({ "keys": keys, "models": models, "files": files })
+}
+
+fn origin_name(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::BuiltIn => "built-in",
+        Origin::File { .. } => "file",
+        Origin::Variable(_) => "variable",
+        Origin::Flag(_) => "flag",
+    }
+}

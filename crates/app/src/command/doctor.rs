@@ -1,0 +1,156 @@
+//! `fusee doctor`: what works here, and what to do about the rest. Each part of the examination is a file.
+
+mod journal;
+mod models;
+mod programs;
+mod sandbox;
+
+use clap::Args;
+use fusee_engine::run::Exit;
+use serde::Serialize;
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::config::Config;
+use crate::face::line::{Line, Style};
+use crate::face::{Show, colour};
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+
+#[cfg(test)]
+mod tests;
+
+/// Say what works here, and what to do about the rest.
+///
+/// Looks at every source of models, at what the system offers to confine commands, at the journal and at the programs
+/// that tasks need. The exit code is 0 if a task could run here, else 1.
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// It works.
+    Ready,
+    /// It would work, and this build does not use it.
+    Unused,
+    /// It is not there.
+    Absent,
+    /// It is there and does not work.
+    Broken,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) name: String,
+    pub(crate) state: State,
+    pub(crate) detail: String,
+}
+
+impl Finding {
+    pub(crate) fn new(name: &str, state: State, detail: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), state, detail: detail.into() }
+    }
+}
+
+/// All of it.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Whether a task could run.
+    ok: bool,
+    models: Vec<Finding>,
+    sandbox: Vec<Finding>,
+    journal: Vec<Finding>,
+    programs: Vec<Finding>,
+    /// What to do next.
+    next: Vec<String>,
+}
+
+/// Looks at everything.
+pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    let show = Show::new(args.json, &config, environment);
+    show.warn(&config);
+    let report = Report::new(
+        models::look(&config, environment).await,
+        sandbox::look(process).await,
+        journal::look(&project),
+        programs::look(environment),
+    );
+    let text = if args.json {
+        let value = serde_json::to_value(&report).unwrap_or_default();
+        format!("{value:#}\n")
+    } else {
+        let colour = colour(&config, environment, environment.terminals().stdout);
+        report.lines().iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n").collect()
+    };
+    output::print(&text)?;
+    Ok(if report.ok { Exit::Completed } else { Exit::Failed })
+}
+
+impl Report {
+    fn new(
+        models: models::Models,
+        sandbox: Vec<Finding>,
+        journal: Vec<Finding>,
+        programs: Vec<Finding>,
+    ) -> Self {
+        let mut next = models.next;
+        let fit = |findings: &[Finding]| findings.iter().all(|finding| finding.state != State::Broken);
+        for broken in journal.iter().chain(&programs).filter(|finding| finding.state == State::Broken) {
+            next.push(format!("{}: {}", broken.name, broken.detail));
+        }
+        let ok = models.usable && fit(&journal) && fit(&programs);
+        Self { ok, models: models.findings, sandbox, journal, programs, next }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let parts = [
+            ("models", &self.models),
+            ("sandbox", &self.sandbox),
+            ("journal", &self.journal),
+            ("programs", &self.programs),
+        ];
+        let names = parts.iter().flat_map(|(_, findings)| findings.iter().map(|finding| finding.name.len()));
+        let width = names.max().unwrap_or_default();
+        let mut lines = Vec::new();
+        for (title, findings) in parts {
+            lines.push(Line::of(Style::Bold, title));
+            lines.extend(findings.iter().map(|finding| finding.line(width)));
+            lines.push(Line::new());
+        }
+        let (style, verdict) = match self.ok {
+            true => (Style::Good, "a task can run here"),
+            false => (Style::Bad, "no task can run here yet"),
+        };
+        lines.push(Line::of(style, verdict));
+        lines.extend(self.next.iter().map(|step| Line::of(Style::Plain, &format!("  {step}"))));
+        lines
+    }
+}
+
+impl Finding {
+    fn line(&self, width: usize) -> Line {
+        let (mark, style) = match self.state {
+            State::Ready => ("ok", Style::Good),
+            State::Unused => ("--", Style::Dim),
+            State::Absent => ("no", Style::Dim),
+            State::Broken => ("!!", Style::Bad),
+        };
+        let detail = if self.state == State::Absent { Style::Dim } else { Style::Plain };
+        Line::of(style, &format!("  {mark} "))
+            .and(Style::Plain, &format!("{:<width$}  ", self.name))
+            .and(detail, &self.detail)
+    }
+}

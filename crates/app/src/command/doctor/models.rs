@@ -1,0 +1,130 @@
+//! Every source of models, and whether one can be used.
+
+use fusee_model::Target;
+use fusee_model::provider::{PROVIDERS, Provider};
+
+use super::{Finding, State};
+use crate::choice::Choice;
+use crate::config::Config;
+use crate::discover::{self, Found};
+use crate::environment::Environment;
+use crate::face::words;
+
+/// Models of a server that are named.
+const NAMED: usize = 4;
+
+/// What was found.
+pub(crate) struct Models {
+    pub(crate) findings: Vec<Finding>,
+    /// Whether some model can answer.
+    pub(crate) usable: bool,
+    pub(crate) next: Vec<String>,
+}
+
+/// Looks for them.
+pub(crate) async fn look(config: &Config, environment: &Environment) -> Models {
+    judge(&discover::look(environment).await, config, environment)
+}
+
+/// What is there to use, given what was found.
+pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -> Models {
+    let mut findings = Vec::new();
+    let configured = config.text("model").map(|name| configured(name, config, environment));
+    let works = configured.as_ref().is_none_or(|finding| finding.state == State::Ready);
+    let is_configured = configured.is_some();
+    findings.extend(configured);
+    findings.extend(PROVIDERS.iter().map(|provider| match provider.key_variable {
+        Some(variable) => hosted(provider, variable, found),
+        None => own(provider, found),
+    }));
+    if Provider::named("anthropic").is_none() {
+        findings.push(Finding::new("anthropic", State::Absent, "not in this build yet"));
+    }
+    findings.push(Finding::new("script", State::Ready, "-m script:FILE, replies written by hand"));
+    findings.push(Finding::new("replay", State::Ready, "-m replay:FILE, a recorded run"));
+    let servers: Vec<String> = found
+        .servers
+        .iter()
+        .flat_map(|server| server.models.iter().map(|model| format!("{}:{model}", server.provider.name)))
+        .collect();
+    let there = !servers.is_empty() || !found.keys.is_empty();
+    let usable = if is_configured { works } else { there };
+    Models { findings, usable, next: next(found, &servers, is_configured, usable) }
+}
+
+fn configured(name: &str, config: &Config, environment: &Environment) -> Finding {
+    let from = config.value("model").map(|(_, origin)| origin.to_string()).unwrap_or_default();
+    let opened =
+        Choice::named(name, config, environment).and_then(|choice| choice.open(None).map(|_| choice));
+    match opened {
+        Ok(choice) => {
+            let place = match Target::parse(&choice.name) {
+                Ok(Target::Server { provider, .. }) => {
+                    let own = provider.map(|provider| provider.base_url.to_owned());
+                    choice
+                        .settings
+                        .base_url
+                        .clone()
+                        .or(own)
+                        .map(|url| format!(" at {url}"))
+                        .unwrap_or_default()
+                }
+                _ => String::new(),
+            };
+            Finding::new("configured", State::Ready, format!("{name}{place} ({from})"))
+        }
+        Err(failure) => {
+            Finding::new("configured", State::Broken, format!("{name} ({from}): {}", failure.message))
+        }
+    }
+}
+
+fn hosted(provider: &Provider, variable: &str, found: &Found) -> Finding {
+    if found.keys.iter().any(|keyed| keyed.name == provider.name) {
+        Finding::new(provider.name, State::Ready, format!("{variable} is set"))
+    } else {
+        Finding::new(provider.name, State::Absent, format!("{variable} is not set"))
+    }
+}
+
+fn own(provider: &'static Provider, found: &Found) -> Finding {
+    let place = provider.base_url.trim_start_matches("http://").trim_end_matches("/v1");
+    match found.servers.iter().find(|server| server.provider.name == provider.name) {
+        None => Finding::new(provider.name, State::Absent, format!("no server at {place}")),
+        Some(server) if server.models.is_empty() => {
+            Finding::new(provider.name, State::Broken, format!("a server at {place}, without a model"))
+        }
+        Some(server) => {
+            let named: Vec<&str> = server.models.iter().take(NAMED).map(String::as_str).collect();
+            let more = server.models.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let count = words::count(server.models.len() as u64, "model");
+            Finding::new(
+                provider.name,
+                State::Ready,
+                format!("{count} at {place}: {}{more}", named.join(", ")),
+            )
+        }
+    }
+}
+
+fn next(found: &Found, servers: &[String], is_configured: bool, usable: bool) -> Vec<String> {
+    match (usable, is_configured, servers, found.keys.as_slice()) {
+        (true, true, ..) => vec!["fusee run 'what is to be done'".to_owned()],
+        (true, false, [only], _) => vec![format!("fusee run 'what is to be done' (takes {only})")],
+        (true, false, [first, ..], _) => vec![format!("fusee run -m {first} 'what is to be done'")],
+        (true, false, [], [first, ..]) => {
+            vec![format!("fusee run -m {}:MODEL 'what is to be done'", first.name)]
+        }
+        (false, true, ..) => {
+            vec!["the configured model cannot be used: see above, or choose another with -m".to_owned()]
+        }
+        (_, false, [], _) => vec![
+            "start a server (ollama, llama.cpp, LM Studio, vLLM), or set a key, or say where a server is:"
+                .to_owned(),
+            "fusee run --base-url http://HOST:PORT/v1 -m MODEL 'what is to be done'".to_owned(),
+            "fusee demo shows a task without any model".to_owned(),
+        ],
+        (false, false, [..], _) => Vec::new(),
+    }
+}

@@ -1,0 +1,123 @@
+//! `fusee runs` and what it does with the journal: listing, [`export`], [`gc`], [`diff`].
+
+mod cassette;
+mod diff;
+mod export;
+mod gc;
+
+use clap::{Args, Subcommand};
+use fusee_engine::run::Exit;
+use fusee_journal::RunRow;
+use serde_json::json;
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::clock::SystemClock;
+use crate::face::line::{Line, Style};
+use crate::face::words;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{clock, output};
+
+#[cfg(test)]
+mod tests;
+
+/// List the runs of this project, and look after them.
+///
+/// Without a command of its own it lists the newest runs, newest first. A run is named by its id or by any
+/// beginning of it that no other run has.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Subcommand)]
+enum RunsCommand {
+    Export(export::ExportArgs),
+    Gc(gc::GcArgs),
+    Diff(diff::DiffArgs),
+}
+
+#[derive(Args)]
+struct ListArgs {
+    /// Show so many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Show all
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Does one of them.
+pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Failure> {
+    match args.command {
+        None => list(&args.list, process),
+        Some(RunsCommand::Export(args)) => export::export(&args, process),
+        Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
+        Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
+    }
+}
+
+fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let mut rows = match project.read_journal()? {
+        Some(journal) => journal.runs()?,
+        None => Vec::new(),
+    };
+    let all = rows.len();
+    rows.truncate(if args.all { all } else { args.limit });
+    let text = if args.json {
+        let rows: Vec<_> = rows.iter().map(as_json).collect();
+        format!("{:#}\n", serde_json::Value::from(rows))
+    } else if rows.is_empty() {
+        output::error("nothing was run here yet\n");
+        String::new()
+    } else {
+        let now_ms = fusee_journal::Clock::now_ms(&SystemClock);
+        let columns = process.environment.terminals().stdout.then(crate::face::columns_of_stdout);
+        let mut text = table(&rows, now_ms, columns.unwrap_or(usize::MAX));
+        if all > rows.len() {
+            text.push_str(&format!("and {} more: fusee runs --all\n", all - rows.len()));
+        }
+        text
+    };
+    output::print(&text)?;
+    Ok(Exit::Completed)
+}
+
+fn as_json(row: &RunRow) -> serde_json::Value {
+    json!({
+        "run": row.id,
+        "status": row.status,
+        "title": row.title,
+        "started": clock::rfc3339(row.started_ms),
+        "ended": row.ended_ms.map(clock::rfc3339),
+    })
+}
+
+fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
+    let id = rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or_default().max(3);
+    let mut text = String::new();
+    let mut add = |run: &str, status: &str, age: &str, took: &str, title: &str| {
+        let line = format!("{run:<id$}  {status:<9}  {age:>4}  {took:>9}  {title}");
+        text.push_str(&Line::of(Style::Plain, &line).cut(columns).paint(false));
+        text.push('\n');
+    };
+    add("RUN", "STATUS", "AGE", "TOOK", "REQUEST");
+    for row in rows {
+        let took =
+            row.ended_ms.map(|end| words::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
+        let age = words::age(now_ms - row.started_ms);
+        add(row.id.as_str(), row.status.as_str(), &age, took.as_deref().unwrap_or("-"), &row.title);
+    }
+    text
+}

@@ -1,0 +1,77 @@
+//! A recorded run as a cassette: what its model said, attempt by attempt, in the model crate's format. Requests
+//! have no hashes here, since the journal keeps what each added and not their bytes; such a cassette is played in order.
+
+use fusee_engine::run::Settings;
+use fusee_journal::{Kind, StepRow};
+use fusee_model::{ErrorKind, ModelError, Reply};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+
+/// The header and one line an attempt.
+pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>, Failure> {
+    let mut header = json!({ "cassette": 1, "model": settings.model, "wire": settings.wire });
+    let context = steps.iter().find(|step| step.kind == Kind::Environment && step.callee == "context_tokens");
+    if let Some(tokens) = context.and_then(|step| step.result.as_ref()).and_then(Value::as_u64) {
+        header["context_tokens"] = tokens.into();
+    }
+    let mut lines = vec![header];
+    for step in steps.iter().filter(|step| step.kind == Kind::Model) {
+        let Some(result) = &step.result else { continue };
+        lines.extend(attempt(result).map_err(|error| {
+            Failure::failed(format!("{} cannot be put on a cassette: {error}", step.key))
+        })?);
+    }
+    Ok(lines)
+}
+
+/// One attempt; what we broke off ourselves is no answer of the model.
+fn attempt(result: &Value) -> Result<Option<Value>, serde_json::Error> {
+    if let Some(reply) = result.get("reply") {
+        let reply: Reply = serde_json::from_value(reply.clone())?;
+        return Ok(Some(answered(&reply)));
+    }
+    let Some(error) = result.get("error").and_then(|failed| failed.get("error")) else { return Ok(None) };
+    let error: ModelError = serde_json::from_value(error.clone())?;
+    Ok((error.kind != ErrorKind::Cancelled).then(|| failed(&error)))
+}
+
+fn answered(reply: &Reply) -> Value {
+    let mut line = Map::new();
+    if let Some(reasoning) = &reply.reasoning {
+        if !reasoning.text.is_empty() {
+            line.insert("reasoning".into(), reasoning.text.as_str().into());
+        }
+        if !reasoning.opaque.is_empty() {
+            line.insert("opaque".into(), reasoning.opaque.clone().into());
+        }
+    }
+    if !reply.text.is_empty() {
+        line.insert("text".into(), reply.text.as_str().into());
+    }
+    if !reply.tool_calls.is_empty() {
+        let calls = reply.tool_calls.iter();
+        let calls: Vec<Value> = calls
+            .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
+            .collect();
+        line.insert("tool_calls".into(), calls.into());
+    }
+    if let Some(usage) = &reply.usage {
+        line.insert("usage".into(), json!(usage));
+    }
+    line.insert("stop".into(), json!(reply.stop));
+    line.into()
+}
+
+fn failed(error: &ModelError) -> Value {
+    let mut fields = Map::new();
+    fields.insert("kind".into(), json!(error.kind));
+    if let Some(status) = error.status {
+        fields.insert("status".into(), status.into());
+    }
+    if let Some(ms) = error.retry_after_ms {
+        fields.insert("retry_after".into(), (ms as f64 / 1_000.0).into());
+    }
+    fields.insert("message".into(), error.message.as_str().into());
+    json!({ "error": fields })
+}

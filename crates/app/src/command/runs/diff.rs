@@ -1,0 +1,132 @@
+//! `fusee runs diff`.
+
+use clap::Args;
+use fusee_engine::run::Exit;
+use fusee_journal::{Journal, Kind, RunId, StepRow};
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::arguments::shared::Place;
+use crate::command::Process;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{output, selection};
+
+/// Show where two runs part.
+///
+/// The steps of both are compared in order: first what each asked for, then what it got. The first that differs is
+/// shown as a diff. Ids of calls, token counts and times may differ. Exit code 0 if the runs are the same, 1 if
+/// not.
+#[derive(Args)]
+pub(crate) struct DiffArgs {
+    /// One run
+    #[arg(value_name = "RUN")]
+    one: String,
+    /// The other
+    #[arg(value_name = "OTHER")]
+    other: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Compares them.
+pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let journal = project.journal_with_runs()?;
+    let one = selection::named(&journal, &args.one)?.id;
+    let other = selection::named(&journal, &args.other)?.id;
+    let (text, same) = compare(&journal, &one, &other)?;
+    output::print(&text)?;
+    Ok(if same { Exit::Completed } else { Exit::Failed })
+}
+
+fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, bool), Failure> {
+    let (left, right) = (journal.steps(one)?, journal.steps(other)?);
+    let names = (one.as_str(), other.as_str());
+    let mut text = String::new();
+    // What they were started with differs by itself from what came of it.
+    if let (Some(mine), Some(theirs)) = (settings(&left), settings(&right))
+        && mine != theirs
+    {
+        text.push_str(&format!("they were started differently:\n{}\n", unified(mine, theirs, names)));
+    }
+    let left: Vec<&StepRow> = left.iter().filter(|step| is_work(step)).collect();
+    let right: Vec<&StepRow> = right.iter().filter(|step| is_work(step)).collect();
+    for (mine, theirs) in left.iter().zip(&right) {
+        if let Some(difference) = part(mine, theirs, names) {
+            text.push_str(&difference);
+            return Ok((text, false));
+        }
+    }
+    let same = left.len() == right.len();
+    if same {
+        text.push_str(&format!("the runs are the same: {} steps\n", left.len()));
+    } else {
+        let (longer, run) = if left.len() > right.len() { (&left, one) } else { (&right, other) };
+        let shared = left.len().min(right.len());
+        let next = longer
+            .get(shared)
+            .map(|step| format!(" with {} `{}`", step.kind, step.callee))
+            .unwrap_or_default();
+        text.push_str(&format!("the runs are the same for {shared} steps; {run} goes on{next}\n"));
+    }
+    Ok((text, same))
+}
+
+fn settings(steps: &[StepRow]) -> Option<&Value> {
+    steps.iter().find(|step| step.kind == Kind::Settings).and_then(|step| step.result.as_ref())
+}
+
+fn is_work(step: &StepRow) -> bool {
+    match step.kind {
+        Kind::Settings | Kind::Environment => false,
+        Kind::Model | Kind::Tool | Kind::Wait | Kind::FanOut => true,
+    }
+}
+
+fn part(mine: &StepRow, theirs: &StepRow, names: (&str, &str)) -> Option<String> {
+    let at = &mine.key;
+    if (mine.kind, &mine.callee) != (theirs.kind, &theirs.callee) {
+        return Some(format!(
+            "the runs part at {at}:\n  {}: {} `{}`\n  {}: {} `{}`\n",
+            names.0, mine.kind, mine.callee, names.1, theirs.kind, theirs.callee
+        ));
+    }
+    let what = format!("{} `{}`", mine.kind, mine.callee);
+    let (asked, asked_there) = (steady(&mine.args), steady(&theirs.args));
+    if asked != asked_there {
+        let diff = unified(&asked, &asked_there, names);
+        return Some(format!("the runs part at {at}: {what} is asked something else\n{diff}"));
+    }
+    let got = |step: &StepRow| step.result.as_ref().map(steady).unwrap_or_default();
+    let (got, got_there) = (got(mine), got(theirs));
+    (got != got_there).then(|| {
+        let diff = unified(&got, &got_there, names);
+        format!("the runs part at {at}: {what} gives something else\n{diff}")
+    })
+}
+
+/// Without what differs from run to run although nothing else does: a server's ids of calls, counts, line numbers.
+fn steady(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let is_call = fields.contains_key("name") && fields.contains_key("arguments");
+            let kept = fields.iter().filter(|(key, _)| {
+                !matches!(key.as_str(), "usage" | "source_line" | "call_id") && !(is_call && *key == "id")
+            });
+            kept.map(|(key, value)| (key.clone(), steady(value))).collect::<serde_json::Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(steady).collect(),
+        other => other.clone(),
+    }
+}
+
+fn unified(mine: &Value, theirs: &Value, names: (&str, &str)) -> String {
+    let (mine, theirs) = (pretty(mine), pretty(theirs));
+    TextDiff::from_lines(&mine, &theirs).unified_diff().context_radius(2).header(names.0, names.1).to_string()
+}
+
+/// Long texts are broken into their lines, so that a diff of them can be read.
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default().replace("\\n", "\n    ") + "\n"
+}

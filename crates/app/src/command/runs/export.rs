@@ -1,0 +1,122 @@
+//! `fusee runs export`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use fusee_engine::run::{self, Exit};
+use fusee_journal::{Journal, RunRow, StepRow};
+use serde_json::{Value, json};
+
+use super::{as_json, cassette};
+use crate::arguments::shared::{Place, RunArg};
+use crate::command::Process;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{history, selection};
+
+/// Write a run to a file of its own.
+///
+/// JSON Lines: first the run, then its steps, then its events, one object a line under `run`, `step` or `event`. With
+/// --cassette only what its model said, in the form that `--model replay:FILE` plays: a run becomes a test.
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Write a cassette instead
+    #[arg(long)]
+    cassette: bool,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Writes it.
+pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let journal = project.journal_with_runs()?;
+    let row = selection::named(&journal, &args.run.run)?;
+    let mut lines = Lines::open(args.output.as_ref().map(|path| process.environment.directory().join(path)))?;
+    if args.cassette {
+        let settings = run::settings_of(&journal, &row.id)?;
+        for line in cassette::lines(&settings, &journal.steps(&row.id)?)? {
+            lines.add(&line)?;
+        }
+    } else {
+        whole(&journal, &row, &mut lines)?;
+    }
+    lines.end()?;
+    Ok(Exit::Completed)
+}
+
+fn whole(journal: &Journal, row: &RunRow, lines: &mut Lines) -> Result<(), Failure> {
+    lines.add(&json!({ "run": as_json(row) }))?;
+    for step in journal.steps(&row.id)? {
+        lines.add(&json!({ "step": step_as_json(&step) }))?;
+    }
+    history::each(journal, &row.id, |event| lines.add(&json!({ "event": event })))
+}
+
+fn step_as_json(step: &StepRow) -> Value {
+    json!({
+        "branch": step.key.branch,
+        "n": step.key.n,
+        "kind": step.kind,
+        "callee": step.callee,
+        "args": step.args,
+        "intent": step.intent,
+        "result": step.result,
+        "at_ms": step.at_ms,
+        "duration_ms": step.duration_ms,
+    })
+}
+
+/// Where lines go, and what it is called in an error.
+struct Lines {
+    out: Box<dyn Write>,
+    name: String,
+    /// Nobody reads any more: the rest is not written, and that is no failure.
+    gone: bool,
+}
+
+impl Lines {
+    fn open(path: Option<PathBuf>) -> Result<Self, Failure> {
+        let (out, name): (Box<dyn Write>, String) = match path {
+            None => (Box::new(io::stdout()), "stdout".to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let file = File::create(&path)
+                    .map_err(|error| Failure::usage(format!("cannot write {name}: {error}")))?;
+                (Box::new(file), name)
+            }
+        };
+        Ok(Self { out: Box::new(BufWriter::new(out)), name, gone: false })
+    }
+
+    fn add(&mut self, line: &Value) -> Result<(), Failure> {
+        if self.gone {
+            return Ok(());
+        }
+        let written = writeln!(self.out, "{line}");
+        self.written(written)
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        let flushed = if self.gone { Ok(()) } else { self.out.flush() };
+        self.written(flushed)
+    }
+
+    fn written(&mut self, result: io::Result<()>) -> Result<(), Failure> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(())
+            }
+            Err(error) => Err(Failure::failed(format!("cannot write {}: {error}", self.name))),
+            Ok(()) => Ok(()),
+        }
+    }
+}

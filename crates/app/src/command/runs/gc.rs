@@ -1,0 +1,42 @@
+//! `fusee runs gc`.
+
+use clap::Args;
+use fusee_engine::run::Exit;
+
+use crate::arguments::shared::Place;
+use crate::command::Process;
+use crate::config::Config;
+use crate::face::words;
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+
+/// Remove old runs from the journal.
+///
+/// The newest runs that have ended are kept, and every run that is open. What only removed runs referred to goes
+/// with them, and the file becomes smaller.
+#[derive(Args)]
+pub(crate) struct GcArgs {
+    /// Keep so many of the runs that have ended
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    keep: usize,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Removes them.
+pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    drop(project.journal_with_runs()?);
+    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    let journal = project.open_journal(config.journal())?;
+    let collected = journal.collect(args.keep).await?;
+    let freed = words::bytes(collected.before.saturating_sub(collected.after));
+    let runs = words::count(collected.runs as u64, "run");
+    output::print(&format!(
+        "removed {runs}, freed {freed}; the journal holds {}\n",
+        words::bytes(collected.after)
+    ))?;
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,67 @@
+//! `fusee show`.
+
+use std::io;
+
+use clap::Args;
+use fusee_engine::run::Exit;
+
+use super::Process;
+use crate::arguments::shared::{Place, RunArg};
+use crate::face::{Face, Json, Log, Transcript};
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{history, selection};
+
+/// Show what a run did.
+///
+/// A transcript: the request, what the model said, what it called and what came of it. With --json the events as
+/// `fusee run --json` printed them, without the pieces of messages under way; with --log every event as lines with
+/// its time.
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Print the events as JSON Lines
+    #[arg(long, conflicts_with = "log")]
+    json: bool,
+    /// Print every event with its time
+    #[arg(long)]
+    log: bool,
+    /// Show results of tools in full
+    #[arg(long, conflicts_with_all = ["json", "log"])]
+    full: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Shows it.
+pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let journal = project.journal_with_runs()?;
+    let run = selection::named(&journal, &args.run.run)?.id;
+    let out = io::BufWriter::new(io::stdout());
+    let mut face: Box<dyn Face> = match (args.json, args.log) {
+        (true, _) => Box::new(Json::new(out)),
+        (false, true) => Box::new(Log::new(out)),
+        (false, false) => Box::new(Transcript::new(out, args.full)),
+    };
+    let mut gone = false;
+    history::each(&journal, &run, |event| {
+        if gone {
+            return Ok(());
+        }
+        match face.show(&event) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                gone = true;
+                Ok(())
+            }
+            other => other.map_err(|error| Failure::failed(format!("cannot write to stdout: {error}"))),
+        }
+    })?;
+    match face.close() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(Exit::Completed),
+    }
+}

@@ -1,0 +1,176 @@
+//! A recorded run for people to read: what was asked, said, called and answered. Live output is the terminal
+//! face's; this one knows how each call ended before it tells of it.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use fusee_journal::Stamped;
+use fusee_journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
+use fusee_text::render::harmless;
+
+use super::summary::Tally;
+use super::{Face, words};
+use crate::clock;
+
+#[cfg(test)]
+mod tests;
+
+/// Lines of a result that are shown unless all are asked for.
+const RESULT_LINES: usize = 8;
+
+/// Columns of the rule before a turn.
+const RULE: usize = 72;
+
+/// Writes a transcript.
+pub(crate) struct Transcript<W> {
+    out: W,
+    full: bool,
+    calls: HashMap<String, String>,
+    changes: Vec<String>,
+    tally: Tally,
+    said: String,
+}
+
+impl<W: Write> Transcript<W> {
+    /// A transcript on `out`; `full` shows results whole.
+    pub(crate) fn new(out: W, full: bool) -> Self {
+        Self {
+            out,
+            full,
+            calls: HashMap::new(),
+            changes: Vec::new(),
+            tally: Tally::default(),
+            said: String::new(),
+        }
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", harmless(text).trim_end())
+    }
+
+    fn text(&mut self, indent: &str, text: &str) -> io::Result<()> {
+        text.trim_end().lines().try_for_each(|line| self.line(&format!("{indent}{line}")))
+    }
+
+    fn result(&mut self, result: &ToolResult) -> io::Result<()> {
+        let call = self.calls.remove(&result.call_id).unwrap_or_else(|| result.call_id.clone());
+        let (verdict, took) = (words::verdict(result), words::span(result.duration_ms));
+        self.line(&format!("> {call}"))?;
+        self.line(&format!("  {verdict} · {took}"))?;
+        let lines = result.content.trim_end().lines().count();
+        let most = if self.full { lines } else { RESULT_LINES };
+        let shown: Vec<&str> = result.content.trim_end().lines().take(most).collect();
+        for line in shown {
+            self.line(&format!("  | {line}"))?;
+        }
+        if lines > most {
+            self.line(&format!("  | … {} more", words::count((lines - most) as u64, "line")))?;
+        }
+        for change in std::mem::take(&mut self.changes) {
+            self.line(&format!("  {change}"))?;
+        }
+        self.line("")
+    }
+
+    fn complete(&mut self, run: &str, complete: &TaskComplete) -> io::Result<()> {
+        let answer = complete.answer.trim_end();
+        if complete.status == TaskStatus::Completed && !answer.is_empty() && answer != self.said {
+            let answer = answer.to_owned();
+            self.text("", &answer)?;
+            self.line("")?;
+        }
+        for line in self.tally.lines(complete, run) {
+            self.line(&line.paint(false))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Face for Transcript<W> {
+    fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
+        match &stamped.event {
+            Event::TaskStarted(started) => {
+                let when = clock::local(stamped.ts_ms);
+                self.line(&format!(
+                    "run {} · {when} · {} · sandbox {}",
+                    stamped.run, started.model, started.sandbox
+                ))?;
+                self.line("")?;
+                self.text("  ", &started.request)?;
+                self.line("")
+            }
+            Event::TaskResumed { .. } => {
+                self.line(&format!("== goes on after an interruption · {}", clock::local(stamped.ts_ms)))?;
+                self.line("")
+            }
+            Event::TurnStart { turn_index, input_tokens, .. } => {
+                let title = format!("turn {} · {} tokens", turn_index + 1, words::tokens(*input_tokens));
+                let rule = "─".repeat(RULE.saturating_sub(title.chars().count() + 4));
+                self.line(&format!("── {title} {rule}"))?;
+                self.line("")
+            }
+            Event::Reasoning { text } => {
+                self.text("  ~ ", text)?;
+                self.line("")
+            }
+            Event::Message { role: Role::Assistant, text } => {
+                text.trim_end().clone_into(&mut self.said);
+                self.text("", text)?;
+                self.line("")
+            }
+            Event::Message { role: Role::User, text } => {
+                self.text("  < ", text)?;
+                self.line("")
+            }
+            Event::ToolCall { call_id, name, arguments } => {
+                let gist = words::gist(name, arguments);
+                self.calls.insert(call_id.clone(), format!("{name} {gist}").trim_end().to_owned());
+                Ok(())
+            }
+            Event::ToolResult(result) => self.result(result),
+            Event::FileChanged { path, change } => {
+                self.tally.changed(path, *change);
+                self.changes.push(format!("{} {path}", words::change(*change)));
+                Ok(())
+            }
+            Event::Compaction { tokens_before, tokens_after, .. } => {
+                let (before, after) = (words::tokens(*tokens_before), words::tokens(*tokens_after));
+                self.line(&format!("== the conversation was shortened from {before} to {after} tokens"))?;
+                self.line("")
+            }
+            Event::Retry { attempt, after_ms, reason } => {
+                self.line(&format!(
+                    "== try {attempt} failed, again in {}: {reason}",
+                    words::span(*after_ms)
+                ))?;
+                self.line("")
+            }
+            Event::ApprovalRequested { name, reason, .. } => self.line(&format!("? {name}: {reason}")),
+            Event::ApprovalResolved { approved, reason, .. } => {
+                let word = if *approved { "allowed" } else { "not allowed" };
+                let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                self.line(&format!("  {word}{reason}"))
+            }
+            Event::Warning { message, .. } => {
+                self.line(&format!("! {message}"))?;
+                self.line("")
+            }
+            Event::TaskComplete(complete) if stamped.task == fusee_journal::Branch::main() => {
+                self.complete(stamped.run.as_str(), complete)
+            }
+            Event::TaskComplete(_)
+            | Event::TurnComplete { .. }
+            | Event::Error { .. }
+            | Event::TaskReport(_)
+            | Event::TaskReportInvalid { .. }
+            | Event::MessageDelta { .. }
+            | Event::ReasoningDelta { .. }
+            | Event::ToolOutput { .. }
+            | Event::Gap { .. } => Ok(()),
+        }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
