@@ -20,8 +20,8 @@ pub(crate) trait Alter: Send + Sync + 'static {
     /// What would have to change. The error is an answer for the model.
     fn plan(arguments: Self::Arguments, context: &CallContext) -> Result<Plan, String>;
 
-    /// What is left to change when a crash came between several files. A tool that changes one file at a time
-    /// has nothing to say here.
+    /// What is left to change when a crash came between several files of which `done` are changed. A tool that changes
+    /// one file at a time has nothing to say here.
     fn plan_rest(_arguments: Self::Arguments, _done: &[FileChange], _context: &CallContext) -> Option<Plan> {
         None
     }
@@ -162,7 +162,9 @@ fn settle<A: Alter>(arguments: A::Arguments, changes: Vec<FileChange>, context: 
         return Settled::Redo;
     }
     if open > 0 {
-        let Some(rest) = A::plan_rest(arguments, &made, context) else {
+        let rest = A::plan_rest(arguments, &made, context)
+            .filter(|rest| rest.file_changes().iter().all(|change| changes.contains(change)));
+        let Some(rest) = rest else {
             return Settled::Unknown(ToolOutput::error(
                 "This call was interrupted after a part of its files had been changed. Read them before going on.",
             ));

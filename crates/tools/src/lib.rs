@@ -16,6 +16,7 @@ mod look;
 mod near;
 mod nearest;
 mod numbered;
+pub mod patch;
 mod read;
 pub mod sandbox;
 mod search;

@@ -33,9 +33,18 @@ pub(crate) struct Place {
 
 /// The place of `text` that is most like `wanted`, if anything is.
 pub(crate) fn find(text: &str, wanted: &str) -> Option<Place> {
+    find_after(text, wanted, 0)
+}
+
+/// The same, with places at or after line `from` before all others.
+pub(crate) fn find_after(text: &str, wanted: &str, from: usize) -> Option<Place> {
     let wanted: Vec<&str> = numbered::lines(wanted).collect();
     let lines: Vec<&str> = numbered::lines(text).collect();
-    let first = by_votes(&lines, &wanted).or_else(|| by_likeness(&lines, &wanted))?;
+    let later = lines.get(from..).filter(|_| from > 0).unwrap_or_default();
+    let first = by_votes(later, &wanted)
+        .map(|first| first + from)
+        .or_else(|| by_votes(&lines, &wanted))
+        .or_else(|| by_likeness(&lines, &wanted))?;
     let end = (first + wanted.len()).min(lines.len());
     Some(Place {
         first,

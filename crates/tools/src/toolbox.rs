@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::sandbox::{Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
-use crate::{edit, find, list, read, search, shell, write};
+use crate::{edit, find, list, patch, read, search, shell, write};
 
 /// What the command tools need besides a workspace.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Toolbox {
     #[must_use]
     pub fn standard(commands: CommandSettings) -> Self {
         let mut toolbox = Self::new();
-        let tools: [Arc<dyn Tool>; 10] = [
+        let tools: [Arc<dyn Tool>; 11] = [
             Arc::new(read::read_file()),
             Arc::new(read::read_files()),
             Arc::new(list::list_dir()),
@@ -44,6 +44,7 @@ impl Toolbox {
             Arc::new(search::search_text()),
             Arc::new(write::write_file()),
             Arc::new(edit::edit_file()),
+            Arc::new(patch::apply_patch()),
             Arc::new(shell::shell(commands)),
             Arc::new(shell::shell_poll()),
             Arc::new(shell::shell_kill()),

@@ -3,7 +3,7 @@
 //! What must hold is that nothing of a command outlives it, however it or we end.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
+    clippy::panic,
     reason = "a test program; the lints' own exception knows only the usual harness"
 )]
 
@@ -25,10 +25,12 @@ use stage::Stage;
 fn main() -> ExitCode {
     let keeper = fusee_tools::sandbox::init().unwrap();
     let words: Vec<String> = std::env::args().collect();
-    if let [_, mode, directory] = words.as_slice()
-        && mode == "--victim"
-    {
-        return ends::be_killed(&Stage::at(keeper, directory.as_ref()));
+    if let [_, mode, directory] = words.as_slice() {
+        match mode.as_str() {
+            "--victim" => return ends::be_killed(&Stage::at(keeper, directory.as_ref())),
+            "--lose-keeper" => return ends::lose_the_keeper(&Stage::at(keeper, directory.as_ref())),
+            _ => {}
+        }
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();

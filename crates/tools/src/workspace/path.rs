@@ -98,7 +98,7 @@ pub enum PathProblem {
         path: WorkspacePath,
     },
     /// A part of it is a file.
-    #[error("`{path}` does not exist: a part of this path is a file, not a directory.")]
+    #[error("`{path}` cannot exist: a part of this path is a file, not a directory.")]
     NotADirectory {
         /// The path.
         path: WorkspacePath,

@@ -63,7 +63,15 @@ impl Workspace {
     pub(crate) fn change(&self, changes: &[Change], token: &str, most: u64) -> Result<(), ReplaceError> {
         let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
         for change in changes {
-            staged.push(Staged::check(self, change, token, most)?);
+            let next = Staged::check(self, change, token, most)?;
+            // Two names of one file: the second change would undo the first.
+            if let Some(same) =
+                staged.iter().find(|one| one.slot.end.components().eq(next.slot.end.components()))
+            {
+                let reason = format!("it is the same file as `{}`, which is changed too", same.change.path);
+                return Err(PathProblem::System { path: change.path.clone(), reason }.into());
+            }
+            staged.push(next);
         }
         for at in 0..staged.len() {
             if let Err(problem) = staged[at].write(self) {

@@ -1,8 +1,7 @@
 //! Nothing of a command outlives it: not what left its session, not when we are killed.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use fusee_tools::ToolOutput;
@@ -182,16 +181,19 @@ pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
     clippy::disallowed_methods,
     reason = "the copy must be a child like any other, to be killed like any other"
 )]
-fn our_own_death_ends_everything(stage: &Stage) {
-    let mark = mark(stage, "death");
-    std::fs::write(stage.path("mark"), format!("{mark}\n")).unwrap();
-    let program = std::env::current_exe().unwrap();
-    let mut victim = Command::new(program)
-        .args([Path::new("--victim"), &stage.path(".")])
+fn copy_of_this_program(stage: &Stage, mode: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args([Path::new(mode), &stage.path(".")])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+fn our_own_death_ends_everything(stage: &Stage) {
+    let mark = mark(stage, "death");
+    std::fs::write(stage.path("mark"), format!("{mark}\n")).unwrap();
+    let mut victim = copy_of_this_program(stage, "--victim");
     for number in 1..=3 {
         stage.line_of(&format!("ready{number}"));
     }
@@ -205,20 +207,21 @@ fn our_own_death_ends_everything(stage: &Stage) {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-fn a_dead_keeper_is_said(stage: &Stage) {
-    // In a process of its own under nextest; under a plain run it would take the keeper from the other tests.
-    if std::env::var_os("NEXTEST").is_none() {
-        let _ = writeln!(std::io::stderr(), "needs a process of its own: run it with nextest");
-        return;
-    }
+/// Runs in a copy of this program, whose keeper no other test needs.
+pub(crate) fn lose_the_keeper(stage: &Stage) -> ExitCode {
     let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
     eventually(|| !is_alive(stage.keeper.process_id()));
     // A supervisor that stood ready serves once more; nobody makes another one ready.
     stage.run(json!({"command": "true"}));
-    let output = stage.run(json!({"command": "true"}));
+    std::fs::write(stage.path("answer"), stage.run(json!({"command": "true"})).content).unwrap();
+    ExitCode::SUCCESS
+}
+
+fn a_dead_keeper_is_said(stage: &Stage) {
+    assert!(copy_of_this_program(stage, "--lose-keeper").wait().unwrap().success());
     assert_eq!(
-        output.content,
+        std::fs::read_to_string(stage.path("answer")).unwrap(),
         "The process that starts commands is gone; no command can be run until Fusee is started again."
     );
 }

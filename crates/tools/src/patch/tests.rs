@@ -1,0 +1,164 @@
+//! What the folders of cases cannot show: properties, and how an interrupted patch is settled.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{Source, plan};
+use crate::content::{ContentHash, FileChange};
+use crate::tool::Settled;
+use crate::trial::Trial;
+
+struct Memory(BTreeMap<String, Vec<u8>>);
+
+impl Source for Memory {
+    fn name(&self, given: &str) -> Result<String, String> {
+        Ok(given.to_owned())
+    }
+
+    fn content(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.0.get(name).cloned())
+    }
+}
+
+fn applied(content: &str, patch: &str) -> Result<String, Vec<String>> {
+    let source = Memory(BTreeMap::from([("f".to_owned(), content.as_bytes().to_vec())]));
+    let planned = plan(patch, &source)?;
+    let after = planned
+        .iter()
+        .find(|file| file.name == "f")
+        .map_or(content.as_bytes(), |file| file.after.as_deref().unwrap());
+    Ok(String::from_utf8(after.to_vec()).unwrap())
+}
+
+fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+    let hash = |text: &str| ContentHash::of(text.as_bytes());
+    FileChange { path: path.to_owned(), before: before.map(hash), after: after.map(hash) }
+}
+
+const PATCH: &str = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n*** Update File: b\n*** Move to: sub/c\n@@\n-two\n+2\n*** Delete File: d\n*** Add File: e\n+five\n*** End Patch\n";
+
+fn patched() -> Trial {
+    Trial::new(&[("a", "one\n"), ("b", "two\n"), ("d", "four\n")])
+}
+
+#[test]
+fn one_intent_covers_all_files() {
+    let trial = patched();
+    let prepared = trial.prepare("apply_patch", &json!({ "patch": PATCH })).unwrap();
+    let changes = [
+        change("a", Some("one\n"), Some("1\n")),
+        change("b", Some("two\n"), None),
+        change("d", Some("four\n"), None),
+        change("e", None, Some("five\n")),
+        change("sub/c", None, Some("2\n")),
+    ];
+    assert_eq!(prepared.intent, json!({ "changes": changes }));
+    assert_eq!((trial.content("a"), trial.path("e").exists()), ("one\n".to_owned(), false));
+    let output = trial.perform("apply_patch", prepared);
+    assert_eq!(output.changed, changes);
+    assert_snapshot!(output.content, @"
+    Applied to 4 files.
+    changed `a`
+    1	1
+    deleted `d`
+    added `e` (1 line)
+    moved `b` to `sub/c`
+    1	2
+    ");
+}
+
+#[test]
+fn an_interrupted_patch_is_completed_from_any_point() {
+    // In the order in which they are made: removals last.
+    let steps: [&dyn Fn(&Trial); 5] = [
+        &|trial| trial.put("a", "1\n"),
+        &|trial| trial.put("e", "five\n"),
+        &|trial| trial.put("sub/c", "2\n"),
+        &|trial| std::fs::remove_file(trial.path("b")).unwrap(),
+        &|trial| std::fs::remove_file(trial.path("d")).unwrap(),
+    ];
+    for reached in 0..=steps.len() {
+        let trial = patched();
+        let arguments = json!({ "patch": PATCH });
+        let intent = trial.prepare("apply_patch", &arguments).unwrap().intent;
+        steps[..reached].iter().for_each(|step| step(&trial));
+        let settled = trial.settle("apply_patch", &arguments, &intent);
+        if reached == 0 {
+            assert_eq!(settled, Settled::Redo);
+            continue;
+        }
+        let Settled::Done(output) = settled else { panic!("after {reached}: {settled:?}") };
+        assert_eq!(output.changed.len(), 5);
+        assert_eq!(
+            (trial.content("a"), trial.content("sub/c"), trial.content("e")),
+            ("1\n".to_owned(), "2\n".to_owned(), "five\n".to_owned())
+        );
+        assert!(!trial.path("b").exists() && !trial.path("d").exists());
+    }
+}
+
+#[test]
+fn an_interrupted_patch_on_files_that_changed_since_is_unknown() {
+    let trial = patched();
+    let arguments = json!({ "patch": PATCH });
+    let intent = trial.prepare("apply_patch", &arguments).unwrap().intent;
+    trial.put("a", "1\n");
+    trial.put("d", "somebody else\n");
+    let Settled::Unknown(output) = trial.settle("apply_patch", &arguments, &intent) else {
+        panic!("it must be unknown")
+    };
+    assert!(output.content.contains("`d`"), "{}", output.content);
+    assert_eq!(trial.content("b"), "two\n");
+}
+
+#[test]
+fn two_names_of_one_file_are_refused() {
+    let trial = Trial::new(&[("a", "one\ntwo\n")]);
+    symlink("a", trial.path("b")).unwrap();
+    let patch = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n*** Update File: b\n@@\n-two\n+2\n*** End Patch\n";
+    assert_snapshot!(trial.refusal("apply_patch", json!({ "patch": patch })), @"`b`: it is the same file as `a`, which is changed too.");
+    assert_eq!(trial.content("a"), "one\ntwo\n");
+}
+
+#[test]
+fn a_patch_needs_no_fresh_view_and_gives_one() {
+    let trial = Trial::new(&[("a", "one\ntwo\n")]);
+    let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+1\n";
+    trial.answer("apply_patch", json!({ "input": patch }));
+    trial.answer("edit_file", json!({"path": "a", "old": "two", "new": "2"}));
+    assert_eq!(trial.content("a"), "1\n2\n");
+}
+
+proptest! {
+    #[test]
+    fn a_diff_turns_one_text_into_the_other(old in "([abc]{0,2}\n){0,12}[abc]{0,2}", new in "([abc]{0,2}\n){0,12}[abc]{0,2}", context in 0usize..4) {
+        prop_assume!(old != new && !old.is_empty() && !new.is_empty());
+        let diff = similar::TextDiff::from_lines(&old, &new).unified_diff().context_radius(context).header("a/f", "b/f").to_string();
+        prop_assert_eq!(applied(&old, &diff), Ok(new), "{}", diff);
+    }
+
+    #[test]
+    fn a_diff_of_a_crlf_file_keeps_crlf(lines in proptest::collection::vec("[a-z]{1,3}", 1..12), at in 0usize..12, new in "[A-Z]{1,3}") {
+        let at = at.min(lines.len() - 1);
+        let text = |lines: &[String], ending: &str| lines.iter().map(|line| format!("{line}{ending}")).collect::<String>();
+        let mut changed = lines.clone();
+        changed[at] = new;
+        let diff = similar::TextDiff::from_lines(text(&lines, "\n"), text(&changed, "\n")).unified_diff().header("f", "f").to_string();
+        prop_assert_eq!(applied(&text(&lines, "\r\n"), &diff).unwrap(), text(&changed, "\r\n"));
+    }
+
+    #[test]
+    fn no_patch_makes_it_panic(content in any::<String>(), patch in any::<String>()) {
+        let _ = applied(&content, &patch);
+    }
+
+    #[test]
+    fn no_damaged_patch_makes_it_panic(content in "([ab ]{0,3}\r?\n?){0,8}", body in "((@@|[ +-]|\\*\\*\\*|--- |\\+\\+\\+ |\\\\ )?[ab, ]{0,3}\n){0,12}", unified in any::<bool>()) {
+        let patch = if unified { format!("--- a/f\n+++ b/f\n@@ -1 +1 @@\n{body}") } else { format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n") };
+        let _ = applied(&content, &patch);
+    }
+}

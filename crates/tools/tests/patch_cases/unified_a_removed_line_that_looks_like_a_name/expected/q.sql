@@ -1,0 +1,4 @@
+select 1;
+++ add it
+++ x
+end

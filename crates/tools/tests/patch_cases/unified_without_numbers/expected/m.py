@@ -1,0 +1,18 @@
+import os
+import sys
+
+
+class Reader:
+    def open(self):
+        return 1
+
+    def close(self):
+        return 1
+
+
+class Writer:
+    def open(self):
+        return 2
+
+    def close(self):
+        return 1

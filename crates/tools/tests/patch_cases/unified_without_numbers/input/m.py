@@ -1,0 +1,17 @@
+import os
+
+
+class Reader:
+    def open(self):
+        return 1
+
+    def close(self):
+        return 1
+
+
+class Writer:
+    def open(self):
+        return 1
+
+    def close(self):
+        return 1
