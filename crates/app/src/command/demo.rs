@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use fusee_engine::journal::RunId;
+use fusee_engine::journal::event::{Event, TaskReport};
 use fusee_engine::run::Exit;
-use fusee_journal::RunId;
-use fusee_journal::event::{Event, TaskReport};
-use fusee_tools::{CommandSettings, Sandbox};
+use fusee_engine::tools::{CommandSettings, Sandbox};
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, ModelFlags};
@@ -120,7 +120,7 @@ fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
         keeper: process.keeper.clone(),
-        environment: fusee_tools::Environment::allowed(variables),
+        environment: fusee_engine::tools::Environment::allowed(variables),
         sandbox: Sandbox::Off,
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_model::CancellationToken;
-use fusee_tools::{CallContext, CommandSettings, Limits, ToolOutput, Toolbox, Workspace};
+use fusee_engine::model::CancellationToken;
+use fusee_engine::tools::{CallContext, CommandSettings, Limits, ToolOutput, Toolbox, Workspace};
 use serde_json::json;
 
 use crate::failure::{Failure, chain};

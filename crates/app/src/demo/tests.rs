@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fusee_model::scripted::Script;
+use fusee_engine::model::scripted::Script;
 use serde_json::Value;
 
 use super::change::changes;

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use fusee_engine::journal::event::{Event, Fate};
+use fusee_engine::journal::{Journal, Kind};
 use fusee_engine::run::Exit;
-use fusee_journal::event::{Event, Fate};
-use fusee_journal::{Journal, Kind};
 
 use super::{MOST_EVENTS, RUN, perform, run_id};
 use crate::command::Process;
