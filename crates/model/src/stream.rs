@@ -102,7 +102,7 @@ impl Decoder {
                 let (wire, reply) = (self.wire, &mut self.reply);
                 // Half an event at a cut is a sign of the cut, not a fault of its own.
                 match parser.finish(|event| decode_event(wire, reply, event.data, sink)) {
-                    Err(error) if error.kind == ErrorKind::Protocol => {}
+                    Err(error) if matches!(error.kind, ErrorKind::Protocol | ErrorKind::Cut) => {}
                     rest => rest?,
                 }
                 if reply.progress() == Progress::Open && !begins_events(beginning) {
@@ -134,6 +134,12 @@ pub(crate) fn not_a_reply(text: &str) -> ModelError {
         ErrorKind::Protocol,
         format!("the server's answer is not a model's reply: {}", excerpt(text, 200)),
     )
+}
+
+/// The complaint about an event that cannot be read in the middle of a reply.
+pub(crate) fn broken(text: &str) -> ModelError {
+    let message = format!("the server's stream broke: an event cannot be read: {}", excerpt(text, 200));
+    ModelError::new(ErrorKind::Cut, message)
 }
 
 /// The beginning of `text` on one line.

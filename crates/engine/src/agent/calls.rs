@@ -300,7 +300,8 @@ impl Driver<'_> {
         answered: &mut Answered,
     ) {
         let Called { output, fate } = called;
-        let fate = if output.aborted { Some(Fate::Aborted) } else { fate };
+        // A command that a crash ended counts as interrupted: nobody cancelled the task.
+        let fate = fate.or(output.aborted.then_some(Fate::Aborted));
         self.session().workspace.recall(&output);
         self.known.learn(&output);
         if fate != Some(Fate::Refused) {
@@ -309,7 +310,7 @@ impl Driver<'_> {
         if ran {
             self.turns.ran(&output.content, !output.changed.is_empty());
         }
-        answered.aborted |= output.aborted && self.left_ms() != Some(0);
+        answered.aborted |= fate == Some(Fate::Aborted) && self.left_ms() != Some(0);
         for change in &output.changed {
             if let Some(sort) = change_of(change) {
                 self.emit(Event::FileChanged { path: change.path.clone(), change: sort });

@@ -17,6 +17,8 @@ const MAX_CALLS: usize = 1024;
 #[derive(Debug)]
 pub struct Growing {
     seed: usize,
+    /// A piece of it could be read.
+    begun: bool,
     size: usize,
     text: String,
     reasoning: Reasoning,
@@ -55,6 +57,7 @@ impl Growing {
     pub(super) fn new(seed: usize) -> Self {
         Growing {
             seed,
+            begun: false,
             size: 0,
             text: String::new(),
             reasoning: Reasoning::default(),
@@ -64,6 +67,15 @@ impl Growing {
             refused: false,
             done: false,
         }
+    }
+
+    /// A piece of it could be read.
+    pub(crate) fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
     }
 
     pub(super) fn progress(&self) -> Progress {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::stream::growing::{CallPiece, Growing};
-use crate::stream::{Sink, not_a_reply};
+use crate::stream::{Sink, broken, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
 /// The data of one server-sent event.
@@ -22,7 +22,12 @@ pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Res
     if data.is_empty() {
         return Ok(());
     }
-    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| not_a_reply(data))?;
+    let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
+        // The server speaks the format and then did not: its stream broke, and may come whole the next time.
+        true => broken(data),
+        false => not_a_reply(data),
+    })?;
+    reply.begin();
     chunk.apply(reply, data, sink).map(|_| ())
 }
 

@@ -452,3 +452,12 @@ proptest! {
         let _ = decode(&[&input]);
     }
 }
+
+#[test]
+fn an_event_that_cannot_be_read_in_the_middle_of_a_reply_is_a_broken_stream() {
+    let mut decoder = Decoder::new(Wire::Chat, 1);
+    let stream =
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\ndata: {\"choices\":[{\"del\xff\n\n";
+    let error = decoder.feed(stream, &mut |_| {}).expect_err("it broke");
+    assert_eq!(error.kind, ErrorKind::Cut, "{error}");
+}
