@@ -29,7 +29,7 @@ const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help
 const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];
 
 /// All commands, by what they are about.
-const GROUPS: &[(&str, &[&str])] = &[
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["demo", "run", "resume"]),
     ("What was done", &["runs", "show", "replay"]),
     ("Set up", &["init", "config", "doctor", "completions"]),

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod replay;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    #[command(name = "__docs", hide = true)]
+    Docs(docs::DocsArgs),
 }
 
 impl Command {
@@ -53,7 +56,8 @@ impl Command {
             | Self::Replay(_)
             | Self::Init(_)
             | Self::Config(_)
-            | Self::Completions(_) => false,
+            | Self::Completions(_)
+            | Self::Docs(_) => false,
         }
     }
 }
@@ -72,5 +76,6 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Config(args)) => config::config(&args, process),
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
         Some(Command::Completions(args)) => completions::completions(&args),
+        Some(Command::Docs(args)) => docs::docs(&args),
     }
 }

@@ -5,6 +5,7 @@
 
 mod file;
 mod key;
+mod schema;
 mod value;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::failure::Failure;
 use file::Whose;
 
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+pub(crate) use schema::json_schema;
 pub(crate) use value::{Kind, Value};
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod json;
 pub(crate) mod line;
 mod log;
 mod plain;
+#[cfg(test)]
+mod scene;
 mod show;
 pub(crate) mod summary;
 mod terminal;

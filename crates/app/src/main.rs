@@ -17,6 +17,7 @@ mod failure;
 mod history;
 mod output;
 mod project;
+mod reference;
 mod selection;
 mod work;
 

@@ -58,12 +58,16 @@ pub(crate) fn read(path: &Path, whose: Whose, problems: &mut Diagnostics) -> Opt
 /// Reads the text of a file.
 pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut Diagnostics) -> FileContent {
     let (table, errors) = DeTable::parse_recoverable(source.text());
+    // What can be recovered from a broken text is not what its author meant.
+    let is_whole = errors.is_empty();
     for error in errors {
         let span = error.span().map_or_else(Span::default, Span::from);
         problems.push(Diagnostic::error("toml", source, span, error.message().trim().replace('\n', "; ")));
     }
     let mut reading = Reading { source, path, whose, problems, content: FileContent::default() };
-    reading.table("", table.get_ref());
+    if is_whole {
+        reading.table("", table.get_ref());
+    }
     reading.content
 }
 

@@ -1,6 +1,5 @@
 //! For pipes and logs: a line on stderr for everything that happens, the answer alone on stdout.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use fusee_journal::event::{Event, Role, TaskComplete, TaskStatus};
@@ -18,7 +17,7 @@ pub(crate) struct Plain<O, E> {
     err: E,
     plan: Plan,
     tally: Tally,
-    calls: HashMap<String, String>,
+    changes: Vec<String>,
     /// The last words of the model, told when it is known whether they are the answer.
     held: Option<String>,
 }
@@ -26,7 +25,7 @@ pub(crate) struct Plain<O, E> {
 impl<O: Write, E: Write> Plain<O, E> {
     /// A face whose answer goes to `out` and everything else to `err`.
     pub(crate) fn new(out: O, err: E, plan: Plan) -> Self {
-        Self { out, err, plan, tally: Tally::default(), calls: HashMap::new(), held: None }
+        Self { out, err, plan, tally: Tally::default(), changes: Vec::new(), held: None }
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
@@ -78,27 +77,28 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             Event::Message { role: Role::User, text } => {
                 self.line(&format!("  told: {}", words::one_line(text, 160)))
             }
-            Event::ToolCall { call_id, name, arguments } => {
+            Event::ToolCall { name, arguments, .. } => {
                 self.say_held()?;
                 let gist = words::gist(name, arguments);
                 let call = if gist.is_empty() { name.clone() } else { format!("{name} {gist}") };
-                self.line(&format!("  > {call}"))?;
-                self.calls.insert(call_id.clone(), name.clone());
-                Ok(())
+                self.line(&format!("  > {call}"))
             }
             Event::ToolResult(result) => {
-                self.calls.remove(&result.call_id);
                 let (verdict, took) = (words::verdict(result), words::span(result.duration_ms));
                 let why = if result.ok || result.exit_code.is_some() {
                     String::new()
                 } else {
                     format!(": {}", words::one_line(words::first_line(&result.content), 160))
                 };
-                self.line(&format!("    {verdict} · {took}{why}"))
+                self.line(&format!("    {verdict} · {took}{why}"))?;
+                // They are told before the result of their call, and read better after it.
+                let changes = std::mem::take(&mut self.changes);
+                changes.iter().try_for_each(|change| self.line(change))
             }
             Event::FileChanged { path, change } => {
                 self.tally.changed(path, *change);
-                self.line(&format!("    {} {path}", words::change(*change)))
+                self.changes.push(format!("    {} {path}", words::change(*change)));
+                Ok(())
             }
             Event::Compaction { tokens_before, tokens_after, .. } => self.line(&format!(
                 "  the conversation was shortened from {} to {} tokens",

@@ -1,1 +1,57 @@
+//! What the doctor concludes.
 
+use fusee_model::provider::Provider;
+
+use super::*;
+use crate::config::Value;
+use crate::discover::{Found, Server};
+use crate::environment::Environment;
+
+fn judged(found: &Found, model: Option<&str>) -> models::Models {
+    let environment = Environment::made_of(&[], "/");
+    let flags = model.map(|name| ("model", Value::Text(name.to_owned()))).into_iter().collect();
+    models::judge(found, &Config::gather(None, &environment, flags).unwrap(), &environment)
+}
+
+#[test]
+fn without_a_model_no_task_can_run_and_the_next_step_is_named() {
+    let models = judged(&Found::default(), None);
+    assert!(!models.usable);
+    assert!(models.next.iter().any(|step| step.contains("--base-url")), "{:?}", models.next);
+    let names: Vec<&str> = models.findings.iter().map(|finding| finding.name.as_str()).collect();
+    for source in
+        ["ollama", "llama.cpp", "lmstudio", "vllm", "openai", "anthropic", "openrouter", "script", "replay"]
+    {
+        assert!(names.contains(&source), "{source} is missing in {names:?}");
+    }
+}
+
+#[test]
+fn a_local_server_or_a_key_is_enough() {
+    let ollama = Provider::named("ollama").unwrap();
+    let server = Server { provider: ollama, models: vec!["q".into()] };
+    let found = Found { keys: Vec::new(), servers: vec![server] };
+    let models = judged(&found, None);
+    assert!(models.usable);
+    assert_eq!(models.next, ["fusee run 'what is to be done' (takes ollama:q)"]);
+    let found = Found { keys: vec![Provider::named("openai").unwrap()], servers: Vec::new() };
+    assert_eq!(judged(&found, None).next, ["fusee run -m openai:MODEL 'what is to be done'"]);
+}
+
+#[test]
+fn a_configured_model_that_cannot_be_used_is_what_counts() {
+    let models = judged(&Found::default(), Some("openai:gpt"));
+    assert!(!models.usable);
+    assert_eq!(models.findings[0].state, State::Broken);
+    assert!(models.findings[0].detail.contains("OPENAI_API_KEY is not set"), "{}", models.findings[0].detail);
+    assert!(judged(&Found::default(), Some("ollama:q")).usable);
+}
+
+#[test]
+fn a_broken_journal_stops_everything() {
+    let models = models::Models { findings: Vec::new(), usable: true, next: Vec::new() };
+    let broken = Finding::new("content", State::Broken, "page 3 is damaged");
+    let report = Report::new(models, Vec::new(), vec![broken], Vec::new());
+    assert!(!report.ok);
+    assert_eq!(report.next, ["content: page 3 is damaged"]);
+}

@@ -1,1 +1,26 @@
+//! The table of runs.
 
+use std::sync::Arc;
+
+use fusee_journal::{Embedded, FixedClock, Journal, Options, RunStatus};
+use insta::assert_snapshot;
+
+use super::*;
+
+#[tokio::test]
+async fn runs_are_listed_with_what_they_were_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(FixedClock(1_000_000));
+    let journal = Journal::open(&folder.path().join("journal.db"), Options::default(), clock).unwrap();
+    let begin = async |name: &str, title: &str| {
+        Embedded::begin(&journal, &name.parse().unwrap(), title, None).await.unwrap()
+    };
+    begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
+    begin("a-longer-name", "Write a very long story about a clock that would not stop").await;
+    let rows = journal.runs().unwrap();
+    assert_snapshot!(table(&rows, 1_000_000 + 3_700_000, 60));
+    let ended = as_json(&rows[1]);
+    assert_eq!(ended["status"], "completed");
+    assert_eq!(ended["started"], "1970-01-01T00:16:40.000Z");
+    assert_eq!(as_json(&rows[0])["ended"], serde_json::Value::Null);
+}

@@ -20,7 +20,7 @@ fn a_right_part_stands_at_the_edge_and_goes_when_there_is_no_room() {
             .paint(false)
     };
     assert_eq!(row(30), "edit_file src/main.rs    1.2 s");
-    assert_eq!(row(24), "edit_file src/m…   1.2 s".replace("   1", "  1"));
+    assert_eq!(row(24), "edit_file src/ma…  1.2 s");
     assert_eq!(row(8), "edit_fi…");
 }
 

@@ -1,1 +1,17 @@
+//! A whole log.
 
+use insta::assert_snapshot;
+
+use super::*;
+use crate::face::scene;
+
+#[test]
+fn every_event_has_its_time_and_all_its_fields() {
+    let mut out = Vec::new();
+    let mut face = Log::new(&mut out);
+    for (_, event) in scene::scene() {
+        face.show(&event).unwrap();
+    }
+    face.close().unwrap();
+    assert_snapshot!(String::from_utf8(out).unwrap());
+}

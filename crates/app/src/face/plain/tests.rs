@@ -1,1 +1,30 @@
+//! Whole outputs of the plain face.
 
+use insta::assert_snapshot;
+
+use super::*;
+use crate::face::scene;
+
+fn shown(events: impl IntoIterator<Item = Stamped>) -> (String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut face = Plain::new(&mut out, &mut err, Plan { max_turns: 50, max_tokens: 100_000 });
+    for event in events {
+        face.show(&event).unwrap();
+    }
+    face.close().unwrap();
+    (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn the_answer_alone_goes_to_stdout_and_a_line_for_everything_to_stderr() {
+    let (out, err) = shown(scene::scene().into_iter().map(|(_, event)| event));
+    assert_snapshot!(out);
+    assert_snapshot!(err);
+}
+
+#[test]
+fn a_failure_has_no_answer_and_names_the_next_step() {
+    let (out, err) = shown([scene::failed_end()]);
+    assert_eq!(out, "");
+    assert_snapshot!(err);
+}

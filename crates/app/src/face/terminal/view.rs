@@ -29,6 +29,9 @@ const NEARLY_FULL: f64 = 0.8;
 /// Calls shorter than this are not timed.
 const NOTABLE_MS: u64 = 100;
 
+/// What stands at the right edge does not go further away than this.
+const WIDE: usize = 120;
+
 /// Longer text is broken earlier, because it reads better.
 const READABLE: usize = 100;
 
@@ -178,12 +181,9 @@ impl View {
             Event::ApprovalRequested { name, arguments, reason, .. } => {
                 self.question(name, arguments, reason)
             }
-            Event::ApprovalResolved { approved, .. } => {
+            Event::ApprovalResolved { .. } => {
                 if let Some(call) = &mut self.call {
                     (call.asking, call.since) = (false, now);
-                }
-                if !approved {
-                    self.line(Line::of(Style::Dim, "    not allowed"));
                 }
             }
             Event::Warning { message, .. } => {
@@ -231,6 +231,7 @@ impl View {
         }
         text.trim_end().clone_into(&mut self.said);
         self.stream.finish(text.trim_end());
+        self.model = Model::Idle;
         self.settle_stream();
         self.gap();
     }
@@ -358,7 +359,7 @@ impl View {
         let mut lines = Vec::new();
         for row in std::mem::take(&mut self.rows) {
             match row {
-                Row::Line { left, right } => lines.push(left.with_right(right, columns)),
+                Row::Line { left, right } => lines.push(left.with_right(right, columns.min(WIDE))),
                 Row::Gap => lines.push(Line::new()),
                 Row::Whole(line) => lines.extend(line.broken(columns, "  ")),
                 Row::Settled(text) => {
@@ -410,14 +411,14 @@ impl View {
         };
         if let Some(call) = &self.call {
             let line = lead.and(Style::Bold, &call.name).and(Style::Plain, &format!(" {}", call.gist));
-            let first = line.with_right(passed(call.since), columns);
+            let first = line.with_right(passed(call.since), columns.min(WIDE));
             return [first].into_iter().chain(self.beside(&call.tail, TAIL_LINES, columns)).collect();
         }
         match &self.model {
             Model::Idle => Vec::new(),
             Model::Waiting { .. } if !self.stream.is_empty() => Vec::new(),
             Model::Waiting { since, thought } => {
-                let first = lead.and(Style::Plain, "thinking").with_right(passed(*since), columns);
+                let first = lead.and(Style::Plain, "thinking").with_right(passed(*since), columns.min(WIDE));
                 [first].into_iter().chain(self.beside(thought, 1, columns)).collect()
             }
             Model::Resting { until, attempt, reason } => {
@@ -436,8 +437,10 @@ impl View {
     }
 
     fn status(&self, columns: usize, now: Duration) -> Line {
-        let turn =
-            self.turn.map_or_else(String::new, |turn| format!("turn {turn}/{} · ", self.plan.max_turns));
+        let turn = self.turn.map_or_else(
+            || "starting · ".to_owned(),
+            |turn| format!("turn {turn}/{} · ", self.plan.max_turns),
+        );
         let share = self.tokens as f64 / self.plan.max_tokens.max(1) as f64;
         let full = ((share * BAR as f64).round() as usize).min(BAR);
         let bar = format!("{}{} ", self.glyphs.full.repeat(full), self.glyphs.empty.repeat(BAR - full));

@@ -1,0 +1,73 @@
+//! The JSON Schema of a configuration file, for editors. Made from the table of keys.
+
+use serde_json::{Map, Value, json};
+
+use super::{ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, Unit};
+
+/// The schema of `fusee.toml` and of the user's file.
+pub(crate) fn json_schema() -> Value {
+    let mut properties = Map::new();
+    for key in KEYS {
+        put(&mut properties, key.name, described(key));
+    }
+    for alias in ALIASES {
+        let Some(key) = Key::named(alias.key) else { continue };
+        let mut schema = match alias.unit {
+            Unit::Same => key.kind.schema(),
+            Unit::Milliseconds => Kind::Whole { least: 1, most: i64::MAX as u64 }.schema(),
+        };
+        let unit = if alias.unit == Unit::Milliseconds { ", in milliseconds" } else { "" };
+        schema["description"] = format!("The same as `{}`{unit}.", alias.key).into();
+        put(&mut properties, alias.name, schema);
+    }
+    let fields: Map<String, Value> =
+        MODEL_KEYS.iter().map(|key| (key.name.to_owned(), described(key))).collect();
+    properties.insert(
+        "models".to_owned(),
+        json!({
+            "type": "object",
+            "description": "Models with names of your own, for `-m NAME`. Only in your own file.",
+            "additionalProperties": {
+                "type": "object",
+                "properties": fields,
+                "required": ["model"],
+                "additionalProperties": false,
+            },
+        }),
+    );
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Fusee configuration",
+        "description": "`fusee.toml` of a project, and `config.toml` of a user.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn described(key: &Key) -> Value {
+    let mut schema = key.kind.schema();
+    let own = if key.reach == Reach::Outside { " Only in your own file." } else { "" };
+    schema["description"] = format!("{}{own}", key.doc).into();
+    if let Some(value) = key.default.and_then(|text| key.kind.read_text(text).ok()) {
+        schema["default"] = Value::from(&value);
+    }
+    schema
+}
+
+/// Puts a schema at a dotted path, with the tables on the way.
+fn put(properties: &mut Map<String, Value>, path: &str, schema: Value) {
+    match path.split_once('.') {
+        None => {
+            properties.insert(path.to_owned(), schema);
+        }
+        Some((table, rest)) => {
+            let table = properties.entry(table).or_insert_with(
+                || json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            );
+            if let Some(inner) = table.get_mut("properties").and_then(Value::as_object_mut) {
+                put(inner, rest, schema);
+            }
+        }
+    }
+}
