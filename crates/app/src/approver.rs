@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::sync::Mutex as StdMutex;
 
 use fusee_engine::approval::{Answer, Approver, Question};
-use fusee_journal::BoxFuture;
+use fusee_engine::journal::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::output;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusee_engine::agent::Limits;
+use fusee_engine::model::provider::{PROVIDERS, Provider};
+use fusee_engine::model::{Model, Models, Recorder, Secret, Settings, Target};
 use fusee_engine::run;
-use fusee_model::provider::{PROVIDERS, Provider};
-use fusee_model::{Model, Models, Recorder, Secret, Settings, Target};
-use fusee_text::near;
+use fusee_engine::text::near;
 
 use crate::config::{self, Config, ModelEntry, Origin};
 use crate::discover::{self, Found};
@@ -263,7 +263,7 @@ fn nothing_found() -> String {
         .map(|provider| provider.name)
         .collect();
     format!(
-        "name one: fusee run -m PROVIDER:MODEL …, with its key in {}\n\
+        "name one: fusee run --model PROVIDER:MODEL …, with its key in {}\n\
          or start a server on this machine ({}), or say where one is: --base-url URL -m MODEL\n\
          `fusee doctor` says what works here, `fusee demo` needs no model",
         keys.join(", "),

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fusee_journal::{Clock, RunId};
+use fusee_engine::journal::{Clock, RunId};
 
 use crate::failure::Failure;
 

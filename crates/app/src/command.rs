@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod init;
+pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
@@ -14,7 +15,7 @@ pub(crate) mod show;
 
 use clap::Subcommand;
 use fusee_engine::run::Exit;
-use fusee_tools::Keeper;
+use fusee_engine::tools::Keeper;
 
 use crate::arguments::{self, Typed};
 use crate::environment::Environment;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
+    Prompt(prompt::PromptArgs),
     Init(init::InitArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
@@ -54,6 +56,7 @@ impl Command {
             Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
+            | Self::Prompt(_)
             | Self::Init(_)
             | Self::Config(_)
             | Self::Completions(_)
@@ -72,6 +75,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Runs(args)) => runs::runs(args, process).await,
         Some(Command::Show(args)) => show::show(&args, process),
         Some(Command::Replay(args)) => replay::replay(args, process).await,
+        Some(Command::Prompt(args)) => prompt::prompt(&args),
         Some(Command::Init(args)) => init::init(&args, process),
         Some(Command::Config(args)) => config::config(&args, process),
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,

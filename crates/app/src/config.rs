@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use fusee_engine::agent::Limits;
 use fusee_engine::approval::Approve;
+use fusee_engine::journal::{Durability, Options};
+use fusee_engine::model::{RequestOptions, RetryPolicy, Wire};
 use fusee_engine::run::SandboxMode;
-use fusee_journal::{Durability, Options};
-use fusee_model::{RequestOptions, RetryPolicy, Wire};
-use fusee_text::render::{self, Colour};
-use fusee_text::{Diagnostic, Diagnostics, Source, Span, near};
+use fusee_engine::text::render::{self, Colour};
+use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
 
 use crate::environment::Environment;
 use crate::failure::Failure;

@@ -17,8 +17,7 @@ pub(crate) mod words;
 use std::io;
 use std::time::Duration;
 
-use fusee_journal::{Events, JournalError, Stamped};
-use fusee_model::CancellationToken;
+use fusee_engine::journal::{Events, JournalError, Stamped};
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
@@ -60,24 +59,14 @@ impl Watching {
     }
 }
 
-/// Lets a face follow events to their end. A reader that goes away cancels the run: nobody wants it any more.
-pub(crate) fn watch(
-    mut face: Box<dyn Face>,
-    events: Events,
-    cancel: CancellationToken,
-) -> Result<Watching, Failure> {
+/// Lets a face follow events to their end. A reader that goes away does not stop the run: it is in the journal.
+pub(crate) fn watch(mut face: Box<dyn Face>, events: Events) -> Result<Watching, Failure> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
     let follow = move || {
         let followed = runtime.block_on(follow(&mut *face, events));
         let closed = face.close().map_err(Lost::Output);
-        let result = match followed.and(closed) {
-            Ok(()) => Ok(()),
-            Err(lost) => {
-                cancel.cancel();
-                lost.into_result()
-            }
-        };
+        let result = followed.and(closed).or_else(Lost::into_result);
         // Whoever waited may be gone.
         let _ = done.send(result);
     };

@@ -1,9 +1,9 @@
 //! What stops a command before or beside its run, as a value: the exit code, what happened, what to do next.
 //! How a task itself failed is in its events and its outcome.
 
+use fusee_engine::journal::JournalError;
+use fusee_engine::model::ChoiceError;
 use fusee_engine::run::{Exit, StartError};
-use fusee_journal::JournalError;
-use fusee_model::ChoiceError;
 
 use crate::output;
 
@@ -75,13 +75,14 @@ impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         match &error {
             // What the user named wrongly, against what the world did.
-            JournalError::NoSuchRun { .. } | JournalError::RunExists(_) => Self::usage(error.to_string()),
+            JournalError::NoSuchRun { .. } | JournalError::RunExists(_) | JournalError::Locked { .. } => {
+                Self::usage(error.to_string())
+            }
             JournalError::Open { .. }
             | JournalError::ReadOnly { .. }
             | JournalError::Full { .. }
             | JournalError::Corrupt { .. }
             | JournalError::Newer { .. }
-            | JournalError::Locked { .. }
             | JournalError::Failed { .. } => Self::failed(error.to_string()),
         }
     }
@@ -92,7 +93,8 @@ impl From<StartError> for Failure {
         match error {
             StartError::Journal(error) => error.into(),
             StartError::Workspace(message) => Self::usage(message),
-            StartError::NoSettings { .. } | StartError::Unreadable { .. } => Self::failed(error.to_string()),
+            StartError::NoSettings { .. } => Self::usage(error.to_string()),
+            StartError::Unreadable { .. } => Self::failed(error.to_string()),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Reading a recorded run's events, a page at a time: memory does not grow with the length of the run.
 
-use fusee_journal::{Journal, RunId, Stamped};
+use std::io;
 
+use fusee_engine::journal::{Journal, RunId, Stamped};
+
+use crate::face::Face;
 use crate::failure::Failure;
 
 /// Events read at a time.
@@ -25,4 +28,22 @@ pub(crate) fn each(
             return Ok(());
         }
     }
+}
+
+/// Shows every event of a run. A reader that goes away is no failure.
+pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Face) -> Result<(), Failure> {
+    let written = |result: io::Result<()>| match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        other => Ok(other.is_ok()),
+    };
+    let mut listening = true;
+    each(journal, run, |event| {
+        if listening {
+            listening = written(face.show(&event))?;
+        }
+        Ok(())
+    })?;
+    written(face.close()).map(drop)
 }

@@ -25,8 +25,8 @@
 //! The libraries print nothing, read no environment and know no home directory: clock, keys and places are
 //! handed in. What the command line adds to that is the binary's business and not part of this API.
 
+pub use fusee_engine::journal;
+pub use fusee_engine::model;
+pub use fusee_engine::text;
+pub use fusee_engine::tools;
 pub use fusee_engine::{agent, approval, prompt, run};
-pub use fusee_journal as journal;
-pub use fusee_model as model;
-pub use fusee_text as text;
-pub use fusee_tools as tools;

@@ -40,7 +40,9 @@ fn main() -> ExitCode {
 fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
     // The keeper forks, so it comes before the first thread; commands that run no tools do without it.
     let keeper = match typed.runs_tools() {
-        true => Some(fusee_tools::sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
+        true => Some(
+            fusee_engine::tools::sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?,
+        ),
         false => None,
     };
     let process = Process { environment: Environment::of_this_process()?, keeper };

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_journal::{Journal, JournalError, Options};
+use fusee_engine::journal::{Journal, JournalError, Options};
 
 use crate::clock::SystemClock;
 use crate::environment::Environment;

@@ -1,6 +1,6 @@
 //! Which run is meant: by its id, by a beginning of it that no other has, or the newest that is open.
 
-use fusee_journal::{Journal, JournalError, RunRow, RunStatus};
+use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
 
 use crate::failure::Failure;
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fusee_engine::journal::Journal;
+use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Exit, Resources, RunOutcome, Running, SandboxMode};
-use fusee_journal::Journal;
-use fusee_model::{CancellationToken, Model};
-use fusee_tools::{CommandSettings, Environment, Sandbox};
+use fusee_engine::tools::{CommandSettings, Environment, Sandbox};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::command::Process;
@@ -78,7 +78,7 @@ pub(crate) fn resources(
 /// Watches a run until its end.
 pub(crate) async fn see_through(running: Running, show: &Show, plan: Plan) -> Result<Exit, Failure> {
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let watching = face::watch(show.face(plan, cancel.clone()), running.events(), cancel.clone())?;
+    let watching = face::watch(show.face(plan, cancel.clone()), running.events())?;
     let impatient = obey_signals(cancel, show.is_live());
     let ended = async {
         let outcome = running.outcome().await;

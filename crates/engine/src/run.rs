@@ -138,8 +138,14 @@ pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<R
     Ok(spawn(embedded, settings, resources, workspace, true))
 }
 
-/// Runs it again from the journal alone: no model, no tools, no workspace.
-pub async fn replay(journal: &Journal, run: &RunId, settings: Settings) -> Result<RunOutcome, StartError> {
+/// Runs it again from the journal alone: no model, no workspace, and no tool runs. `extra_tools` are those the
+/// run had beyond the standard ones, for their names.
+pub async fn replay(
+    journal: &Journal,
+    run: &RunId,
+    settings: Settings,
+    extra_tools: Vec<Arc<dyn Tool>>,
+) -> Result<RunOutcome, StartError> {
     let embedded = Embedded::replay(journal, run, None)?;
     // Nothing is read there: no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
@@ -148,7 +154,7 @@ pub async fn replay(journal: &Journal, run: &RunId, settings: Settings) -> Resul
         journal: journal.clone(),
         model: Arc::new(absent::Absent::new(&settings)),
         commands: CommandSettings::default(),
-        extra_tools: Vec::new(),
+        extra_tools,
         commands_settled: settings.commands_settled,
         approver: Arc::new(Nobody),
         jitter: || 0.0,

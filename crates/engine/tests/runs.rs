@@ -138,7 +138,8 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
     world.run("kept", world.settings("change a")).await;
     std::fs::remove_file(world.path().join("a.txt")).expect("gone");
     let settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
-    let replayed = run::replay(&world.journal, &run_id("kept"), settings.clone()).await.expect("it replays");
+    let replayed =
+        run::replay(&world.journal, &run_id("kept"), settings.clone(), Vec::new()).await.expect("it replays");
     match &replayed {
         RunOutcome::Ended(outcome) => assert_eq!(outcome.answer, "Done."),
         other => panic!("{other:?}"),
@@ -155,7 +156,8 @@ async fn a_replay_of_other_settings_shows_where_they_part() {
     world.run("kept", world.settings("change a")).await;
     let mut settings = run::settings_of(&world.journal, &run_id("kept")).expect("settings");
     settings.model = "another".into();
-    let outcome = run::replay(&world.journal, &run_id("kept"), settings).await.expect("it begins");
+    let outcome =
+        run::replay(&world.journal, &run_id("kept"), settings, Vec::new()).await.expect("it begins");
     let RunOutcome::Stopped(stop) = outcome else { panic!("{outcome:?}") };
     let text = stop.to_string();
     assert!(text.contains("event 0 of main") || text.contains("main step"), "{text}");
@@ -226,7 +228,8 @@ async fn cancelling_ends_a_waiting_model_and_says_so() {
     }
     assert_eq!(running.outcome().await.exit(), Exit::Cancelled);
     let settings = run::settings_of(&world.journal, &run_id("slow")).expect("settings");
-    let replayed = run::replay(&world.journal, &run_id("slow"), settings).await.expect("it replays");
+    let replayed =
+        run::replay(&world.journal, &run_id("slow"), settings, Vec::new()).await.expect("it replays");
     assert_eq!(replayed.exit(), Exit::Cancelled);
 }
 
@@ -289,7 +292,10 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
     assert!(names(&events).contains(&"approval_requested".to_owned()));
     let settings = run::settings_of(&world.journal, &run_id("review")).expect("settings");
     assert_eq!(
-        run::replay(&world.journal, &run_id("review"), settings).await.expect("it replays").exit(),
+        run::replay(&world.journal, &run_id("review"), settings, Vec::new())
+            .await
+            .expect("it replays")
+            .exit(),
         Exit::Completed
     );
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use fusee_engine::approval::Approve;
+use fusee_engine::journal::RunId;
 use fusee_engine::run::SandboxMode;
-use fusee_journal::RunId;
 
 use crate::config::{FlagValue, Kind, Value};
 
@@ -144,7 +144,7 @@ pub(crate) enum Api {
     Chat,
 }
 
-impl From<Api> for fusee_model::Wire {
+impl From<Api> for fusee_engine::model::Wire {
     fn from(api: Api) -> Self {
         match api {
             Api::Chat => Self::Chat,

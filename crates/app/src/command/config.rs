@@ -2,7 +2,7 @@
 
 use clap::Args;
 use fusee_engine::run::Exit;
-use fusee_text::near;
+use fusee_engine::text::near;
 use serde_json::{Value, json};
 
 use super::Process;

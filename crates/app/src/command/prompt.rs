@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::output;
 
-/// Show what a model would see
+/// Show what a model would see.
 ///
 /// A prompt file (TOML or JSON) is a list of sections; some may be closed until the model opens them.
 #[derive(Args)]
@@ -26,7 +26,7 @@ enum PromptCommand {
     Render(RenderArgs),
 }
 
-/// Render a prompt file to exactly the bytes a model would get
+/// Render a prompt file to exactly the bytes a model would get.
 ///
 /// With --open, the prompt of the next cycle: as if the model had called open_sections with these keys.
 #[derive(Args)]
@@ -68,9 +68,9 @@ impl From<RenderProblem> for Trouble {
 }
 
 /// Does it.
-pub(crate) fn prompt(args: PromptArgs) -> Result<Exit, Failure> {
-    let PromptCommand::Render(args) = args.command;
-    match render(&args) {
+pub(crate) fn prompt(args: &PromptArgs) -> Result<Exit, Failure> {
+    let PromptCommand::Render(args) = &args.command;
+    match render(args) {
         Ok(rendered) => {
             let text = match args.format {
                 Format::Text => format!("{}\n", rendered.text),
@@ -80,7 +80,8 @@ pub(crate) fn prompt(args: PromptArgs) -> Result<Exit, Failure> {
         }
         Err(trouble) if args.format == Format::Json => {
             let Trouble { code, message, section_path } = trouble;
-            let error = json!({ "error": { "code": code, "message": message, "section_path": section_path } });
+            let error =
+                json!({ "error": { "code": code, "message": message, "section_path": section_path } });
             output::print(&format!("{error}\n")).map(|()| Exit::Failed)
         }
         Err(trouble) => Err(Failure::failed(trouble.message)),
@@ -94,7 +95,8 @@ fn render(args: &RenderArgs) -> Result<Rendered, Trouble> {
         message: format!("cannot read {file}: {error}"),
         section_path: None,
     })?;
-    let prompt = PromptFile::parse(&text).map_err(|problem| in_file(&args.file.to_string_lossy(), problem))?;
+    let prompt =
+        PromptFile::parse(&text).map_err(|problem| in_file(&args.file.to_string_lossy(), problem))?;
     let task: AnyTask = match &args.task {
         None => AnyTask::default(),
         Some(task) => serde_json::from_str(task).map_err(|error| Trouble {

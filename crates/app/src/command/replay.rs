@@ -1,13 +1,15 @@
 //! `fusee replay`.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use clap::Args;
+use fusee_engine::journal::{Kind, Stop};
 use fusee_engine::run::{self, Exit, RunOutcome};
-use fusee_journal::{Kind, Stop};
 
 use super::Process;
 use crate::arguments::shared::{Place, RunArg};
+use crate::face::Json;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::{history, output, selection};
@@ -15,14 +17,17 @@ use crate::{history, output, selection};
 /// Run a recorded run again from its journal, and compare.
 ///
 /// No model is asked, no tool runs, no file of the workspace is read. Every request, call and event must be the
-/// same as it was then; the first difference is shown as a diff and the exit code is 1. Of a run that was
-/// interrupted, what is there is compared.
+/// same as it was then; the first difference is shown as a diff and the exit code is 1. Otherwise the answer is
+/// printed again. Of a run that was interrupted, what is there is compared.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     run: RunArg,
     #[command(flatten)]
     place: Place,
+    /// Print its events as JSON Lines, as the run did
+    #[arg(long)]
+    json: bool,
 }
 
 /// Replays a run.
@@ -53,14 +58,24 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, 
         count("model requests"),
         count("tool calls")
     );
-    match run::replay(&journal, &run, settings).await? {
-        RunOutcome::Ended(_) => {
-            output::print(&format!("run {run} replays as it was: {counts}\n")).map(|()| Exit::Completed)
+    let outcome = run::replay(&journal, &run, settings, Vec::new()).await?;
+    if args.json && !matches!(outcome, RunOutcome::Stopped(Stop::Diverged(_))) {
+        history::show_all(&journal, &run, &mut Json::new(io::BufWriter::new(io::stdout())))?;
+    }
+    match outcome {
+        RunOutcome::Ended(ended) => {
+            if !args.json && !ended.answer.is_empty() {
+                output::print(&format!("{}\n", ended.answer.trim_end()))?;
+            }
+            output::error(&format!("run {run} replays as it was: {counts}\n"));
+            Ok(Exit::Completed)
         }
-        RunOutcome::Stopped(Stop::EndOfJournal(key)) => output::print(&format!(
-            "run {run} replays as it was up to {key}, where its journal ends: {counts}\n"
-        ))
-        .map(|()| Exit::Completed),
+        RunOutcome::Stopped(Stop::EndOfJournal(key)) => {
+            output::error(&format!(
+                "run {run} replays as it was up to {key}, where its journal ends: {counts}\n"
+            ));
+            Ok(Exit::Completed)
+        }
         RunOutcome::Stopped(Stop::Diverged(divergence)) => {
             output::print(&format!("{divergence}\n"))?;
             Err(Failure::failed(format!("run {run} does not replay as it was")))

@@ -3,8 +3,8 @@
 mod ended;
 
 use clap::Args;
+use fusee_engine::journal::RunStatus;
 use fusee_engine::run::{self, Exit, Settings};
-use fusee_journal::RunStatus;
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};

@@ -6,8 +6,8 @@ mod export;
 mod gc;
 
 use clap::{Args, Subcommand};
+use fusee_engine::journal::RunRow;
 use fusee_engine::run::Exit;
-use fusee_journal::RunRow;
 use serde_json::json;
 
 use super::Process;
@@ -37,6 +37,8 @@ pub(crate) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum RunsCommand {
+    /// List the newest runs, as `fusee runs` does.
+    List(ListArgs),
     Export(export::ExportArgs),
     Gc(gc::GcArgs),
     Diff(diff::DiffArgs),
@@ -61,6 +63,7 @@ struct ListArgs {
 pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Failure> {
     match args.command {
         None => list(&args.list, process),
+        Some(RunsCommand::List(args)) => list(&args, process),
         Some(RunsCommand::Export(args)) => export::export(&args, process),
         Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
@@ -82,7 +85,7 @@ fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {
         output::error("nothing was run here yet\n");
         String::new()
     } else {
-        let now_ms = fusee_journal::Clock::now_ms(&SystemClock);
+        let now_ms = fusee_engine::journal::Clock::now_ms(&SystemClock);
         let columns = process.environment.terminals().stdout.then(crate::face::columns_of_stdout);
         let mut text = table(&rows, now_ms, columns.unwrap_or(usize::MAX));
         if all > rows.len() {

@@ -45,23 +45,5 @@ pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> 
         (false, true) => Box::new(Log::new(out)),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
-    let mut gone = false;
-    history::each(&journal, &run, |event| {
-        if gone {
-            return Ok(());
-        }
-        match face.show(&event) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                gone = true;
-                Ok(())
-            }
-            other => other.map_err(|error| Failure::failed(format!("cannot write to stdout: {error}"))),
-        }
-    })?;
-    match face.close() {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(Exit::Completed),
-    }
+    history::show_all(&journal, &run, &mut *face).map(|()| Exit::Completed)
 }

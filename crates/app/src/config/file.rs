@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use fusee_text::{Diagnostic, Diagnostics, Source, Span, near};
+use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

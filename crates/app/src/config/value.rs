@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fusee_text::near;
+use fusee_engine::text::near;
 use serde_json::json;
 use toml::de::DeValue;
 

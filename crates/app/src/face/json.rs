@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fusee_journal::Stamped;
+use fusee_engine::journal::Stamped;
 
 use super::Face;
 

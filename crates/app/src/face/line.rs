@@ -1,7 +1,7 @@
 //! Lines for a terminal: styled pieces whose width is known, so that they can be cut, wrapped and set flush
 //! right. Text from outside is made harmless on its way in.
 
-use fusee_text::render::harmless;
+use fusee_engine::text::render::harmless;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 #[cfg(test)]

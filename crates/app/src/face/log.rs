@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use fusee_journal::Stamped;
-use fusee_text::render::harmless;
+use fusee_engine::journal::Stamped;
+use fusee_engine::text::render::harmless;
 use serde_json::Value;
 
 use super::Face;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use fusee_journal::event::{Event, Role, TaskComplete, TaskStatus};
-use fusee_journal::{Branch, Stamped};
+use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
+use fusee_engine::journal::{Branch, Stamped};
 
 use super::summary::Tally;
 use super::{Face, Plan, words};
@@ -29,7 +29,7 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
-        let mut text = fusee_text::render::harmless(text).into_owned();
+        let mut text = fusee_engine::text::render::harmless(text).into_owned();
         text.push('\n');
         self.err.write_all(text.as_bytes())
     }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use fusee_journal::event::{
+use fusee_engine::journal::event::{
     Change, ErrorCode, Event, Fate, Role, TaskComplete, TaskError, TaskStarted, TaskStatus, ToolResult,
     TurnType,
 };
-use fusee_journal::{Branch, Stamped};
+use fusee_engine::journal::{Branch, Stamped};
 use serde_json::{Value, json};
 
 /// Everything, with the time at which each event comes.

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use fusee_engine::approval::{Approver, Nobody};
+use fusee_engine::model::CancellationToken;
 use fusee_engine::run::Settings;
-use fusee_model::CancellationToken;
-use fusee_text::render::Colour;
+use fusee_engine::text::render::Colour;
 
 use super::Face;
 use super::json::Json;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fusee_journal::event::{Change, ErrorCode, TaskComplete, TaskStatus};
+use fusee_engine::journal::event::{Change, ErrorCode, TaskComplete, TaskStatus};
 
 use super::line::{Line, Style};
 use super::words;

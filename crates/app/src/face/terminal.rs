@@ -13,9 +13,9 @@ mod view;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use fusee_journal::event::{Event, TaskStatus};
-use fusee_journal::{Branch, Stamped};
-use fusee_model::CancellationToken;
+use fusee_engine::journal::event::{Event, TaskStatus};
+use fusee_engine::journal::{Branch, Stamped};
+use fusee_engine::model::CancellationToken;
 
 use super::{Face, Plan};
 pub(crate) use glyphs::{ASCII, Glyphs, UNICODE};

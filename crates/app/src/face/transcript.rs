@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use fusee_journal::Stamped;
-use fusee_journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
-use fusee_text::render::harmless;
+use fusee_engine::journal::Stamped;
+use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus, ToolResult};
+use fusee_engine::text::render::harmless;
 
 use super::summary::Tally;
 use super::{Face, words};
@@ -155,7 +155,7 @@ impl<W: Write + Send> Face for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
-            Event::TaskComplete(complete) if stamped.task == fusee_journal::Branch::main() => {
+            Event::TaskComplete(complete) if stamped.task == fusee_engine::journal::Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)
             }
             Event::TaskComplete(_)

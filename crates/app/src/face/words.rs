@@ -1,7 +1,7 @@
 //! Events in few words: what a call is about, how long something took, how much there is. Every face and listing
 //! uses the same.
 
-use fusee_journal::event::{Change, Fate, ToolResult};
+use fusee_engine::journal::event::{Change, Fate, ToolResult};
 use serde_json::Value;
 
 #[cfg(test)]

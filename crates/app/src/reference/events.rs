@@ -6,7 +6,7 @@ use super::{cell, heading};
 
 /// The page.
 pub(crate) fn page() -> String {
-    let schema = fusee_journal::event::json_schema();
+    let schema = fusee_engine::journal::event::json_schema();
     let mut text = heading("Events", "crates/journal/src/event.rs");
     text.push_str(
         "What `fusee run --json` prints, one JSON object a line; `fusee show RUN --json` prints a recorded run's, \

@@ -1,6 +1,6 @@
 //! The page of tools, from their definitions: what a model is told, and the names that are mapped.
 
-use fusee_tools::{Category, CommandSettings, Definition, Toolbox};
+use fusee_engine::tools::{Category, CommandSettings, Definition, Toolbox};
 
 use super::{cell, heading};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_journal::{Embedded, FixedClock, Options};
+use fusee_engine::journal::{Embedded, FixedClock, Options};
 
 use super::*;
 

@@ -120,7 +120,7 @@ fn a_full_disk_ends_the_run_with_a_word_and_the_run_can_go_on() {
     let script = project.script(&appending(30));
     // A limit on file size stands for the full disk; the signal that comes with it is ignored, as a full disk sends none.
     let line = format!(
-        "trap '' XFSZ; ulimit -f 96; exec {} run '{REQUEST}' --model {script} --sandbox off --run-id full",
+        "trap '' XFSZ; ulimit -f 400; exec {} run '{REQUEST}' --model {script} --sandbox off --run-id full",
         binary()
     );
     let outcome = project.command("sh").args(["-c", &line]).run();

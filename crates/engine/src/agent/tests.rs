@@ -126,7 +126,8 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
         .outcome()
         .await;
     let RunOutcome::Ended(ended) = outcome else { return Err(format!("{outcome:?}")) };
-    let replayed = run::replay(&journal, &run, settings).await.map_err(|error| error.to_string())?;
+    let replayed =
+        run::replay(&journal, &run, settings, Vec::new()).await.map_err(|error| error.to_string())?;
     let RunOutcome::Ended(again) = replayed else { return Err(format!("replay: {replayed:?}")) };
     if again != ended {
         return Err(format!("{ended:?} was replayed as {again:?}"));

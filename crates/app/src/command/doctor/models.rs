@@ -1,7 +1,7 @@
 //! Every source of models, and whether one can be used.
 
-use fusee_model::Target;
-use fusee_model::provider::{PROVIDERS, Provider};
+use fusee_engine::model::Target;
+use fusee_engine::model::provider::{PROVIDERS, Provider};
 
 use super::{Finding, State};
 use crate::choice::Choice;

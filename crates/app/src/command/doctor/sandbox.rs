@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use fusee_tools::sandbox::{CommandRequest, Ending};
-use fusee_tools::{Environment, Keeper, Sandbox};
+use fusee_engine::tools::sandbox::{CommandRequest, Ending};
+use fusee_engine::tools::{Environment, Keeper, Sandbox};
 
 use super::{Finding, State};
 use crate::command::Process;

@@ -1,6 +1,6 @@
 //! What the doctor concludes.
 
-use fusee_model::provider::Provider;
+use fusee_engine::model::provider::Provider;
 
 use super::*;
 use crate::config::Value;

@@ -1,10 +1,10 @@
 //! Resuming a run that has ended: its result again, from the journal alone. Neither its model nor its directory
 //! need be there any more.
 
+use fusee_engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
+use fusee_engine::journal::{Event, Journal, RunId, Stamped};
+use fusee_engine::model::CancellationToken;
 use fusee_engine::run::{self, Exit, RunOutcome, Settings};
-use fusee_journal::event::{ErrorCode, TaskComplete, TaskStatus};
-use fusee_journal::{Event, Journal, RunId, Stamped};
-use fusee_model::CancellationToken;
 
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub(crate) async fn repeat(
     let mut complete = None;
     history::each(journal, run, |event| {
         match &event.event {
-            Event::TaskComplete(last) if event.task == fusee_journal::Branch::main() => {
+            Event::TaskComplete(last) if event.task == fusee_engine::journal::Branch::main() => {
                 complete = Some(last.clone());
                 end.push(event);
             }
@@ -32,7 +32,7 @@ pub(crate) async fn repeat(
     let Some(complete) = complete else {
         return Err(Failure::failed(format!("run {run} has ended, but its last event is missing")));
     };
-    let exit = match run::replay(journal, run, settings.clone()).await? {
+    let exit = match run::replay(journal, run, settings.clone(), Vec::new()).await? {
         outcome @ RunOutcome::Ended(_) => outcome.exit(),
         // Another version of fusee ran it: what the event says is all there is.
         RunOutcome::Stopped(_) | RunOutcome::Lost(_) => recorded_exit(&complete),

@@ -1,9 +1,9 @@
 //! A recorded run as a cassette: what its model said, attempt by attempt, in the model crate's format. Requests
 //! have no hashes here, since the journal keeps what each added and not their bytes; such a cassette is played in order.
 
+use fusee_engine::journal::{Kind, StepRow};
+use fusee_engine::model::{ErrorKind, ModelError, Reply};
 use fusee_engine::run::Settings;
-use fusee_journal::{Kind, StepRow};
-use fusee_model::{ErrorKind, ModelError, Reply};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;

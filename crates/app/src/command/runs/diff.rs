@@ -1,8 +1,8 @@
 //! `fusee runs diff`.
 
 use clap::Args;
+use fusee_engine::journal::{Journal, Kind, RunId, StepRow};
 use fusee_engine::run::Exit;
-use fusee_journal::{Journal, Kind, RunId, StepRow};
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -112,7 +112,7 @@ fn steady(value: &Value) -> Value {
         Value::Object(fields) => {
             let is_call = fields.contains_key("name") && fields.contains_key("arguments");
             let kept = fields.iter().filter(|(key, _)| {
-                !matches!(key.as_str(), "usage" | "source_line" | "call_id") && !(is_call && *key == "id")
+                !(matches!(key.as_str(), "usage" | "source_line" | "call_id") || is_call && *key == "id")
             });
             kept.map(|(key, value)| (key.clone(), steady(value))).collect::<serde_json::Map<_, _>>().into()
         }

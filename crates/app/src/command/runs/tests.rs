@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_journal::{Embedded, FixedClock, Journal, Options, RunStatus};
+use fusee_engine::journal::{Embedded, FixedClock, Journal, Options, RunStatus};
 use insta::assert_snapshot;
 
 use super::*;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fusee_journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
-use fusee_journal::{Branch, Stamped};
+use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStarted, TaskStatus, ToolResult};
+use fusee_engine::journal::{Branch, Stamped};
 use serde_json::Value;
 
 use super::glyphs::Glyphs;
