@@ -14,7 +14,8 @@ use self::pending::Pending;
 use crate::follow::Events;
 use crate::hub::Hub;
 use crate::lock::RunLock;
-use crate::writer::{Op, Request};
+use crate::rows::Op;
+use crate::writer::Place;
 use crate::{
     BoxFuture, Branch, Call, Divergence, Engine, Event, Fault, Journal, JournalError, RunId, RunStatus,
     StepKey, StepRow, Stop,
@@ -76,13 +77,13 @@ struct Answers {
 #[derive(Default)]
 struct State {
     pending: Pending,
-    places: HashMap<Branch, Place>,
+    progress: HashMap<Branch, Progress>,
     stopped: Option<Stop>,
 }
 
 /// How far the program has come on a branch.
 #[derive(Default)]
-struct Place {
+struct Progress {
     steps: u64,
     events: u64,
     /// In a replay, the number of the last event that was compared.
@@ -99,7 +100,7 @@ impl Embedded {
         title: &str,
         perform: Option<Arc<dyn Perform>>,
     ) -> Result<Arc<Self>, JournalError> {
-        let lock = RunLock::take(journal.directory(), run)?;
+        let lock = RunLock::take(journal.path(), run)?;
         let key = journal.begin(run, title).await?;
         Ok(Self::new(journal, run, key, Mode::Live, Recording::default(), perform, Some(lock)))
     }
@@ -110,7 +111,7 @@ impl Embedded {
         run: &RunId,
         perform: Option<Arc<dyn Perform>>,
     ) -> Result<Arc<Self>, JournalError> {
-        let lock = RunLock::take(journal.directory(), run)?;
+        let lock = RunLock::take(journal.path(), run)?;
         Self::reopen(journal, run, Mode::Live, perform, Some(lock))
     }
 
@@ -206,9 +207,9 @@ impl Embedded {
 
     fn check_leftovers(&self) -> Result<(), Stop> {
         let state = self.state();
-        let used = |branch: &Branch| state.places.get(branch);
-        leftover("steps", &self.recorded.steps, |branch| used(branch).map_or(0, |place| place.steps))?;
-        leftover("events", &self.recorded.events, |branch| used(branch).map_or(0, |place| place.events))
+        let used = |branch: &Branch| state.progress.get(branch);
+        leftover("steps", &self.recorded.steps, |branch| used(branch).map_or(0, |progress| progress.steps))?;
+        leftover("events", &self.recorded.events, |branch| used(branch).map_or(0, |progress| progress.events))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -238,14 +239,20 @@ impl Embedded {
         self.going()?;
         if !self.state().pending.is_empty() {
             let place = self.journal.place().await?;
-            // Taken and sent in one go: two branches cannot overtake each other here, and a caller that gives up
-            // cannot take anything with it.
-            let mut state = self.state();
-            if let Some(batch) = state.pending.hand_over(&self.hub) {
-                place.send(Request::Batch(batch));
-            }
+            self.hand_over(place);
         }
         Ok(self.hub.all_settled().await?)
+    }
+
+    fn hand_over(&self, place: Place<'_>) {
+        let mut state = self.state();
+        // Taken and handed over in one go: two branches cannot overtake each other here, and a caller that gives up
+        // cannot take anything with it.
+        let turn = state.pending.batch(&self.hub).and_then(|batch| place.hand_over(batch));
+        drop(state);
+        if let Some(turn) = turn {
+            turn.commit();
+        }
     }
 
     /// The next step of the call's branch: its key and, if the journal holds it, its row, compared with what
@@ -303,13 +310,13 @@ impl Drop for Embedded {
 }
 
 impl State {
-    fn place(&mut self, branch: &Branch) -> &mut Place {
-        self.places.entry(branch.clone()).or_default()
+    fn progress(&mut self, branch: &Branch) -> &mut Progress {
+        self.progress.entry(branch.clone()).or_default()
     }
 
     fn next_step(&mut self, branch: &Branch) -> StepKey {
-        let place = self.place(branch);
-        place.steps += 1;
-        StepKey { branch: branch.clone(), n: place.steps - 1 }
+        let progress = self.progress(branch);
+        progress.steps += 1;
+        StepKey { branch: branch.clone(), n: progress.steps - 1 }
     }
 }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::reader::Reader;
-use crate::writer::{self, Request};
+use crate::writer::{Place, Writer};
 use crate::{Clock, Collected, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, collect, sqlite};
 
 /// What a commit survives.
@@ -45,8 +45,8 @@ struct Inner {
     path: PathBuf,
     clock: Arc<dyn Clock>,
     max_bytes: u64,
-    writer: Option<mpsc::Sender<Request>>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    durability: Durability,
+    writer: Option<Writer>,
     reader: Mutex<Option<Reader>>,
 }
 
@@ -91,13 +91,13 @@ impl Journal {
     /// Opens a journal to write, making it if it is not there.
     pub fn open(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let connection = sqlite::open_to_write(path, options.durability)?;
-        let (writer, thread) = writer::start(path.to_owned(), connection)?;
+        let writer = Writer::start(path, connection, options.durability)?;
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             clock,
             max_bytes: options.max_bytes,
+            durability: options.durability,
             writer: Some(writer),
-            thread: Some(thread),
             reader: Mutex::new(None),
         })))
     }
@@ -109,8 +109,8 @@ impl Journal {
             path: path.to_owned(),
             clock,
             max_bytes: u64::MAX,
+            durability: Durability::Process,
             writer: None,
-            thread: None,
             reader: Mutex::new(Some(reader)),
         })))
     }
@@ -118,10 +118,6 @@ impl Journal {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.0.path
-    }
-
-    pub(crate) fn directory(&self) -> &Path {
-        self.0.path.parent().unwrap_or(Path::new("."))
     }
 
     /// The time.
@@ -194,28 +190,35 @@ impl Journal {
         self.write_alone(move |connection| collect::collect(connection, keep)).await
     }
 
-    /// What SQLite's own check says of the file; empty when all is well.
+    /// Looks at the whole file: its structure, then every row and text of every run. Empty when all is well.
     pub fn check(&self) -> Result<Vec<String>, JournalError> {
-        let connection = sqlite::open_to_read(&self.0.path)?;
-        let fail = |error: rusqlite::Error| JournalError::from_sqlite(&self.0.path, &error);
-        let mut statement = connection.prepare("PRAGMA integrity_check(20)").map_err(fail)?;
-        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(fail)?;
-        let lines = rows.collect::<Result<Vec<_>, _>>().map_err(fail)?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        let mut reader = Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?);
+        let mut problems = reader.structure()?;
+        for run in reader.runs()? {
+            problems.extend(reader.verify(&run).err().map(|error| error.to_string()));
+        }
+        Ok(problems)
     }
 
     pub(crate) async fn begin(&self, run: &RunId, title: &str) -> Result<i64, JournalError> {
         let (name, title, now) = (run.clone(), title.to_owned(), self.now_ms());
-        let max_bytes = self.0.max_bytes;
+        let (max_bytes, durability) = (self.0.max_bytes, self.0.durability);
         let added = self
             .write_alone(move |connection| {
                 collect::make_room(connection, max_bytes)?;
-                connection
-                    .execute(
-                        "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
-                        params![name.as_str(), title, now],
-                    )
-                    .map(|added| (added == 1).then(|| connection.last_insert_rowid()))
+                // A run that was killed before its first step has not begun: its name is free again.
+                connection.execute(
+                    "DELETE FROM runs WHERE name = ? AND status = 'open' \
+                     AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run = runs.id)",
+                    params![name.as_str()],
+                )?;
+                let added = connection.execute(
+                    "INSERT OR IGNORE INTO runs (name, title, status, started_ms) VALUES (?,?,'open',?)",
+                    params![name.as_str(), title, now],
+                )?;
+                let run = (added == 1).then(|| connection.last_insert_rowid());
+                sqlite::settle(connection, durability)?;
+                Ok(run)
             })
             .await?;
         added.ok_or_else(|| JournalError::RunExists(run.to_string()))
@@ -227,28 +230,24 @@ impl Journal {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (sender, receiver) = oneshot::channel();
-        let job = Request::Job(Box::new(move |connection| {
+        self.place().await?.job(Box::new(move |connection| {
             // The asker may be gone; then nobody needs the answer.
             let _ = sender.send(work(connection));
         }));
-        self.place().await?.send(job);
+        let path = self.0.path.clone();
         match receiver.await {
-            Ok(result) => result.map_err(|error| JournalError::from_sqlite(&self.0.path, &error)),
-            Err(_) => Err(self.writer_gone()),
+            Ok(result) => result.map_err(|error| JournalError::from_sqlite(&path, &error)),
+            Err(_) => Err(JournalError::Failed { path, cause: "its writer has ended".to_owned() }),
         }
     }
 
-    /// A place in the writer's queue, so that handing something over then cannot be interrupted half-way.
-    pub(crate) async fn place(&self) -> Result<mpsc::Permit<'_, Request>, JournalError> {
+    /// A place in the writer's queue.
+    pub(crate) async fn place(&self) -> Result<Place<'_>, JournalError> {
         let Some(writer) = &self.0.writer else {
             let cause = "it was opened only to read".to_owned();
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
         };
-        writer.reserve().await.map_err(|_| self.writer_gone())
-    }
-
-    fn writer_gone(&self) -> JournalError {
-        JournalError::Failed { path: self.0.path.clone(), cause: "its writer has ended".to_owned() }
+        writer.place().await
     }
 
     pub(crate) fn read<T>(
@@ -260,16 +259,5 @@ impl Journal {
             Some(reader) => reader,
             none => none.insert(Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?)),
         })
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // Ends the writer's loop; what it holds is committed before it ends.
-        self.writer = None;
-        if let Some(thread) = self.thread.take() {
-            // A writer that panicked has nothing left to commit.
-            let _ = thread.join();
-        }
     }
 }

@@ -19,6 +19,7 @@ mod hub;
 mod journal;
 mod lock;
 mod reader;
+mod rows;
 mod run;
 mod sqlite;
 mod sum;

@@ -1,7 +1,8 @@
-//! One process works on a run at a time. The lock is the kernel's, so it ends with the process however that ends.
+//! One process works on a run at a time. The lock is the kernel's, so it ends with the process however that ends;
+//! a child that is forked and does not exec must close the descriptor, or it holds the lock in its parent's place.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,10 +16,14 @@ pub(crate) struct RunLock {
 
 impl RunLock {
     /// Takes the lock or says who has it.
-    pub(crate) fn take(directory: &Path, run: &RunId) -> Result<Self, JournalError> {
-        let path = directory.join("locks").join(format!("{run}.lock"));
-        let fail = |error: std::io::Error| JournalError::from_io(&path, &error);
-        std::fs::create_dir_all(directory.join("locks")).map_err(fail)?;
+    pub(crate) fn take(journal: &Path, run: &RunId) -> Result<Self, JournalError> {
+        let directory = journal.with_file_name("locks");
+        let path = directory.join(format!("{run}.lock"));
+        let fail = |error: io::Error| {
+            let told = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            JournalError::from_io(journal, &told)
+        };
+        std::fs::create_dir_all(&directory).map_err(fail)?;
         // A lock file is removed by its holder; one that was removed between our open and our lock is not the
         // file that others see, so look again.
         for _ in 0..100 {

@@ -57,6 +57,22 @@ impl Reader {
         rows.collect::<Result<_, _>>().map_err(|error| self.fail(&error))
     }
 
+    /// What SQLite's own check says of the file.
+    pub(crate) fn structure(&self) -> Result<Vec<String>, JournalError> {
+        let lines = self.rows("PRAGMA integrity_check(20)", params![], |row| row.get::<_, String>(0))?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Reads all of a run; the error is the first thing that is damaged.
+    pub(crate) fn verify(&mut self, run: &RunRow) -> Result<(), JournalError> {
+        self.steps(run.key, &run.id)?;
+        let mut after = 0;
+        while let Some(last) = self.events(run.key, &run.id, after, u64::MAX, 256)?.last() {
+            after = last.seq;
+        }
+        Ok(())
+    }
+
     /// How many steps each branch of a run holds.
     pub(crate) fn branch_lengths(&self, run: i64) -> Result<HashMap<Branch, u64>, JournalError> {
         let sql = "SELECT branch, MAX(n) + 1 FROM steps WHERE run = ? GROUP BY branch";

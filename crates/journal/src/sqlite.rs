@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -16,7 +17,7 @@ pub(crate) const FORMAT: i64 = 1;
 const APPLICATION: i64 = 0x4675_7365;
 
 /// How long to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The columns ending in `sum` are checksums of what stands beside them (`sum.rs`): SQLite keeps none.
 /// Run numbers are never used twice, so that nothing of a removed run can turn up in another.
@@ -75,6 +76,7 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
+    let fresh = make_if_missing(path)?;
     // SQLite says less about why it cannot, and would write over a file of a few bytes.
     let file = OpenOptions::new().read(true).append(true).create(true).open(path);
     file.and_then(|file| file.metadata())
@@ -84,7 +86,54 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
         .and_then(|connection| configure(&connection, durability).map(|()| connection))
         .map_err(|error| unwritable(path, &error))?;
     migrate(path, &mut connection)?;
+    if fresh && durability == Durability::Process {
+        // The first commit begins the log, and would wait for the disk to have its header; see `settle`.
+        connection.pragma_update(None, "synchronous", "OFF").map_err(|error| unwritable(path, &error))?;
+    }
     Ok(connection)
+}
+
+/// After the first commit on a new file: from now on a checkpoint waits for the disk, as it should.
+pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    if durability == Durability::Process {
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+    }
+    Ok(())
+}
+
+/// Makes an empty journal beside its place and puts it there in one go: killed at any instant, there is either
+/// none or a whole one. Nothing waits for the disk, as there is nothing to lose yet. Whether it was made.
+fn make_if_missing(path: &Path) -> Result<bool, JournalError> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+        return Ok(false);
+    }
+    let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let half = beside(path, &name);
+    let made = make(&half).map_err(|error| unwritable(path, &error)).and_then(|()| {
+        match std::fs::hard_link(&half, path) {
+            // Another process was faster, or a file of no length stood there.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            linked => linked.map(|()| true).map_err(|error| JournalError::from_io(path, &error)),
+        }
+    });
+    // One that a kill left behind is small and harmless.
+    let _ = std::fs::remove_file(&half);
+    made
+}
+
+fn make(path: &Path) -> rusqlite::Result<()> {
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "MEMORY")?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.close().map_err(|(_, error)| error)
 }
 
 /// A file is empty or has at least the smallest page there is.
@@ -161,7 +210,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
     )?;
     connection.pragma_update(None, "cache_size", -1024)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Otherwise the last process out pays for a checkpoint and its fsyncs; the WAL is bounded by automatic ones.
+    // Otherwise the last process out pays for a checkpoint and its fsyncs; the writer keeps the WAL small.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
@@ -185,6 +234,12 @@ fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError>
 
 /// The format of the file; `None` for one that nothing was written to.
 fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalError> {
+    // All at one moment: another process may be making it just now.
+    let _moment = connection
+        .is_autocommit()
+        .then(|| connection.unchecked_transaction())
+        .transpose()
+        .map_err(|error| JournalError::from_sqlite(path, &error))?;
     let number = |sql: &str| -> Result<i64, JournalError> {
         connection
             .query_row(sql, [], |row| row.get(0))

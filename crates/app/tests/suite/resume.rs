@@ -50,7 +50,7 @@ fn a_command_in_flight_is_not_run_again_and_the_model_is_told() {
     let result = of_type(&events, "tool_result")[0];
     assert_eq!((&result["ok"], &result["fate"]), (&json!(false), &json!("interrupted")), "{result:#}");
     let content = result["content"].as_str().unwrap();
-    assert!(content.contains("interrupted") && content.contains("unknown"), "{content}");
+    assert!(content.contains("interrupted") && content.contains("not known"), "{content}");
     assert_eq!(project.read("effects.txt"), "begun\n");
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::children::End;
 use super::{Embedded, Mode};
 use crate::event::Delta;
-use crate::writer::Op;
+use crate::rows::Op;
 use crate::{
     Body, BoxFuture, Branch, Call, Divergence, Engine, Event, Fault, Intend, Intention, Kind, Outcome,
     Recorded, RunId, StepKey, StepRow, Stop,
@@ -48,7 +48,10 @@ impl Engine for Embedded {
                 let recorded = replayed(row).map(Outcome::Done);
                 return Ok(recorded.unwrap_or(Outcome::Interrupted { key, intent }));
             }
-            match intend().await {
+            let inside = Inside::new(self, key.branch.clone());
+            let intention = intend().await;
+            drop(inside);
+            match intention {
                 Intention::Answer(value) => {
                     let body: Body<'_> = Box::new(|| Box::pin(async { value }));
                     Ok(Outcome::Done(self.execute(key, Some(call), body).await))
@@ -141,13 +144,13 @@ impl Engine for Embedded {
 
     fn emit(&self, task: &Branch, event: Event) {
         let mut state = self.state();
-        let place = state.place(task);
-        if place.bodies > 0 {
+        let progress = state.progress(task);
+        if progress.bodies > 0 {
             drop(state);
             return self.note(task, event);
         }
-        let (k, after) = (place.events, place.seq);
-        place.events += 1;
+        let (k, after) = (progress.events, progress.seq);
+        progress.events += 1;
         let known = k < self.recorded.events.get(task).copied().unwrap_or_default();
         match self.mode {
             Mode::Live if known => {}
@@ -232,7 +235,7 @@ impl Embedded {
         let at = format!("event {k} of {task}");
         let stop = match self.journal.read(|reader| reader.program_event(key, run, task, after)) {
             Ok(Some((seq, recorded))) if recorded == now => {
-                self.state().place(task).seq = seq;
+                self.state().progress(task).seq = seq;
                 return;
             }
             Ok(Some((_, recorded))) => Stop::Diverged(Box::new(Divergence::event(at, &recorded, &now))),
@@ -271,13 +274,13 @@ struct Inside<'a> {
 
 impl<'a> Inside<'a> {
     fn new(engine: &'a Embedded, branch: Branch) -> Self {
-        engine.state().place(&branch).bodies += 1;
+        engine.state().progress(&branch).bodies += 1;
         Self { engine, branch }
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.engine.state().place(&self.branch).bodies -= 1;
+        self.engine.state().progress(&self.branch).bodies -= 1;
     }
 }

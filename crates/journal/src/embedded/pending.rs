@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::hub::{Hub, Kept};
-use crate::writer::{Batch, Commit, Op};
+use crate::rows::Op;
+use crate::writer::{Batch, Commit};
 use crate::{Branch, Event, Stamped, blob};
 
 #[derive(Default)]
@@ -59,7 +60,7 @@ impl Pending {
     }
 
     /// Numbers the events and makes a batch of it all; `None` when there is nothing.
-    pub(super) fn hand_over(&mut self, hub: &Arc<Hub>) -> Option<Batch> {
+    pub(super) fn batch(&mut self, hub: &Arc<Hub>) -> Option<Batch> {
         if self.ops.is_empty() {
             return None;
         }

@@ -188,6 +188,7 @@ async fn a_damaged_page_is_named_and_other_runs_go_on() {
             place.path().display()
         )
     );
+    assert_eq!(journal.check().expect("a check"), [error.to_string()]);
     for name in [&names[0], &names[2]] {
         everything(&journal, name).expect("it is whole");
     }

@@ -95,3 +95,42 @@ fn a_journal_that_is_not_there_is_not_made_by_looking() {
     assert!(error.starts_with(&format!("cannot open the journal {}: ", place.path().display())), "{error}");
     assert!(!place.path().exists());
 }
+
+#[test]
+fn many_may_make_the_journal_at_once() {
+    for _ in 0..10 {
+        let place = Place::new();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let place = &place;
+                scope.spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()
+                        .expect("a runtime");
+                    runtime.block_on(async { begin(&place.open(), &format!("r{n}")).await });
+                });
+            }
+        });
+        assert_eq!(place.open().runs().expect("runs").len(), 8);
+    }
+}
+
+#[tokio::test]
+async fn the_log_stays_small_however_long_a_run_is_and_whoever_reads_it() {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let mut reader = engine.events();
+    let other = Journal::open_to_read(&place.path(), clock()).expect("readable");
+    for n in 0..4000 {
+        engine.emit(&Branch::main(), message(format!("{n} {}", "x".repeat(400))));
+        engine.flush().await.expect("committed");
+        if n % 100 == 0 {
+            reader.next().await.expect("readable").expect("an event");
+            other.events(&run("r"), 0, u64::MAX, 10).expect("readable");
+        }
+    }
+    let size = std::fs::metadata(place.wal()).expect("a log").len();
+    assert!(size < 8 << 20, "{size} bytes");
+}

@@ -1,44 +1,59 @@
 //! One process works on a run at a time, and the lock ends with the process however that ends.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use fusee_journal::{Branch, Embedded, Engine, RunStatus};
+use fusee_journal::{Branch, Embedded, Engine, Journal, Kind, Options, RunStatus};
+use serde_json::Value;
 
 use crate::kit::*;
 
-/// Another process that has begun the run `r` and holds it.
-struct Holder(Child);
+/// Another process that works on the run `r`.
+struct Other {
+    child: Child,
+    said: Lines<BufReader<ChildStdout>>,
+}
 
-impl Holder {
+impl Other {
     #[expect(clippy::disallowed_methods, reason = "the other process is the test")]
-    fn start(place: &Place) -> Self {
+    fn start(place: &Place, test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "locking::hold_a_run_until_killed", "--ignored", "--nocapture"])
+            .args(["--exact", &format!("locking::{test}"), "--ignored", "--nocapture"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
         writeln!(child.stdin.as_mut().expect("a pipe"), "{}", place.path().display()).expect("told");
-        let lines = BufReader::new(child.stdout.as_mut().expect("a pipe")).lines();
-        let holding = lines.map_while(Result::ok).any(|line| line.contains("holding"));
-        assert!(holding, "the other process has the run");
-        Self(child)
+        let said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Self { child, said }
     }
 
-    fn kill(mut self) {
-        self.0.kill().expect("killed");
-        self.0.wait().expect("gone");
+    /// Waits until it has said this.
+    fn says(&mut self, what: &str) {
+        assert!(
+            self.said.by_ref().map_while(Result::ok).any(|line| line.contains(what)),
+            "it ended before `{what}`"
+        );
     }
+
+    /// Kills it at this very moment; gives the rest of what it said.
+    fn kill(mut self) -> Vec<String> {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+        self.said.map_while(Result::ok).collect()
+    }
+}
+
+fn told_journal() -> Journal {
+    let mut path = String::new();
+    std::io::stdin().read_line(&mut path).expect("a path");
+    Journal::open(path.trim().as_ref(), Options::default(), clock()).expect("it opens")
 }
 
 #[tokio::test]
 #[ignore = "the other process of the tests below"]
 async fn hold_a_run_until_killed() {
-    let mut path = String::new();
-    std::io::stdin().read_line(&mut path).expect("a path");
-    let options = fusee_journal::Options::default();
-    let journal = fusee_journal::Journal::open(path.trim().as_ref(), options, clock()).expect("it opens");
+    let journal = told_journal();
     let engine = begin(&journal, "r").await;
     engine.emit(&Branch::main(), message("committed"));
     engine.flush().await.expect("committed");
@@ -49,11 +64,12 @@ async fn hold_a_run_until_killed() {
 #[tokio::test]
 async fn a_run_of_another_process_is_refused_and_freed_by_kill_9() {
     let place = Place::new();
-    let holder = Holder::start(&place);
+    let mut holder = Other::start(&place, "hold_a_run_until_killed");
+    holder.says("holding");
     let journal = place.open();
     let told = format!(
         "run r is being worked on by another process (pid {}): wait for it or stop it first",
-        holder.0.id()
+        holder.child.id()
     );
     let refused = Embedded::resume(&journal, &run("r"), None).err().expect("it is held");
     assert_eq!(refused.to_string(), told);
@@ -112,4 +128,42 @@ async fn of_many_that_reach_for_a_run_one_has_it() {
         .collect();
     let had: usize = reaching.into_iter().map(|thread| thread.join().expect("it ends")).sum();
     assert!(had > 0);
+}
+
+#[tokio::test]
+#[ignore = "the other process of the test below"]
+async fn work_until_killed() {
+    let journal = told_journal();
+    let engine = begin(&journal, "r").await;
+    for n in 0.. {
+        engine.emit(&Branch::main(), message(n.to_string()));
+        let shell = call(Kind::Tool, "shell", Value::Null);
+        done(engine.once(shell, intends(n), gives("x".repeat(n % 3000))).await.expect("it runs"));
+        // By then its intent is committed, and all that came before.
+        println!("\nran {n}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_committed_survives_kill_9_at_any_moment() {
+    for round in 0..12 {
+        let place = Place::new();
+        let mut worker = Other::start(&place, "work_until_killed");
+        worker.says(&format!("ran {}", round * 7));
+        let rest = worker.kill();
+        let last =
+            rest.iter().filter_map(|line| line.strip_prefix("ran ")).filter_map(|n| n.parse().ok()).max();
+        let ran: usize = last.unwrap_or(round * 7);
+
+        let journal = place.open();
+        assert!(journal.check().expect("a check").is_empty());
+        let steps = journal.steps(&run("r")).expect("steps");
+        assert!(steps.len() > ran, "{ran} ran, {} intents are there", steps.len());
+        let (last, before) = steps.split_last().expect("steps");
+        assert_eq!(last.result, None, "the result of the last is committed with the next");
+        assert!(before.iter().all(|step| step.result.is_some()));
+        let events = texts(&journaled(&journal, "r"));
+        assert_eq!(events, (0..steps.len()).map(|n| n.to_string()).collect::<Vec<_>>());
+        resume(&journal, "r").finish(RunStatus::Cancelled).await.expect("ended");
+    }
 }

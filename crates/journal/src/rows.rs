@@ -1,0 +1,128 @@
+//! The rows of a journal: what a run has to say (`Op`) and the statements that write it.
+
+use rusqlite::{Transaction, params};
+
+use crate::blob::Hash;
+use crate::{Branch, Kind, RunStatus, StepKey, sum};
+
+/// One row to write, already encoded by the run it belongs to.
+pub(crate) enum Op {
+    Intent {
+        key: StepKey,
+        kind: Kind,
+        callee: String,
+        args: String,
+        intent: String,
+        at_ms: i64,
+    },
+    Step {
+        key: StepKey,
+        kind: Kind,
+        callee: String,
+        args: String,
+        result: String,
+        at_ms: i64,
+        duration_ms: u64,
+    },
+    /// The result of a step whose intent is there.
+    Conclusion {
+        key: StepKey,
+        result: String,
+        at_ms: i64,
+        duration_ms: u64,
+    },
+    Event {
+        /// Given when the batch is handed over.
+        seq: u64,
+        task: Branch,
+        k: Option<u64>,
+        ts_ms: i64,
+        body: String,
+    },
+    Content {
+        hash: Hash,
+        text: String,
+    },
+    /// An answer from outside that this batch's step has taken.
+    Taken {
+        signal: i64,
+    },
+    Status {
+        status: RunStatus,
+        at_ms: i64,
+    },
+}
+
+/// Writes one row of a run.
+pub(crate) fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlite::Result<()> {
+    match op {
+        Op::Intent { key, kind, callee, args, intent, at_ms } => {
+            let kind = kind.as_str();
+            let asked = sum::asked(run, key, kind, callee, args, Some(intent));
+            transaction
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, intent, asked_sum, at_ms) \
+                     VALUES (?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, key.branch.as_str(), key.n, kind, callee, args, intent, asked, at_ms])?
+        }
+        Op::Step { key, kind, callee, args, result, at_ms, duration_ms } => {
+            let (branch, kind) = (key.branch.as_str(), kind.as_str());
+            let asked = sum::asked(run, key, kind, callee, args, None);
+            let done = sum::done(run, key, result, *at_ms, *duration_ms);
+            transaction
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, asked_sum, result, at_ms, \
+                     duration_ms, done_sum) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![
+                    run,
+                    branch,
+                    key.n,
+                    kind,
+                    callee,
+                    args,
+                    asked,
+                    result,
+                    at_ms,
+                    duration_ms,
+                    done
+                ])?
+        }
+        Op::Conclusion { key, result, at_ms, duration_ms } => {
+            let done = sum::done(run, key, result, *at_ms, *duration_ms);
+            transaction
+                .prepare_cached(
+                    "UPDATE steps SET result = ?, at_ms = ?, duration_ms = ?, done_sum = ? \
+                     WHERE run = ? AND branch = ? AND n = ?",
+                )?
+                .execute(params![result, at_ms, duration_ms, done, run, key.branch.as_str(), key.n])?
+        }
+        Op::Event { seq, task, k, ts_ms, body } => {
+            let task = task.as_str();
+            let sum = sum::event(run, *seq, task, *k, *ts_ms, body);
+            transaction
+                .prepare_cached(
+                    "INSERT INTO events (run, seq, task, k, ts_ms, body, sum) VALUES (?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, seq, task, k, ts_ms, body, sum])?
+        }
+        Op::Content { hash, text } => {
+            transaction
+                .prepare_cached("INSERT OR IGNORE INTO blobs (hash, text) VALUES (?,?)")?
+                .execute(params![hash, text])?;
+            transaction
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO refs (run, blob) SELECT ?, id FROM blobs WHERE hash = ?",
+                )?
+                .execute(params![run, hash])?
+        }
+        Op::Taken { signal } => {
+            transaction.prepare_cached("DELETE FROM signals WHERE id = ?")?.execute(params![signal])?
+        }
+        Op::Status { status, at_ms } => transaction
+            .prepare_cached("UPDATE runs SET status = ?1, ended_ms = ?2 WHERE id = ?3 AND status != ?1")?
+            .execute(params![status.as_str(), at_ms, run])?,
+    };
+    Ok(())
+}
