@@ -23,6 +23,7 @@ const USAGE: &str = "cargo xtask COMMAND
   test [FILTER…]  all tests and doc tests; arguments go to `cargo nextest run`
   lint            format, clippy, licences and sources of dependencies
   ci              what the CI runs: lint, then test
+  docs            writes the reference pages and schemas anew, from the tables that parse
   bench [NAME…]   figures against their targets; names pick some of them";
 
 /// What went wrong, in words for the person at the terminal.
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(&rest),
         Some("lint") => lint::run(),
         Some("ci") => stage::run("ci", root().join(".ci/run"), [""; 0]),
+        Some("docs") => docs(),
         Some("bench") => bench::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
@@ -53,6 +55,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The pages and schemas come from the binary; the schema of events from its crate's own test.
+fn docs() -> Outcome {
+    stage::run("pages", stage::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
 }
 
 /// The root of the repository.
