@@ -1,5 +1,4 @@
 //! The bare loop of the benches does what it is compared for: growing requests, the same commands.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Server};

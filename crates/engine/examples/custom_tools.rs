@@ -1,9 +1,5 @@
 //! A task with two tools of its own, run from a program: `cargo run -p fusee-engine --example custom_tools`.
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "an example prints, and has its own clock"
-)]
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
 

@@ -71,6 +71,14 @@ struct Draft {
     priority: Option<i64>,
 }
 
+/// What one `update` changes.
+struct Update {
+    id: Option<String>,
+    status: Option<PlanStatus>,
+    description: Option<String>,
+    summary: Option<String>,
+}
+
 impl Plan {
     /// The tasks, in order.
     pub fn tasks(&self) -> &[PlannedTask] {
@@ -113,18 +121,23 @@ impl Plan {
     }
 
     fn update(&mut self, arguments: Arguments) -> Result<String, String> {
-        let mut changes: Vec<(Option<String>, Option<PlanStatus>, Option<String>, Option<String>)> =
-            arguments
-                .tasks
-                .into_iter()
-                .map(|draft| (draft.id, draft.status, draft.description, None))
-                .collect();
+        let mut changes: Vec<Update> = arguments
+            .tasks
+            .into_iter()
+            .map(|draft| Update {
+                id: draft.id,
+                status: draft.status,
+                description: draft.description,
+                summary: None,
+            })
+            .collect();
         if arguments.task_id.is_some() || changes.is_empty() {
-            changes.push((arguments.task_id, arguments.status, None, arguments.summary));
+            let (id, status, summary) = (arguments.task_id, arguments.status, arguments.summary);
+            changes.push(Update { id, status, description: None, summary });
         }
         let known = self.tasks.iter().map(|task| format!("`{}`", task.id)).collect::<Vec<_>>().join(", ");
         let mut tasks = self.tasks.clone();
-        for (id, status, description, summary) in changes {
+        for Update { id, status, description, summary } in changes {
             let id = id.ok_or_else(|| format!("`update` needs `task_id`, one of {known}."))?;
             let task = tasks
                 .iter_mut()

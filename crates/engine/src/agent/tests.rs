@@ -84,7 +84,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     let file = directory.path().join("script.jsonl");
     std::fs::write(&file, script).map_err(|error| error.to_string())?;
     let name = format!("script:{}", file.display());
-    let model = Models::new(std::time::SystemTime::now)
+    let model = Models::new(|| std::time::UNIX_EPOCH)
         .open(&name, &fusee_model::Settings::default())
         .map_err(|error| error.to_string())?;
     let judge = Arc::new(Judge { model, complaints: Mutex::default() });

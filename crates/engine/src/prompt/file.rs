@@ -79,7 +79,7 @@ impl PromptFile {
 impl FileSection {
     fn into_section(self, problems: &mut Vec<Problem>) -> Section {
         let is_task = self.kind == Some(Kind::Task);
-        let default = |value: &str| is_task.then(|| value.to_owned()).unwrap_or_default();
+        let default = |value: &str| if is_task { value.to_owned() } else { String::new() };
         let key = self.key.unwrap_or_else(|| default("task"));
         if is_task && self.body.is_some() {
             let message = "a task section has no body of its own".to_owned();
