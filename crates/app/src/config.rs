@@ -120,6 +120,7 @@ impl Config {
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
             if let Some(key) = Key::named(name) {
+                let value = checked(key, value)?;
                 config.values.insert(key.name, (value, Origin::Flag(key.flag.unwrap_or("a flag"))));
             }
         }
@@ -289,6 +290,18 @@ impl Config {
             max_bytes: self.whole("journal_max_mb").map_or(default.max_bytes, |mb| mb << 20),
         }
     }
+}
+
+/// A flag's value by the same rules as a file's. The value itself is not repeated: it may hold a password.
+fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
+    let Value::Text(text) = &value else { return Ok(value) };
+    key.kind.read_text(text).map_err(|misfit| {
+        let failure = Failure::usage(format!("{}: {}", key.flag.unwrap_or(key.name), misfit.message));
+        match misfit.help {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })
 }
 
 /// The wire format of this name.

@@ -18,6 +18,7 @@ use std::io;
 use std::time::Duration;
 
 use fusee_engine::journal::{Events, JournalError, Stamped};
+use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
@@ -32,6 +33,11 @@ pub(crate) use transcript::Transcript;
 pub(crate) trait Face: Send {
     /// One more happened.
     fn show(&mut self, event: &Stamped) -> io::Result<()>;
+
+    /// Nothing more is there to be shown for now: what was held back for a larger write goes out.
+    fn rest(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// How often it wants to redraw while nothing happens.
     fn pace(&self) -> Option<Duration> {
@@ -94,15 +100,21 @@ impl Lost {
 
 async fn follow(face: &mut dyn Face, mut events: Events) -> Result<(), Lost> {
     loop {
-        let next = match face.pace() {
-            None => events.next().await,
-            Some(pace) => match tokio::time::timeout(pace, events.next()).await {
-                Ok(next) => next,
-                Err(_) => {
-                    face.tick().map_err(Lost::Output)?;
-                    continue;
+        let next = match events.next().now_or_never() {
+            Some(next) => next,
+            None => {
+                face.rest().map_err(Lost::Output)?;
+                match face.pace() {
+                    None => events.next().await,
+                    Some(pace) => match tokio::time::timeout(pace, events.next()).await {
+                        Ok(next) => next,
+                        Err(_) => {
+                            face.tick().map_err(Lost::Output)?;
+                            continue;
+                        }
+                    },
                 }
-            },
+            }
         };
         match next.map_err(Lost::Journal)? {
             Some(event) => face.show(&event).map_err(Lost::Output)?,

@@ -7,7 +7,7 @@ use fusee_engine::approval::Approve;
 use fusee_engine::journal::RunId;
 use fusee_engine::run::SandboxMode;
 
-use crate::config::{FlagValue, Kind, Value};
+use crate::config::{FlagValue, Value};
 
 /// Longer than anybody waits, and still countable in milliseconds.
 const MOST_SECONDS: u64 = u32::MAX as u64;
@@ -28,7 +28,7 @@ pub(crate) struct ModelFlags {
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Where the model's server is, version path included (http://127.0.0.1:8080/v1)
-    #[arg(long, value_name = "URL", value_parser = base_url)]
+    #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// What the server speaks
     #[arg(long, value_name = "API")]
@@ -50,15 +50,6 @@ impl ModelFlags {
         .into_iter()
         .flatten()
         .collect()
-    }
-}
-
-fn base_url(text: &str) -> Result<String, String> {
-    match Kind::Url.read_text(text) {
-        Ok(url) => Ok(url.to_string()),
-        Err(misfit) => {
-            Err(misfit.help.map_or(misfit.message.clone(), |help| format!("{}; {help}", misfit.message)))
-        }
     }
 }
 

@@ -142,6 +142,10 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
         }
     }
 
+    fn rest(&mut self) -> io::Result<()> {
+        self.err.flush()
+    }
+
     fn close(&mut self) -> io::Result<()> {
         self.err.flush()
     }

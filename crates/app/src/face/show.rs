@@ -85,7 +85,7 @@ impl Show {
     pub(crate) fn face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
         match self.kind {
             Kind::Json => Box::new(Json::new(io::stdout())),
-            Kind::Plain => Box::new(Plain::new(io::stdout(), io::stderr(), plan)),
+            Kind::Plain => Box::new(Plain::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
             Kind::Live => {
                 let looks =
                     Looks { colour: self.colour, glyphs: self.glyphs, answer_shows: self.stdout_is_terminal };
