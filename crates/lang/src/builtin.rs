@@ -12,14 +12,15 @@ mod text;
 
 pub(crate) use control::{callable, packed};
 pub(crate) use map::field_of;
+pub(crate) use text::places_and_values;
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::effect::EffectKind;
 use crate::fault::Problem;
 use crate::machine::Begun;
 use crate::meter::Meter;
+use crate::table::Table;
 use crate::value::{Text, Value, brief};
 
 /// A function of the library.
@@ -93,7 +94,7 @@ impl Builtin {
 
     /// The function of this name.
     pub fn find(name: &str) -> Option<&'static Builtin> {
-        static BY_NAME: LazyLock<HashMap<&str, &Builtin>> =
+        static BY_NAME: LazyLock<Table<Builtin>> =
             LazyLock::new(|| Builtin::all().map(|builtin| (builtin.name, builtin)).collect());
         BY_NAME.get(name).copied()
     }

@@ -120,6 +120,8 @@ pub(crate) struct Function {
     pub(crate) spans: Vec<Span>,
     pub(crate) file: u32,
     pub(crate) captures: Vec<Capture>,
+    /// Whether its code never looks at the function itself.
+    pub(crate) plain: bool,
 }
 
 impl Function {

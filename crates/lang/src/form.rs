@@ -1,10 +1,11 @@
 //! The special forms: one table, from which the compiler dispatches, the layout takes its shapes, the reference its
 //! text and editors their completions. Library functions are in [`crate::builtin`].
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use fusee_text::sexpr::Indent;
+
+use crate::table::Table;
 
 /// A special form. No binding may take its name.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ pub(crate) enum Special {
 impl Form {
     /// The form of this name.
     pub fn find(name: &str) -> Option<&'static Form> {
-        static BY_NAME: LazyLock<HashMap<&str, &Form>> =
+        static BY_NAME: LazyLock<Table<Form>> =
             LazyLock::new(|| FORMS.iter().map(|form| (form.name, form)).collect());
         BY_NAME.get(name).copied()
     }

@@ -11,11 +11,13 @@ pub struct Closure {
     /// Index of its code in the program.
     pub(crate) code: u32,
     pub(crate) captured: Vec<Value>,
+    /// Whether its code never looks at the function itself: it captured nothing and does not call itself by name.
+    pub(crate) plain: bool,
 }
 
 impl Closure {
-    pub(crate) fn new(name: Text, code: u32, captured: Vec<Value>) -> Self {
-        Self { name, code, captured }
+    pub(crate) fn new(name: Text, code: u32, captured: Vec<Value>, plain: bool) -> Self {
+        Self { name, code, captured, plain }
     }
 
     /// The name it was defined under, or `lambda`.

@@ -19,6 +19,7 @@ mod machine;
 mod meter;
 mod param;
 mod result;
+mod table;
 mod value;
 
 pub use atom::{Atom, OutputFormat};

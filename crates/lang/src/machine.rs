@@ -75,7 +75,7 @@ enum Waiting {
 
 enum Frame {
     Code(CodeFrame),
-    Native(Native),
+    Native(Box<Native>),
 }
 
 #[derive(Clone, Copy)]

@@ -27,8 +27,8 @@ impl Source {
     /// A source called `name`, which is what diagnostics show as the file.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Box<str>>) -> Self {
         let text: Box<str> = text.into();
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0).chain(breaks.map(|(offset, _)| offset + 1)).collect();
+        let lines =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(offset, _)| offset + 1)).collect();
         let ascii = text.is_ascii();
         Self { inner: Arc::new(Inner { name: name.into(), text, lines, ascii }) }
     }

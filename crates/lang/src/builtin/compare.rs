@@ -74,13 +74,15 @@ pub(super) const TABLE: &[Builtin] = &[
     }),
 ];
 
+/// Pairs of values that are compared for the price of one step.
+const PAIRS_A_STEP: u64 = 4;
+
 /// Whether two values are equal, paid by the size of the smaller.
 pub(crate) fn equal(meter: &mut Meter, one: &Value, two: &Value) -> Result<bool, Problem> {
-    // Sixteen pairs a step, as for every other walk over items.
-    let affordable = (meter.left + meter.reserve).saturating_mul(16).saturating_add(16);
+    let affordable = (meter.left + meter.reserve).saturating_mul(PAIRS_A_STEP).saturating_add(PAIRS_A_STEP);
     let mut budget = affordable;
     let equal = value::equal(one, two, &mut budget).ok_or_else(Problem::out_of_steps)?;
-    meter.spend((affordable - budget) / 16)?;
+    meter.spend((affordable - budget) / PAIRS_A_STEP)?;
     Ok(equal)
 }
 

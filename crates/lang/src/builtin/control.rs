@@ -5,7 +5,10 @@ use crate::effect::EffectKind;
 use crate::fault::Problem;
 use crate::machine::{Begun, Each, Native};
 use crate::meter::Meter;
-use crate::value::{Text, Value};
+use crate::value::{Text, Value, brief};
+
+/// Bytes of a value that is not a string in the message of an error.
+const LONGEST_MESSAGE: usize = 1000;
 
 pub(super) const TABLE: &[Builtin] = &[
     native("map", Arity::exactly(2), "(map f list)", "The list of f of each item.", |meter, args| {
@@ -158,7 +161,15 @@ fn sort(meter: &mut Meter, args: &[Value]) -> Result<Begun, Problem> {
     meter.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
     for item in &items {
         // Against the first, so that a list of one kind is found out in one pass.
-        super::compare::ordered_pair("sort", item, items.first().unwrap_or(item), |_| true)?;
+        let first = items.first().unwrap_or(item);
+        if matches!(crate::value::compare(item, first), crate::value::Order::None) {
+            let message = format!(
+                "`sort` needs numbers or strings, all of a kind, not {} and {}",
+                brief(first),
+                brief(item)
+            );
+            return Err(Problem::new("wrong-type", message));
+        }
     }
     items.sort_by(|one, two| match crate::value::compare(one, two) {
         crate::value::Order::Is(order) => order,
@@ -197,6 +208,8 @@ fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
                 if matches!(value, Value::Text(_)) && message.is_none() { Value::Nil } else { value.clone() };
             let message = match message {
                 Some(message) => message,
+                // A long value is kept whole beside the message, not in it.
+                None if !matches!(value, Value::Text(_)) => value.display(LONGEST_MESSAGE),
                 None => text::shown(meter, value)?,
             };
             Ok(Problem::raised(Text::from("TASK_FAILURE"), Some(reason), message, kept))

@@ -121,7 +121,15 @@ fn item(name: &str, args: &[Value], index: usize) -> Result<Value, Problem> {
     let list = list_of(name, args.first().unwrap_or(&Value::Nil))?;
     list.get(index)
         .cloned()
-        .ok_or_else(|| Problem::new("out-of-range", format!("`{name}` of a list of {} items", list.len())))
+        .ok_or_else(|| Problem::new("out-of-range", format!("`{name}` of {}", sized(list))))
+}
+
+fn sized(list: &List) -> String {
+    match list.len() {
+        0 => "an empty list".to_owned(),
+        1 => "a list of 1 item".to_owned(),
+        length => format!("a list of {length} items"),
+    }
 }
 
 fn nth(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
@@ -130,7 +138,7 @@ fn nth(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     let index = int_of("nth", index)?;
     let found = usize::try_from(index).ok().filter(|index| *index < list.len());
     let Some(found) = found else {
-        return Err(Problem::new("out-of-range", format!("`nth` {index} of a list of {} items", list.len())));
+        return Err(Problem::new("out-of-range", format!("`nth` {index} of {}", sized(list))));
     };
     meter.visit(found)?;
     Ok(list.get(found).cloned().unwrap_or_default())

@@ -122,6 +122,12 @@ pub(crate) fn shown(meter: &mut Meter, value: &Value) -> Result<String, Problem>
     Ok(shown)
 }
 
+/// What is wrong with a format and its values.
+pub(crate) fn places_and_values(places: usize, values: usize) -> String {
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    format!("the format has {} {{}} for {}", counted(places, "place"), counted(values, "value"))
+}
+
 fn one<'v>(name: &str, args: &'v [Value]) -> Result<&'v str, Problem> {
     Ok(text_of(name, args.first().unwrap_or(&Value::Nil))?)
 }
@@ -225,8 +231,7 @@ fn format(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     let values = args.get(1..).unwrap_or_default();
     let places = pattern.matches("{}").count();
     if places != values.len() {
-        let message = format!("the format has {places} places {{}} and {} values", values.len());
-        return Err(Problem::new("wrong-arity", message));
+        return Err(Problem::new("wrong-arity", places_and_values(places, values.len())));
     }
     meter.text(pattern.len())?;
     let mut out = String::with_capacity(pattern.len());

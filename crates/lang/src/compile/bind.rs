@@ -138,11 +138,10 @@ impl<'t> Lower<'t> {
     /// Plans a definition's value and where it goes.
     fn store(&mut self, name: &'t str, name_node: NodeId, value: Work<'t>, node: NodeId, tail: Tail) {
         let mut work = vec![value];
-        if self.is_top() {
-            if let Some(global) = self.globals.get(name) {
-                work.push(Work::Op(Op::SetGlobal(global.index), node));
-                work.push(Work::Bound(name));
-            }
+        let global = self.globals.get(name).map(|global| global.index).filter(|_| self.is_top());
+        if let Some(global) = global {
+            work.push(Work::Op(Op::SetGlobal(global), node));
+            work.push(Work::Bound(name));
         } else if self.builder().in_scope(name).is_some() {
             work.push(Work::Store(name, node));
         } else {

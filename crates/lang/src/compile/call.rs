@@ -4,7 +4,7 @@ use fusee_text::sexpr::{Kind, NodeId};
 
 use super::lower::{Lower, Meaning, Tail, Work};
 use super::scope::{Found, Variable};
-use crate::builtin::{Arity, Builtin};
+use crate::builtin::{Arity, Builtin, places_and_values};
 use crate::code::{Binary, Op};
 
 impl<'t> Lower<'t> {
@@ -54,6 +54,9 @@ impl<'t> Lower<'t> {
     }
 
     fn call_value(&mut self, head: NodeId, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+        if let Some(arity) = self.arity_of(head) {
+            self.check_arity("lambda", Some(arity), arguments, node);
+        }
         let mut work = vec![Work::Expr(head, Tail::No)];
         work.extend(arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)));
         work.extend(call_ops(arguments.len(), node, tail));
@@ -155,7 +158,7 @@ impl<'t> Lower<'t> {
         {
             let places = pattern.matches("{}").count();
             if places != values.len() {
-                let message = format!("the format has {places} places {{}} and {} values", values.len());
+                let message = places_and_values(places, values.len());
                 self.error("wrong-arity", node, message);
             }
         }
@@ -193,8 +196,9 @@ impl<'t> Lower<'t> {
                 continue;
             };
             let Some(index) = allowed.iter().position(|known| *known == name) else {
-                let help = fusee_text::near::did_you_mean(name, allowed.iter().copied());
                 let known: Vec<String> = allowed.iter().map(|name| format!(":{name}")).collect();
+                let help =
+                    fusee_text::near::did_you_mean(&format!(":{name}"), known.iter().map(String::as_str));
                 let help = help.unwrap_or_else(|| format!("known here: {}", known.join(" ")));
                 self.error_with(
                     "unknown-keyword",

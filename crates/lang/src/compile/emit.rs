@@ -5,7 +5,7 @@ use fusee_text::sexpr::NodeId;
 
 use super::lower::{JumpKind, LabelId, Lower, Tail};
 use super::scope::{Builder, Label};
-use crate::code::{Function, Op};
+use crate::code::{Capture, Function, Op};
 use crate::value::Value;
 
 impl<'t> Lower<'t> {
@@ -74,7 +74,15 @@ impl<'t> Lower<'t> {
     }
 
     pub(super) fn add_function(&mut self, builder: Builder<'t>) -> u32 {
+        let takes_this = |index: u32| self.functions[index as usize].captures.contains(&Capture::This);
+        let looks_at_itself = builder.code.iter().any(|op| match op {
+            Op::This => true,
+            Op::Closure(inner) => takes_this(*inner),
+            _ => false,
+        });
+        let plain = builder.captures.is_empty() && !looks_at_itself;
         self.functions.push(Function {
+            plain,
             name: builder.name,
             params: builder.params,
             code: builder.code,

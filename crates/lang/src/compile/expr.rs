@@ -10,6 +10,9 @@ use crate::code::Op;
 use crate::form::{Form, Special};
 use crate::value::Value;
 
+/// Problems past this many come without a proposal.
+const MOST_PROPOSALS: usize = 100;
+
 impl<'t> Lower<'t> {
     pub(super) fn expression(&mut self, node: NodeId, tail: Tail) {
         let tree = self.tree();
@@ -170,8 +173,12 @@ impl<'t> Lower<'t> {
         self.error_with("unbound-name", node, format!("`{name}` is not bound"), help);
     }
 
-    /// Which known name was probably meant.
+    /// Which known name was probably meant. Asked for the first few problems only: comparing with every known name
+    /// costs more than everything else a checker does.
     pub(super) fn near_name(&self, name: &str) -> Option<String> {
+        if self.diagnostics.len() >= MOST_PROPOSALS {
+            return None;
+        }
         let library =
             Builtin::all().map(|builtin| builtin.name).chain(Form::all().iter().map(|form| form.name));
         let own = self.declared.keys().chain(self.globals.keys()).chain(self.atoms.keys()).copied();

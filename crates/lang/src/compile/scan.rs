@@ -74,7 +74,8 @@ pub(super) fn defines_function(tree: &Tree, node: NodeId) -> bool {
 }
 
 fn name_of(tree: &Tree, node: NodeId) -> Option<(&str, NodeId)> {
-    let target = *tree.items(node).get(1)?;
+    // With fewer items it is an argument of a task that happens to be called like this, or malformed.
+    let &[_, target, _, ..] = tree.items(node) else { return None };
     let name = if tree.kind(target) == Kind::List { *tree.items(target).first()? } else { target };
     Some((tree.symbol(name)?, name))
 }

@@ -91,7 +91,7 @@ impl Machine {
                 self.stack.truncate(floor);
                 match begun {
                     Begun::Value(value) => self.stack.push(value),
-                    Begun::Native(native) => self.frames.push(Frame::Native(native)),
+                    Begun::Native(native) => self.frames.push(Frame::Native(Box::new(native))),
                 }
                 Ok(Flow::Go)
             }

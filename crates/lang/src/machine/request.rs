@@ -96,6 +96,8 @@ fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, Waiting), P
         SiteTarget::Computed => Target::Named(computed_name(computed)?),
         SiteTarget::Inline => Target::Atom(Arc::new(inline(&given)?)),
     };
+    // The name has done its work.
+    given.settings.shift_remove("name");
     let call = TaskCall { target, form: site.form, inputs: given.inputs, settings: given.settings };
     let callee = Text::from(call.callee());
     Ok((EffectKind::Task(Box::new(call)), Waiting::Reply(callee)))

@@ -44,17 +44,55 @@ impl Machine {
                     self.stack.push(value);
                 }
                 Op::BinaryLocalInt { binary, local, int } => {
-                    let slot = (frame.base + u32::from(local)) as usize;
-                    let (int, value) = (Value::Int(i64::from(int)), &self.stack[slot]);
-                    let value = attempt!(self, frame, apply(&mut self.meter, binary, value, &int));
-                    self.stack.push(value);
+                    let value = &self.stack[(frame.base + u32::from(local)) as usize];
+                    let int = i64::from(int);
+                    let fast =
+                        if let Value::Int(one) = value { on_integers(binary, *one, int) } else { None };
+                    match fast {
+                        Some(Fast::Int(value)) => self.stack.push(Value::Int(value)),
+                        Some(Fast::Bool(holds)) => match function.code[frame.next as usize] {
+                            // A comparison is mostly followed by its jump, which needs no value then.
+                            Op::JumpIfFalse(target) => {
+                                frame.next = if holds { frame.next + 1 } else { target }
+                            }
+                            _ => self.stack.push(Value::Bool(holds)),
+                        },
+                        None => {
+                            let value = apply(&mut self.meter, binary, value, &Value::Int(int));
+                            let value = attempt!(self, frame, value);
+                            self.stack.push(value);
+                        }
+                    }
                 }
                 Op::Binary(binary) => {
                     let height = self.stack.len();
-                    let (one, two) = (&self.stack[height - 2], &self.stack[height - 1]);
-                    let value = attempt!(self, frame, apply(&mut self.meter, binary, one, two));
-                    self.stack.pop();
-                    self.stack[height - 2] = value;
+                    let fast = match (&self.stack[height - 2], &self.stack[height - 1]) {
+                        (Value::Int(one), Value::Int(two)) => on_integers(binary, *one, *two),
+                        _ => None,
+                    };
+                    match fast {
+                        Some(Fast::Int(value)) => {
+                            self.stack.pop();
+                            if let Some(Value::Int(top)) = self.stack.last_mut() {
+                                *top = value;
+                            }
+                        }
+                        Some(Fast::Bool(holds)) => {
+                            self.stack.truncate(height - 2);
+                            match function.code[frame.next as usize] {
+                                Op::JumpIfFalse(target) => {
+                                    frame.next = if holds { frame.next + 1 } else { target }
+                                }
+                                _ => self.stack.push(Value::Bool(holds)),
+                            }
+                        }
+                        None => {
+                            let (one, two) = (&self.stack[height - 2], &self.stack[height - 1]);
+                            let value = attempt!(self, frame, apply(&mut self.meter, binary, one, two));
+                            self.stack.pop();
+                            self.stack[height - 2] = value;
+                        }
+                    }
                 }
                 Op::Pop => {
                     self.stack.pop();
@@ -121,7 +159,13 @@ impl Machine {
                         let callee = attempt!(self, frame, self.global(global));
                         self.stack.insert(base, callee);
                         self.save(frame);
-                        return self.tail_call(frame, count);
+                        if let Flow::Yield(found) = self.tail_call(frame, count)? {
+                            return Ok(Flow::Yield(found));
+                        }
+                        let Some(Frame::Code(top)) = self.frames.last() else { return Ok(Flow::Go) };
+                        frame = *top;
+                        function = &program.functions[frame.function as usize];
+                        continue;
                     };
                     let callee = &program.functions[code as usize];
                     if callee.params as usize != count {
@@ -151,7 +195,12 @@ impl Machine {
                     }
                     self.meter.left -= 1;
                     self.save(frame);
-                    return self.tail_call(frame, count as usize);
+                    if let Flow::Yield(found) = self.tail_call(frame, count as usize)? {
+                        return Ok(Flow::Yield(found));
+                    }
+                    let Some(Frame::Code(top)) = self.frames.last() else { return Ok(Flow::Go) };
+                    frame = *top;
+                    function = &program.functions[frame.function as usize];
                 }
                 Op::CallBuiltin { builtin, arguments } => {
                     if self.meter.left == 0 {
@@ -219,15 +268,15 @@ impl Machine {
     fn rare(&mut self, op: Op, frame: CodeFrame) -> Result<Option<Flow>, Problem> {
         match op {
             Op::LocalChecked(slot) => {
-                let value = bound(self.local(frame, slot).clone())?;
+                let value = self.bound(self.local(frame, slot).clone())?;
                 self.stack.push(value);
             }
             Op::LocalCell(slot) => {
-                let value = read_cell(self.local(frame, slot))?;
+                let value = self.read_cell(self.local(frame, slot))?;
                 self.stack.push(value);
             }
             Op::CapturedCell(index) => {
-                let value = read_cell(self.captured(frame, index))?;
+                let value = self.read_cell(self.captured(frame, index))?;
                 self.stack.push(value);
             }
             Op::This => {
@@ -329,10 +378,10 @@ impl Machine {
         Ok(Flow::Go)
     }
 
-    /// The code of a global function that captured nothing, which is called without being put on the stack.
+    /// The code of a global function that never looks at its own value, which is called without being put on the stack.
     fn plain_global(&self, index: u32) -> Option<u32> {
         match &self.globals[index as usize] {
-            Value::Function(closure) if closure.captured.is_empty() => Some(closure.code),
+            Value::Function(closure) if closure.plain => Some(closure.code),
             _ => None,
         }
     }
@@ -380,6 +429,25 @@ impl Machine {
         self.stack[slot] = Value::Slot(Slot(Some(cell)));
     }
 
+    fn read_cell(&self, value: &Value) -> Result<Value, Problem> {
+        match value {
+            Value::Slot(Slot(Some(cell))) => self.bound(cell.get()),
+            value => self.bound(value.clone()),
+        }
+    }
+
+    /// The value of a variable, unless it is read before it has one.
+    fn bound(&self, value: Value) -> Result<Value, Problem> {
+        match value {
+            Value::Slot(_) => {
+                let place = self.here();
+                let name = self.program.source(&place.file).map_or("", |source| source.slice(place.span));
+                Err(Problem::new("unbound", format!("`{name}` is used before it is bound")))
+            }
+            value => Ok(value),
+        }
+    }
+
     fn write_cell(&mut self, cell: &Value) -> Result<(), Problem> {
         if let Value::Slot(Slot(Some(cell))) = cell {
             cell.set(self.top().clone(), &self.branch).map_err(|_| not_yours())?;
@@ -395,7 +463,7 @@ impl Machine {
             Capture::Captured(index) => self.captured(frame, *index).clone(),
             Capture::This => self.stack[frame.base as usize - 1].clone(),
         });
-        let closure = Closure::new(function.name.clone(), index, captured.collect());
+        let closure = Closure::new(function.name.clone(), index, captured.collect(), function.plain);
         self.meter.note(64 + closure.captured.len() * size_of::<Value>());
         self.stack.push(Value::Function(Arc::new(closure)));
     }
@@ -457,29 +525,35 @@ impl Machine {
         let (first, input, most) = (self.pop(), self.pop(), self.pop());
         let work = Work::new(kind, &most, input, Functions { first, executor, judge, controller })?;
         let name = if kind == Kind::Director { "director-evaluator-loop" } else { "iterative-loop" };
-        self.frames.push(Frame::Native(Native::work(name, work)));
+        self.frames.push(Frame::Native(Box::new(Native::work(name, work))));
         Ok(())
     }
 }
 
-/// Arithmetic and order on two values.
-fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<Value, Problem> {
-    if let (Value::Int(one), Value::Int(two)) = (one, two) {
-        let (one, two) = (*one, *two);
-        let sum = match binary {
-            Binary::Add => one.checked_add(two),
-            Binary::Subtract => one.checked_sub(two),
-            Binary::Multiply => one.checked_mul(two),
-            Binary::Less => return Ok(Value::Bool(one < two)),
-            Binary::LessOrEqual => return Ok(Value::Bool(one <= two)),
-            Binary::Greater => return Ok(Value::Bool(one > two)),
-            Binary::GreaterOrEqual => return Ok(Value::Bool(one >= two)),
-            Binary::Equal => return Ok(Value::Bool(one == two)),
-        };
-        if let Some(sum) = sum {
-            return Ok(Value::Int(sum));
-        }
+/// What came of two integers.
+enum Fast {
+    Int(i64),
+    Bool(bool),
+}
+
+/// Arithmetic and order on two integers; nothing where the result is not one.
+#[inline(always)]
+fn on_integers(binary: Binary, one: i64, two: i64) -> Option<Fast> {
+    match binary {
+        Binary::Add => one.checked_add(two).map(Fast::Int),
+        Binary::Subtract => one.checked_sub(two).map(Fast::Int),
+        Binary::Multiply => one.checked_mul(two).map(Fast::Int),
+        Binary::Less => Some(Fast::Bool(one < two)),
+        Binary::LessOrEqual => Some(Fast::Bool(one <= two)),
+        Binary::Greater => Some(Fast::Bool(one > two)),
+        Binary::GreaterOrEqual => Some(Fast::Bool(one >= two)),
+        Binary::Equal => Some(Fast::Bool(one == two)),
     }
+}
+
+/// Arithmetic and order on two values of any kind.
+#[inline(never)]
+fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<Value, Problem> {
     match binary {
         Binary::Add => arithmetic::add(one, two),
         Binary::Subtract => arithmetic::subtract(one, two),
@@ -493,20 +567,6 @@ fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<
             compare::ordered_pair(">=", one, two, std::cmp::Ordering::is_ge).map(Value::Bool)
         }
         Binary::Equal => compare::equal(meter, one, two).map(Value::Bool),
-    }
-}
-
-fn bound(value: Value) -> Result<Value, Problem> {
-    match value {
-        Value::Slot(_) => Err(Problem::new("unbound", "a name is used before it is bound")),
-        value => Ok(value),
-    }
-}
-
-fn read_cell(value: &Value) -> Result<Value, Problem> {
-    match value {
-        Value::Slot(Slot(Some(cell))) => bound(cell.get()),
-        value => bound(value.clone()),
     }
 }
 

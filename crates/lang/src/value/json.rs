@@ -8,8 +8,8 @@ use crate::fault::Fault;
 /// Deepest nesting that goes to JSON; it is also the deepest that JSON is parsed.
 pub const MAX_JSON_DEPTH: usize = 127;
 /// Most values and most bytes of text one conversion makes, since shared structure unfolds.
-const MAX_NODES: u64 = 20_000_000;
-const MAX_BYTES: usize = 512 * 1024 * 1024;
+const MAX_NODES: u64 = 2_000_000;
+const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Why a value is not JSON.
 #[derive(Clone, Debug, PartialEq)]

@@ -90,6 +90,14 @@ impl<'s> Lexer<'s> {
 
     fn word(&mut self) -> TokenKind {
         let start = self.at;
+        let bytes = self.text.as_bytes();
+        while bytes
+            .get(self.at)
+            .is_some_and(|byte| IS_NAME.get(usize::from(*byte)).is_some_and(|is_name| *is_name))
+        {
+            self.at += 1;
+        }
+        // What is left of the word, if anything, begins with a character past ASCII.
         self.at += self.rest().find(|c| !is_name(c)).unwrap_or(self.rest().len());
         let span = Span::new(start, self.at);
         TokenKind::Atom(self.atom(self.source.slice(span), span), None)
@@ -142,21 +150,14 @@ impl<'s> Lexer<'s> {
     fn string(&mut self) -> TokenKind {
         let start = self.at;
         let limit = if self.ran_out { self.end_of_line() } else { self.text.len() };
-        let bytes = self.text.as_bytes();
-        let mut escapes = false;
         let mut at = start + 1;
-        while at < limit {
-            match bytes[at] {
-                b'"' => {
-                    self.at = at + 1;
-                    let inside = Span::new(start + 1, at);
-                    return TokenKind::Atom(Kind::String, self.value_of_string(inside, escapes));
-                }
-                b'\\' => {
-                    escapes = true;
-                    at += 2;
-                }
-                _ => at += 1,
+        while let Some(offset) = self.text.get(at..limit).and_then(|rest| rest.find('"')) {
+            at += offset + 1;
+            let before = self.text.get(start + 1..at - 1).unwrap_or("");
+            let backslashes = before.len() - before.trim_end_matches('\\').len();
+            if backslashes.is_multiple_of(2) {
+                self.at = at;
+                return TokenKind::Atom(Kind::String, self.value_of_string(Span::new(start + 1, at - 1)));
             }
         }
         self.ran_out = true;
@@ -172,7 +173,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// The value where it differs from the spelling.
-    fn value_of_string(&mut self, inside: Span, escapes: bool) -> Option<Box<str>> {
+    fn value_of_string(&mut self, inside: Span) -> Option<Box<str>> {
         let spelled = self.source.slice(inside);
         let refused = |c: char| c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t');
         for (offset, c) in spelled.char_indices().filter(|(_, c)| refused(*c)) {
@@ -181,7 +182,7 @@ impl<'s> Lexer<'s> {
             let help = format!("write it as \\u{:04x}", u32::from(c));
             self.problems.push(Diagnostic::error("control-character", self.source, span, message).help(help));
         }
-        if !escapes {
+        if !spelled.contains('\\') {
             return None;
         }
         let mut value = String::with_capacity(spelled.len());
@@ -250,10 +251,23 @@ fn unicode_escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
     }
 }
 
+/// [`is_name`] of the ASCII characters: most of every text.
+const IS_NAME: [bool; 128] = {
+    let mut table = [false; 128];
+    let mut byte = 0x21;
+    while byte < 0x7f {
+        table[byte as usize] =
+            !matches!(byte, b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'"' | b'\'' | b'`' | b',' | b';');
+        byte += 1;
+    }
+    table
+};
+
 fn is_name(c: char) -> bool {
-    !(c.is_whitespace()
-        || c.is_control()
-        || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | '\'' | '`' | ',' | ';'))
+    if c.is_ascii() {
+        return IS_NAME.get(c as usize).is_some_and(|is_name| *is_name);
+    }
+    !(c.is_whitespace() || c.is_control())
 }
 
 fn looks_like_a_number(word: &str) -> bool {

@@ -1,0 +1,28 @@
+//! Finding a name in a fixed table: the forms and the library are looked up for every list of every workflow.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A table whose keys are fixed, so that a hash made for speed cannot be turned against it.
+pub(crate) type Table<T> = HashMap<&'static str, &'static T, BuildHasherDefault<Fnv>>;
+
+/// FNV-1a: two operations a byte, and names are short.
+pub(crate) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
