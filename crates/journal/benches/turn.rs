@@ -217,15 +217,25 @@ async fn weight() {
     let empty = resident();
     println!("{:<44} {:>12.2} kB", "an open run, nothing asked", (empty - before) as f64 / 5000.0);
     let before = resident();
+    let mut readers = Vec::new();
     for engine in open.iter().take(500) {
+        let mut events = engine.events();
         let mut added = json!([]);
         for n in 0..20 {
             reply(engine, n, &added).await;
             added = command(engine, n).await;
         }
         engine.flush().await.expect("committed");
+        for _ in 0..100 {
+            events.next().await.expect("readable");
+        }
+        readers.push(events);
     }
-    println!("{:<44} {:>12.2} kB", "an open run after 20 turns, idle", (resident() - before) as f64 / 500.0);
+    println!(
+        "{:<44} {:>12.2} kB",
+        "an open run after 20 turns, read, idle",
+        (resident() - before) as f64 / 500.0
+    );
 }
 
 async fn reading_back() {

@@ -16,6 +16,7 @@ const PAGE: usize = 32;
 pub struct Events {
     hub: Arc<Hub>,
     journal: Journal,
+    reader: u64,
     cursor: u64,
     behind: VecDeque<Arc<Stamped>>,
 }
@@ -23,7 +24,7 @@ pub struct Events {
 impl Events {
     /// A reader that begins after the event numbered `cursor`.
     pub(crate) fn new(hub: Arc<Hub>, journal: Journal, cursor: u64) -> Self {
-        Self { hub, journal, cursor, behind: VecDeque::new() }
+        Self { reader: hub.attach(cursor), hub, journal, cursor, behind: VecDeque::new() }
     }
 
     /// The next event; `None` when the run has ended and all was read.
@@ -36,7 +37,7 @@ impl Events {
             let hub = Arc::clone(&self.hub);
             let mut woken = std::pin::pin!(hub.wake.notified());
             woken.as_mut().enable();
-            match self.hub.look(self.cursor) {
+            match self.hub.look(self.reader, self.cursor) {
                 Look::Event(event) => self.behind.push_back(event),
                 Look::Behind { to } => self.catch_up(to)?,
                 Look::Hole { to } => self.behind.push_back(self.gap(self.cursor + 1, to)),
@@ -67,5 +68,11 @@ impl Events {
     fn gap(&self, from: u64, to: u64) -> Arc<Stamped> {
         let (ts_ms, run) = (self.journal.now_ms(), self.hub.run.clone());
         Arc::new(Stamped { seq: to, ts_ms, run, task: Branch::main(), event: Event::Gap { from, to } })
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.hub.detach(self.reader);
     }
 }

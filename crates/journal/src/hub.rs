@@ -4,7 +4,7 @@
 //! Deltas are shown at once and numbered with the rest, so while a commit is under way there are numbers above
 //! it already. None of them may be read before it is settled, or a reader would have passed its events.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,7 +43,25 @@ struct State {
     ring_bytes: usize,
     /// Everything up to here has left the ring: it stands in the journal, was a delta, or will be committed.
     forgotten_to: u64,
+    readers: Readers,
     closed: bool,
+}
+
+/// How far each reader has come.
+#[derive(Default)]
+struct Readers {
+    cursors: HashMap<u64, u64>,
+    next: u64,
+}
+
+impl Readers {
+    /// Up to here nobody needs the ring. Before the first reader has come, it may still come for all of it.
+    fn passed(&self) -> u64 {
+        match self.next {
+            0 => 0,
+            _ => self.cursors.values().copied().min().unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// An event in the ring, and about what it weighs.
@@ -88,6 +106,7 @@ impl Hub {
             ring: VecDeque::new(),
             ring_bytes: 0,
             forgotten_to: last,
+            readers: Readers::default(),
             closed: false,
         };
         let settled = watch::Sender::new(Settled::default());
@@ -176,9 +195,24 @@ impl Hub {
         self.wake.notify_waiters();
     }
 
-    /// The event after `cursor`.
-    pub(crate) fn look(&self, cursor: u64) -> Look {
-        self.state().look(cursor)
+    /// A new reader that has come to `cursor`; gives what it is known by.
+    pub(crate) fn attach(&self, cursor: u64) -> u64 {
+        let readers = &mut self.state().readers;
+        readers.next += 1;
+        readers.cursors.insert(readers.next, cursor);
+        readers.next
+    }
+
+    pub(crate) fn detach(&self, reader: u64) {
+        self.state().readers.cursors.remove(&reader);
+    }
+
+    /// The event after `cursor`, which is how far this reader has come.
+    pub(crate) fn look(&self, reader: u64, cursor: u64) -> Look {
+        let mut state = self.state();
+        state.readers.cursors.insert(reader, cursor);
+        state.forget();
+        state.look(cursor)
     }
 }
 
@@ -196,10 +230,19 @@ impl State {
         self.ring_bytes += kept.bytes;
         let at = self.ring.partition_point(|other| other.event.seq < kept.event.seq);
         self.ring.insert(at, kept);
-        while self.ring.len() > RING || self.ring_bytes > RING_BYTES {
-            let Some(old) = self.ring.pop_front() else { break };
+        self.forget();
+    }
+
+    /// Lets go of what all have read, and of the oldest where it is too much. What comes last may be nowhere else.
+    fn forget(&mut self) {
+        let passed = self.readers.passed();
+        while let Some(old) = self.ring.front()
+            && !self.closed
+            && (old.event.seq <= passed || self.ring.len() > RING || self.ring_bytes > RING_BYTES)
+        {
             self.forgotten_to = old.event.seq;
             self.ring_bytes -= old.bytes;
+            self.ring.pop_front();
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusee_journal::{Branch, Embedded, Engine, Event, Events, RunStatus, Stamped};
+use proptest::prelude::*;
 
 use crate::kit::*;
 
@@ -217,5 +218,109 @@ async fn whatever_the_order_of_deltas_and_commits_every_reader_sees_every_number
                 .collect();
             assert_eq!(events, recorded, "in round {round}");
         }
+    }
+}
+
+/// Something that may happen to a run and its readers.
+#[derive(Clone, Debug)]
+enum Happening {
+    Emit {
+        part: u8,
+    },
+    Pass {
+        count: usize,
+    },
+    /// Commits, and does not wait for it.
+    Commit,
+    Flush,
+    /// Nobody can write for a while.
+    Hold,
+    Release,
+    Read {
+        reader: usize,
+        count: usize,
+    },
+    Join,
+    Leave {
+        reader: usize,
+    },
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        4 => (0..3_u8).prop_map(|part| Happening::Emit { part }),
+        3 => (1..400_usize).prop_map(|count| Happening::Pass { count }),
+        3 => Just(Happening::Commit),
+        1 => Just(Happening::Flush),
+        1 => Just(Happening::Hold),
+        1 => Just(Happening::Release),
+        5 => (0..3_usize, 1..300_usize).prop_map(|(reader, count)| Happening::Read { reader, count }),
+        1 => Just(Happening::Join),
+        1 => (0..3_usize).prop_map(|reader| Happening::Leave { reader }),
+    ]
+}
+
+/// Reads what there is, at most so many.
+fn read_some(events: &mut Events, seen: &mut Vec<Arc<Stamped>>, count: usize) {
+    for _ in 0..count {
+        match poll_once(&mut Box::pin(events.next())) {
+            std::task::Poll::Ready(event) => seen.extend(event.expect("readable")),
+            std::task::Poll::Pending => break,
+        }
+    }
+}
+
+async fn live_through(happenings: Vec<Happening>) {
+    let place = Place::new();
+    let journal = place.open();
+    let engine = begin(&journal, "r").await;
+    let (mut readers, mut held, mut made) = (vec![(engine.events(), Vec::new())], None, 0);
+    for happening in happenings {
+        match happening {
+            Happening::Emit { part } => {
+                engine.emit(&Branch::main().child(part), message(made.to_string()));
+                made += 1;
+            }
+            Happening::Pass { count } => (0..count).for_each(|_| engine.pass(&Branch::main(), piece("d"))),
+            Happening::Commit => drop(poll_once(&mut engine.flush())),
+            Happening::Flush if held.is_none() => engine.flush().await.expect("committed"),
+            Happening::Hold if held.is_none() => {
+                engine.flush().await.expect("committed");
+                held = Some(place.hold_writers());
+            }
+            Happening::Flush | Happening::Hold => {}
+            Happening::Release => held = None,
+            Happening::Read { reader, count } => {
+                if let Some((events, seen)) = readers.get_mut(reader) {
+                    read_some(events, seen, count);
+                }
+            }
+            Happening::Join => readers.push((engine.events(), Vec::new())),
+            Happening::Leave { reader } => {
+                if reader < readers.len() {
+                    let (_, seen) = readers.swap_remove(reader);
+                    hold_together(&seen, 0);
+                }
+            }
+        }
+    }
+    drop(held);
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    let recorded = journaled(&journal, "r");
+    assert_eq!(texts(&recorded), (0..made).map(|n| n.to_string()).collect::<Vec<_>>());
+    for (mut events, mut seen) in readers {
+        seen.extend(rest(&mut events).await);
+        hold_together(&seen, 0);
+        let messages = seen.iter().filter(|it| matches!(it.event, Event::Message { .. }));
+        assert!(messages.map(AsRef::as_ref).eq(&recorded), "a reader missed something");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn whatever_happens_every_number_is_an_event_or_in_a_gap(happenings in prop::collection::vec(happening(), 1..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(live_through(happenings));
     }
 }
