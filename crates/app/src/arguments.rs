@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use crate::command::Command;
+use crate::command::{Command, Tools};
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +50,7 @@ impl Answer {
 /// Reads the arguments of the process.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Typed, Answer> {
     let mut command = command();
-    let matches = command.try_get_matches_from_mut(arguments).map_err(Answer)?;
+    let matches = command.try_get_matches_from_mut(arguments).map_err(|error| Answer(with_advice(error)))?;
     Typed::from_arg_matches(&matches).map_err(|error| Answer(error.format(&mut command)))
 }
 
@@ -97,8 +97,19 @@ fn line(text: &mut String, entry: &clap::Command) {
 }
 
 impl Typed {
-    /// Whether it may run a model's tools, and so needs the process that keeps commands.
-    pub(crate) fn runs_tools(&self) -> bool {
-        self.command.as_ref().is_some_and(Command::runs_tools)
+    /// What it does with a model's tools.
+    pub(crate) fn tools(&self) -> Tools {
+        self.command.as_ref().map_or(Tools::None, Command::tools)
     }
+}
+
+/// A word too many is mostly a request without quotes.
+fn with_advice(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_word = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'));
+    if error.kind() == ErrorKind::UnknownArgument && is_word {
+        let advice = "a request is one argument: put it into quotes";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.to_owned().into()]));
+    }
+    error
 }

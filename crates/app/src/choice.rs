@@ -11,7 +11,7 @@ use fusee_engine::model::{Model, Models, Recorder, Secret, Settings, Target};
 use fusee_engine::run;
 use fusee_engine::text::near;
 
-use crate::config::{self, Config, ModelEntry, Origin};
+use crate::config::{self, Config, Kind, ModelEntry, Origin};
 use crate::discover::{self, Found};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -153,19 +153,25 @@ fn server(
             Ok((known.filter(|provider| provider.key_variable.is_some()), Some(url)))
         }
         (Some(provider), Some(url)) => Ok((Some(provider), Some(url))),
-        (Some(provider), None) => Ok((Some(provider), own_url(provider, environment))),
+        (Some(provider), None) => Ok((Some(provider), own_url(provider, environment)?)),
         (None, None) => {
             let openai = Provider::named("openai");
-            let url = openai.and_then(|provider| own_url(provider, environment));
+            let url = openai.map(|provider| own_url(provider, environment)).transpose()?.flatten();
             if url.is_some() { Ok((openai, url)) } else { Err(nowhere(name, config)) }
         }
     }
 }
 
 /// `OPENAI_BASE_URL` for `OPENAI_API_KEY`, and so for the others.
-fn own_url(provider: &Provider, environment: &Environment) -> Option<String> {
-    let variable = provider.key_variable?.replace("_API_KEY", "_BASE_URL");
-    environment.text(&variable).map(|url| url.trim_end_matches('/').to_owned())
+fn own_url(provider: &Provider, environment: &Environment) -> Result<Option<String>, Failure> {
+    let Some(variable) = provider.key_variable.map(|key| key.replace("_API_KEY", "_BASE_URL")) else {
+        return Ok(None);
+    };
+    let Some(text) = environment.text(&variable) else { return Ok(None) };
+    match Kind::Url.read_text(text) {
+        Ok(url) => Ok(Some(url.to_string())),
+        Err(misfit) => Err(Failure::usage(format!("{variable}: {}", misfit.message))),
+    }
 }
 
 fn nowhere(name: &str, config: &Config) -> Failure {

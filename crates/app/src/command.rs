@@ -49,10 +49,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it may run a model's tools.
-    pub(crate) fn runs_tools(&self) -> bool {
+    /// What it does with a model's tools.
+    pub(crate) fn tools(&self) -> Tools {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Resume(_) | Self::Doctor(_) => true,
+            Self::Demo(_) | Self::Run(_) | Self::Resume(_) => Tools::Run,
+            Self::Doctor(_) => Tools::Examined,
             Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
@@ -60,9 +61,20 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Completions(_)
-            | Self::Docs(_) => false,
+            | Self::Docs(_) => Tools::None,
         }
     }
+}
+
+/// What a command does with a model's tools, and so with the process that keeps commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tools {
+    /// Nothing: it does without, and starts faster.
+    None,
+    /// It runs them.
+    Run,
+    /// It says whether they could run.
+    Examined,
 }
 
 /// Does what was typed.

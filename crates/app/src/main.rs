@@ -24,9 +24,10 @@ mod work;
 use std::process::ExitCode;
 
 use arguments::Typed;
-use command::Process;
+use command::{Process, Tools};
 use environment::Environment;
 use failure::Failure;
+use fusee_engine::tools::sandbox;
 
 fn main() -> ExitCode {
     let typed = match arguments::read(std::env::args_os()) {
@@ -38,12 +39,11 @@ fn main() -> ExitCode {
 }
 
 fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
-    // The keeper forks, so it comes before the first thread; commands that run no tools do without it.
-    let keeper = match typed.runs_tools() {
-        true => Some(
-            fusee_engine::tools::sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?,
-        ),
-        false => None,
+    let keeper = match typed.tools() {
+        Tools::None => None,
+        // The keeper forks, so it comes before the first thread.
+        Tools::Run => Some(sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
+        Tools::Examined => sandbox::init().ok(),
     };
     let process = Process { environment: Environment::of_this_process()?, keeper };
     // One thread works: a run waits most of its time, and a second worker costs memory and start-up. The

@@ -40,3 +40,18 @@ fn unknown_names_come_with_the_nearest_known_ones_and_exit_2() {
         assert!(text.contains(near), "{text}");
     }
 }
+
+#[test]
+fn a_request_without_quotes_is_recognised() {
+    let (exit, text) = complaint(&["run", "fix", "the", "bug"]);
+    assert_eq!(exit, 2);
+    assert!(text.contains("put it into quotes"), "{text}");
+    assert!(!complaint(&["run", "x", "--nope"]).1.contains("quotes"));
+}
+
+#[test]
+fn help_reads_well() {
+    insta::assert_snapshot!(short_help_text());
+    let (_, text) = complaint(&["--help"]);
+    insta::assert_snapshot!(text);
+}

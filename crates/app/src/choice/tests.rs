@@ -84,6 +84,14 @@ fn the_base_url_variable_of_a_provider_counts_and_serves_plain_names() {
 }
 
 #[test]
+fn a_password_in_a_variable_does_not_reach_the_journal() {
+    let failure =
+        choose("openai:m", "", &[], &[("OPENAI_BASE_URL", "http://me:hunter22@host/v1")]).err().unwrap();
+    assert!(failure.message.starts_with("OPENAI_BASE_URL: "), "{}", failure.message);
+    assert!(!failure.message.contains("hunter22"), "{}", failure.message);
+}
+
+#[test]
 fn a_name_nobody_knows_comes_with_near_ones() {
     let failure = choose("olama:qwen", "", &[], &[]).err().unwrap();
     assert_eq!(failure.message, "no server is known for the model `olama:qwen`");

@@ -54,7 +54,9 @@ impl Show {
     pub(crate) fn new(json: bool, config: &Config, environment: &Environment) -> Self {
         let terminals = environment.terminals();
         let dumb = environment.text("TERM") == Some("dumb");
-        let kind = match (json, terminals.stderr && !dumb) {
+        // A log of a build that looks like a terminal is read later, as text.
+        let live = terminals.stderr && !dumb && environment.variable("CI").is_none();
+        let kind = match (json, live) {
             (true, _) => Kind::Json,
             (false, true) => Kind::Live,
             (false, false) => Kind::Plain,
