@@ -1,6 +1,8 @@
 //! Which model answers, where it is and with which key: from what was typed and configured to what the model
 //! crate opens. Where nothing was said, [`crate::discover`] looks.
 
+mod stand_in;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +18,8 @@ use crate::discover::{self, Found};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{clock, output};
+
+pub(crate) use stand_in::StandIn;
 
 #[cfg(test)]
 mod tests;

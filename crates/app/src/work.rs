@@ -96,8 +96,13 @@ pub(crate) async fn see_through(running: Running, show: &Show, plan: Plan) -> Re
             Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}"))
                 .help(format!("what was committed is kept: fusee resume {run}")))
         }
-        RunOutcome::Stopped(_) => Err(Failure::failed("the run could not be written down")
-            .help(format!("`fusee resume {run}` goes on"))),
+        RunOutcome::Stopped(_) => {
+            // What stopped it is in its last event.
+            output::error(&format!(
+                "run {run} stays open: `fusee resume {run}` goes on once that is mended\n"
+            ));
+            Ok(outcome.exit())
+        }
         RunOutcome::Ended(ended) => {
             if ended.blocked {
                 output::error("the model says that it is blocked: it could not do what was asked\n");

@@ -8,7 +8,7 @@ use fusee_engine::run::{self, Exit, Settings};
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
-use crate::choice::Choice;
+use crate::choice::{Choice, StandIn};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::face::{Plan, Show};
@@ -58,6 +58,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
         return ended::repeat(&journal, &row.id, began_with, &show).await;
     }
     drop(journal);
+    let began_model = began_with.model.clone();
     let (settings, choice) = changed(began_with, &args, &config, environment)?;
     let confinement = Confinement::of(settings.sandbox);
     let settings = Settings {
@@ -65,7 +66,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
         commands_settled: confinement.settled,
         ..settings
     };
-    let model = choice.open(settings.record.as_deref())?;
+    let model = StandIn::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
     let resources = work::resources(journal, model, &confinement, &show, process);
     confinement.warn(&show);
