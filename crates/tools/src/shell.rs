@@ -143,7 +143,7 @@ impl Shell {
             directory: plan.directory,
             input: plan.input.as_deref().map(str::as_bytes),
             environment: &self.settings.environment,
-            sandbox: self.settings.sandbox,
+            sandbox: &self.settings.sandbox,
         };
         let push = |bytes: &[u8]| lock(&capture).push(bytes);
         let mut run = Box::pin(plan.keeper.run(request, push, stop));
