@@ -55,6 +55,8 @@ pub(super) fn join(doors: &Doors, users: Users) -> Result<(), Fault> {
 /// Returns the guarded paths that do not exist.
 pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)>, Fault> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    // Of its own: the group it comes from has no number in here.
+    rustix::process::setsid().map_err(|error| Step::Processes.failed()(error.into()))?;
     show_processes().map_err(Step::Processes.failed())?;
     let mut absent = entrance.absent.clone();
     if !absent.is_empty() {

@@ -219,7 +219,10 @@ fn load(offset: u32) -> sock_filter {
 }
 
 fn answer(error: i32) -> sock_filter {
-    statement(0x06 /* return */, libc::SECCOMP_RET_ERRNO | (error.cast_unsigned() & libc::SECCOMP_RET_DATA))
+    statement(
+        0x06, /* return */
+        libc::SECCOMP_RET_ERRNO | (error.cast_unsigned() & libc::SECCOMP_RET_DATA),
+    )
 }
 
 const fn statement(code: u16, value: u32) -> sock_filter {

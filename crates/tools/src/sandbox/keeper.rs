@@ -64,7 +64,9 @@ pub fn init() -> Result<Keeper, KeeperError> {
             .map_err(io::Error::from)?;
     // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
     match system::fork_deaf()? {
-        Fork::Parent(pid) => Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid, probed: OnceCell::new() }) }),
+        Fork::Parent(pid) => {
+            Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid, probed: OnceCell::new() }) })
+        }
         Fork::Child => {
             drop(ours);
             let code = keep(theirs);
@@ -282,5 +284,6 @@ pub(super) fn send_with_descriptors(
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::INVAL);
     }
-    rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags | SendFlags::NOSIGNAL).map(drop)
+    rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags | SendFlags::NOSIGNAL)
+        .map(drop)
 }

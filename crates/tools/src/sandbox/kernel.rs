@@ -84,15 +84,17 @@ pub(super) fn raise_loopback() -> io::Result<()> {
         None,
     )?;
     // SAFETY: all zero is a valid ifreq; the kernel reads its name, which ends with a zero, and its flags.
-    checked(unsafe {
-        let mut request: libc::ifreq = std::mem::zeroed();
-        for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
-            *place = byte.cast_signed() as _;
+    checked(
+        unsafe {
+            let mut request: libc::ifreq = std::mem::zeroed();
+            for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
+                *place = byte.cast_signed() as _;
+            }
+            request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as _;
+            libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)
         }
-        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as _;
-        libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)
-    }
-    .into())
+        .into(),
+    )
 }
 
 /// Leaves the session's keyring, which programs before us may have put keys into, for an empty one.

@@ -36,7 +36,9 @@ pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
         rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let users = match leave_users(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
         Ok(()) => Users::Own,
-        Err(fault) if fault.step == Step::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) => {
+        Err(fault)
+            if fault.step == Step::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) =>
+        {
             Users::Machine
         }
         Err(fault) => return Err(fault),
@@ -83,8 +85,8 @@ fn leave_with_everybody() -> Result<(), Fault> {
     });
     let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(Step::Identities.failed()));
     let maps = [users?, groups?];
-    let (left, tell_left) =
-        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| Step::Identities.failed()(error.into()))?;
+    let (left, tell_left) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|error| Step::Identities.failed()(error.into()))?;
     let helper = match system::fork().map_err(Step::Identities.failed())? {
         Fork::Child => {
             drop(tell_left);

@@ -17,9 +17,8 @@ const SCRATCH_BYTES: u64 = 2 << 30;
 
 /// Top directories that are the system: programs, libraries and their settings. Where one is a symbolic link it is
 /// that for commands too.
-const SYSTEM: [&str; 11] = [
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
-];
+const SYSTEM: [&str; 11] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"];
 
 /// The processors and memory of the machine, which runtimes count; nothing else of `/sys`.
 const MACHINE: &str = "/sys/devices/system";

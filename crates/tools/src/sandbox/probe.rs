@@ -12,7 +12,11 @@ const EXPECTED: &str = "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewP
 /// Settings of the system that forbid user namespaces: where, what they say then, and what to do.
 const FORBIDDING: [(&str, &str, &str); 3] = [
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces is 0"),
-    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone is 0; set it to 1"),
+    (
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "0",
+        "sysctl kernel.unprivileged_userns_clone is 0; set it to 1",
+    ),
     (
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         "1",

@@ -40,7 +40,9 @@ impl Report {
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
         let (mark, number, ended, left, undone) = match self {
             Self::NotStarted(error) => (0, error, 0, 0, Undone::Nothing),
-            Self::Ended { ending: Ending::Exited(code), ended, left, undone } => (1, code, ended, left, undone),
+            Self::Ended { ending: Ending::Exited(code), ended, left, undone } => {
+                (1, code, ended, left, undone)
+            }
             Self::Ended { ending: Ending::Signalled(signal), ended, left, undone } => {
                 (2, signal, ended, left, undone)
             }

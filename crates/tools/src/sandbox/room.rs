@@ -81,8 +81,8 @@ async fn ask_for(policy: &Policy, keeper: &Keeper) -> Result<Standing, CommandFa
         let words = format!("a policy guards at most {} paths", spec::MOST_GUARDED);
         return Err(CommandFailure::NotConfined(words));
     }
-    let message =
-        spec::encode_room(policy).map_err(|error| CommandFailure::NotConfined(format!("the policy is unfit: {error}")))?;
+    let message = spec::encode_room(policy)
+        .map_err(|error| CommandFailure::NotConfined(format!("the policy is unfit: {error}")))?;
     let (control, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
@@ -104,9 +104,9 @@ async fn ask_for(policy: &Policy, keeper: &Keeper) -> Result<Standing, CommandFa
             }
         }
     };
-    let (answer, descriptors) = tokio::time::timeout(PATIENCE, answer)
-        .await
-        .map_err(|_| CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs())))??;
+    let (answer, descriptors) = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
+        CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()))
+    })??;
     read_answer(policy, &answer, descriptors)
 }
 
@@ -126,7 +126,9 @@ fn read_answer(
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
             })
         }
-        ([0, words @ ..], ..) => Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned())),
+        ([0, words @ ..], ..) => {
+            Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned()))
+        }
         _ => Err(CommandFailure::NotConfined("the process that makes it ended without a word".to_owned())),
     }
 }

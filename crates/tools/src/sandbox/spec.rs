@@ -79,7 +79,8 @@ pub(super) fn encode<'v>(
             let flags = u8::from(users == Users::Own) | u8::from(network == Network::Own) << 1;
             message.extend([RUN_IN_ROOM, flags, count]);
             for (_, made) in absent {
-                message.extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
+                message
+                    .extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
             }
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
             for (path, _) in absent {

@@ -31,8 +31,8 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
     let (Some(entrance), Some(doors)) = (&spec.entrance, &descriptors.doors) else {
         return attend(spec, descriptors, watch, &Watch::over(Vec::new()), started);
     };
-    let forked = enter::join(doors, entrance.users)
-        .and_then(|()| system::fork().map_err(Step::Join.failed()));
+    let forked =
+        enter::join(doors, entrance.users).and_then(|()| system::fork().map_err(Step::Join.failed()));
     match forked {
         Ok(Fork::Child) => match enter::settle(entrance) {
             Ok(absent) => attend(spec, descriptors, watch, &Watch::over(absent), || {}),
@@ -115,8 +115,7 @@ fn wait_for_end(
             return any;
         }
         let guarded = guards.news().unwrap_or(watch);
-        let mut events =
-            [watch, control, guarded].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
+        let mut events = [watch, control, guarded].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
         if poll(&mut events, None).is_err() {
             continue;
         }

@@ -161,7 +161,8 @@ impl View {
             self.sealed.push(cover);
             return Ok(());
         }
-        let empty = if mounting::kind(place.as_fd())? == FileType::Directory { EMPTY_DIRECTORY } else { EMPTY_FILE };
+        let empty =
+            if mounting::kind(place.as_fd())? == FileType::Directory { EMPTY_DIRECTORY } else { EMPTY_FILE };
         let empty = mounting::held(self.new.as_fd(), Path::new(empty), Links::Refused)?;
         mounting::put(mounting::copy(empty.as_fd(), Use::READ)?.as_fd(), place.as_fd())
     }
@@ -169,7 +170,8 @@ impl View {
     fn make_scratch(&self, entry: &Entry<'_>, bytes: u64) -> io::Result<()> {
         let shared = ["tmp", "shm"].iter().any(|name| entry.path.file_name() == Some(OsStr::new(name)));
         let (bytes, mode) = (bytes.to_string(), if shared { "1777" } else { "755" });
-        let scratch = mounting::new("tmpfs", &[("size", &bytes), ("nr_inodes", "1m"), ("mode", mode)], Use::WRITE)?;
+        let scratch =
+            mounting::new("tmpfs", &[("size", &bytes), ("nr_inodes", "1m"), ("mode", mode)], Use::WRITE)?;
         let place = self.place_for(entry.path, FileType::Directory, entry.links)?;
         mounting::put(scratch.as_fd(), place.as_fd())
     }
@@ -201,8 +203,7 @@ impl View {
                 let place = view.place_for(Path::new("/dev/pts"), FileType::Directory, Links::Refused)?;
                 mounting::put(terminals.as_fd(), place.as_fd())?;
             }
-            let memory =
-                Entry { path: Path::new("/dev/shm"), kind: Kind::Scratch, links: Links::Refused };
+            let memory = Entry { path: Path::new("/dev/shm"), kind: Kind::Scratch, links: Links::Refused };
             view.make_scratch(&memory, policy.scratch_bytes)?;
             view.sealed.push(devices);
             Ok(())

@@ -1,7 +1,6 @@
 //! A workspace, a home with secrets, and what lies outside, for one test.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,10 +68,15 @@ impl Stage {
 
     pub(crate) fn environment(&self) -> Environment {
         let home = self.base.join("home");
-        let cargo = home.join(".cargo");
-        let own = [("HOME", home), ("CARGO_HOME", cargo)].map(|(name, value)| (OsString::from(name), value.into()));
-        let search = ("PATH".into(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
-        Environment::allowed(own.into_iter().chain([search, ("LANG".into(), "C.UTF-8".into())]))
+        let cargo = home.join(".cargo").into_os_string();
+        let own = [
+            ("HOME", home.into_os_string()),
+            ("CARGO_HOME", cargo),
+            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into()),
+            ("LANG", "C.UTF-8".into()),
+            (SECRET_VARIABLE, SECRET.into()),
+        ];
+        Environment::allowed(own.map(|(name, value)| (OsString::from(name), value)))
     }
 
     pub(crate) fn policy(&self, environment: &Environment) -> Policy {
@@ -99,7 +103,13 @@ impl Stage {
         directory: &Path,
         environment: &Environment,
     ) -> Outcome {
-        self.runtime.block_on(self.run_until(sandbox, command, directory, environment, std::future::pending()))
+        self.runtime.block_on(self.run_until(
+            sandbox,
+            command,
+            directory,
+            environment,
+            std::future::pending(),
+        ))
     }
 
     pub(crate) async fn run_until(
@@ -131,6 +141,7 @@ impl Stage {
             .args(["-c", command])
             .current_dir(self.workspace())
             .env("HOME", self.base.join("home"))
+            .env(SECRET_VARIABLE, SECRET)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -148,11 +159,6 @@ impl Stage {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
-    }
-
-    pub(crate) fn write_program(&self, name: &str, content: &str) {
-        self.write(name, content);
-        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 

@@ -163,7 +163,8 @@ fn says_only_tame_things(text: &[u8]) -> bool {
             let Some(header) = line.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else {
                 return false;
             };
-            let name = header.split(|byte| byte.is_ascii_whitespace() || *byte == b'.').next().unwrap_or_default();
+            let name =
+                header.split(|byte| byte.is_ascii_whitespace() || *byte == b'.').next().unwrap_or_default();
             section = TAME
                 .iter()
                 .find(|(tame, _)| tame.as_bytes().eq_ignore_ascii_case(name))
@@ -172,7 +173,8 @@ fn says_only_tame_things(text: &[u8]) -> bool {
         }
         Some(_) => {
             let name = line.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
-            let known = |names: &[&str]| names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+            let known =
+                |names: &[&str]| names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
             section.is_some_and(known) && !line.ends_with(b"\\")
         }
     })

@@ -87,7 +87,12 @@ pub(super) fn roots(environment: &Environment, home: Option<&Path>, workspace: &
     let mut roots = BTreeSet::new();
     let mut add = |path: PathBuf| {
         let inside = path.starts_with(workspace) && !home.is_some_and(|home| home.starts_with(workspace));
-        if is_plain(&path) && !is_broad(&path, home, workspace) && !inside && !is_system(&path) && exists(&path) {
+        if is_plain(&path)
+            && !is_broad(&path, home, workspace)
+            && !inside
+            && !is_system(&path)
+            && exists(&path)
+        {
             roots.insert(path);
         }
     };
@@ -130,7 +135,9 @@ fn is_broad(path: &Path, home: Option<&Path>, workspace: &Path) -> bool {
     };
     around(workspace)
         || home.is_some_and(|home| around(home) || shared(home))
-        || ["/home", "/root", "/tmp", "/var", "/run", "/proc", "/sys", "/dev"].iter().any(|top| Path::new(top) == path)
+        || ["/home", "/root", "/tmp", "/var", "/run", "/proc", "/sys", "/dev"]
+            .iter()
+            .any(|top| Path::new(top) == path)
 }
 
 fn is_system(path: &Path) -> bool {
