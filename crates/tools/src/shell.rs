@@ -288,6 +288,11 @@ fn push_leftovers(closing: &mut String, finished: &Finished, was_stopped: bool) 
             if finished.ended == 1 { "was" } else { "were" },
         );
     }
+    if finished.undone {
+        closing.push_str(
+            "; what it made at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was set aside, with `.refused` behind its name",
+        );
+    }
     if finished.left > 0 {
         let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
     }

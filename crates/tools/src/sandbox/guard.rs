@@ -2,7 +2,7 @@
 //!
 //! What exists is covered by itself, read-only, and the directories around it are pinned, so that none of them can be
 //! moved away and made anew. What does not exist cannot be covered; it is watched while a command runs, and what the
-//! command made there is taken back (`undo`).
+//! command made there is set aside (`undo`).
 
 mod undo;
 
@@ -32,7 +32,7 @@ pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Resu
         Err(error) if is_absent(&error) => return Ok(Presence::Absent),
         // A link on the way. It is protected itself, and where it leads is not the workspace's business.
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return path.parent().map_or(Err(error), |parent| protect(root, parent, Made::Removed));
+            return path.parent().map_or(Err(error), |parent| protect(root, parent, Made::SetAside));
         }
         Err(error) => return Err(error),
     };

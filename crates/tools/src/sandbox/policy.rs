@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
+use repository::Apart;
 
 /// Most bytes in each of a room's directories of its own. They are memory.
 const SCRATCH_BYTES: u64 = 2 << 30;
@@ -121,13 +122,13 @@ pub struct Guarded {
 /// What becomes of a guarded path that a command made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Made {
-    /// It is removed.
-    Removed,
-    /// Hooks that git would run are removed from it; the samples of a new repository stay.
+    /// It gets another name, which means nothing.
+    SetAside,
+    /// Hooks in it get other names, so that git does not run them; the samples of a new repository stay.
     WithoutHooks,
-    /// It stays if it only says what the settings of a new repository say, else it is replaced by that.
+    /// It stays if it only says what the settings of a new repository say, else it is set aside for those.
     Tamed,
-    /// A directory stays, and one that was there before can be changed; anything else is removed.
+    /// A directory stays, and one that was there before can be changed; anything else is set aside.
     UnlessDirectory,
 }
 
@@ -187,7 +188,11 @@ impl Policy {
             policy.read.extend(resolver_settings());
         }
         policy.write.push(workspace.to_owned());
-        policy.write.extend(repository::apart(workspace));
+        let apart = repository::apart(workspace);
+        if let Some(Apart { common, tree }) = &apart {
+            policy.write.extend([common.clone(), tree.clone()]);
+            policy.read.push(common.join("worktrees"));
+        }
         policy.scratch.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
         policy.scratch.extend(environment.value("TMPDIR").map(PathBuf::from).filter(|path| is_plain(path)));
         if let Some(home) = &home {
@@ -204,7 +209,7 @@ impl Policy {
         policy.hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|path| is_readable(path)));
         policy.hidden.extend(host_keys());
         policy.hidden.extend(own.iter().filter(|own| !workspace.starts_with(own)).cloned());
-        policy.guarded = guarded(workspace);
+        policy.guarded = guarded(workspace, apart.as_ref());
         Ok(policy)
     }
 
@@ -221,25 +226,40 @@ impl Policy {
 }
 
 /// What decides over programs outside the sandbox: what git runs, and what we do.
-fn guarded(workspace: &Path) -> Vec<Guarded> {
-    let mut guarded: Vec<Guarded> = [".fusee", "fusee.toml"]
-        .map(|name| Guarded { path: workspace.join(name), made: Made::Removed })
-        .into();
-    let repositories = std::iter::once(workspace.join(".git")).chain(repository::apart(workspace));
-    guarded.push(Guarded { path: workspace.join(".git"), made: Made::UnlessDirectory });
-    for repository in repositories {
-        let inside = [
-            // Makes git take its settings and hooks from elsewhere.
-            ("commondir", Made::Removed),
+fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
+    let guarded = |path: PathBuf, made: Made| Guarded { path, made };
+    let repository = workspace.join(".git");
+    let mut all = vec![
+        guarded(workspace.join(".fusee"), Made::SetAside),
+        guarded(workspace.join("fusee.toml"), Made::SetAside),
+        guarded(repository.clone(), Made::UnlessDirectory),
+    ];
+    let whole = |repository: &Path| {
+        [
             ("hooks", Made::WithoutHooks),
             ("config", Made::Tamed),
-            ("config.worktree", Made::Removed),
+            ("config.worktree", Made::SetAside),
+            // Makes git take its settings and hooks from elsewhere.
+            ("commondir", Made::SetAside),
             // Each has hooks and settings of its own.
-            ("modules", Made::Removed),
-        ];
-        guarded.extend(inside.map(|(name, made)| Guarded { path: repository.join(name), made }));
+            ("modules", Made::SetAside),
+        ]
+        .map(|(name, made)| guarded(repository.join(name), made))
+    };
+    match apart {
+        None => {
+            all.extend(whole(&repository));
+            // Other work trees say in there where their settings are. Where there is none, one may be made.
+            let others = repository.join("worktrees");
+            all.extend(exists(&others).then(|| guarded(others, Made::SetAside)));
+        }
+        Some(Apart { common, tree }) => {
+            all.extend(whole(common));
+            let pointers = ["commondir", "gitdir", "config.worktree"];
+            all.extend(pointers.map(|name| guarded(tree.join(name), Made::SetAside)));
+        }
     }
-    guarded
+    all
 }
 
 /// Private keys of the machine's own ssh server.
@@ -258,11 +278,12 @@ fn resolver_settings() -> Option<PathBuf> {
     (!target.starts_with("/etc")).then_some(target)
 }
 
-/// Absolute and without `.` or `..`, and not the root.
+/// Absolute and without `.` or `..`, not the root, and text: policies are sent as text.
 fn is_plain(path: &Path) -> bool {
     use std::path::Component;
     let mut components = path.components();
-    components.next() == Some(Component::RootDir)
+    path.to_str().is_some()
+        && components.next() == Some(Component::RootDir)
         && components.clone().next().is_some()
         && components.all(|component| matches!(component, Component::Normal(_)))
 }

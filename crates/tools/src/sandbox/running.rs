@@ -105,7 +105,7 @@ impl Keeper {
             Sandbox::Off => None,
             Sandbox::Namespaces(room) => Some((room, room.standing(self).await?)),
         };
-        let directory = path_of(&request.directory)?;
+        let directory = room.map(|_| path_of(&request.directory)).transpose()?.unwrap_or_default();
         let absent = room.map(|(room, standing)| room.absent(standing)).unwrap_or_default();
         let way = room.map(|(room, standing)| Way {
             users: standing.users(),

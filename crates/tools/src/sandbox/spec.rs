@@ -48,13 +48,15 @@ pub(super) enum SpecError {
     Nul,
     #[error("with its environment it has more than {MOST} bytes; write it to a file and run that")]
     TooLong,
+    #[error("a path in it is not UTF-8")]
+    NotText,
 }
 
 const RUN: u8 = 0;
 const RUN_IN_ROOM: u8 = 1;
 const MAKE_ROOM: u8 = 2;
 
-const MADE: [Made; 4] = [Made::Removed, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
+const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
 
 pub(super) fn encode<'v>(
     way: Option<Way<'_>>,
@@ -98,7 +100,7 @@ pub(super) fn encode<'v>(
 /// The message that asks for a room.
 pub(super) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
     let mut message = vec![MAKE_ROOM];
-    serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::Nul)?;
+    serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::NotText)?;
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
 }
 

@@ -116,8 +116,13 @@ impl View {
     fn show(&self, entry: &Entry<'_>, to: Use) -> io::Result<()> {
         let source = match mounting::held(self.old.as_fd(), entry.path, entry.links) {
             Ok(source) => source,
-            // What can be read may be gone since the policy was made; what is written to must be there.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && to == Use::READ => return Ok(()),
+            // What can be read may be gone since the policy was made; what can be changed must be there.
+            Err(error)
+                if to == Use::READ
+                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         if entry.links == Links::Followed

@@ -225,13 +225,14 @@ fn git_works_in_a_linked_work_tree(stage: &Stage) {
     let script = "git status --short; echo two >> file; git commit -q -a -m second; git log --format=%s";
     assert_eq!(stage.good(&sandbox, script), "second\nfirst\n");
     let evil = format!(
-        "echo evil > {main}/.git/hooks/pre-commit; echo evil >> {main}/.git/config; echo evil > {main}/file; echo 'gitdir: bad' > .git; true",
+        "echo evil > {main}/.git/hooks/pre-commit; echo evil >> {main}/.git/config; echo evil > {main}/file; echo 'gitdir: bad' > .git; echo /bad > $(git rev-parse --git-dir)/commondir; rm -rf {main}/.git/worktrees/../hooks; true",
         main = main.display()
     );
     stage.run(&sandbox, &evil);
     assert!(!main.join(".git/hooks/pre-commit").exists());
     assert!(!std::fs::read_to_string(main.join(".git/config")).unwrap().contains("evil"));
     assert_eq!(std::fs::read_to_string(main.join("file")).unwrap(), "one\n");
+    assert_eq!(std::fs::read_to_string(main.join(".git/worktrees/workspace/commondir")).unwrap(), "../..\n");
     assert_eq!(stage.bare("git log --format=%s side"), "second\nfirst\n");
 }
 

@@ -2,7 +2,6 @@
 //!
 //! It happens as soon as the system tells of it, and once more when the command and all it started are gone.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,6 +13,9 @@ use crate::sandbox::policy::Made;
 
 /// Longest settings of a repository that are looked at; a new one's are a tenth of a kilobyte.
 const MOST_SETTINGS: u64 = 64 * 1024;
+
+/// Names that are tried for what is set aside.
+const MOST_ASIDE: u32 = 100;
 
 /// What may stand in the settings of a repository that a command made: nothing that names a program or a file.
 const TAME: [(&str, &[&str]); 6] = [
@@ -94,7 +96,7 @@ impl<'w> Watch<'w> {
         for (path, made) in &self.paths {
             let inside = match made {
                 Made::WithoutHooks => Some(*path),
-                Made::Removed | Made::Tamed | Made::UnlessDirectory => None,
+                Made::SetAside | Made::Tamed | Made::UnlessDirectory => None,
             };
             for directory in path.parent().into_iter().chain(inside) {
                 let _ = rustix::fs::inotify::add_watch(news, directory, flags);
@@ -106,16 +108,16 @@ impl<'w> Watch<'w> {
 fn undo(path: &Path, made: Made) -> Undone {
     let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
     let fine = match made {
-        Made::Removed => false,
+        Made::SetAside => false,
         Made::UnlessDirectory => status.is_dir(),
-        Made::WithoutHooks if status.is_dir() => return remove_hooks(path),
+        Made::WithoutHooks if status.is_dir() => return without_hooks(path),
         Made::Tamed if status.is_file() => is_tame(path, status.len()),
         Made::WithoutHooks | Made::Tamed => false,
     };
     if fine {
         return Undone::Nothing;
     }
-    remove(path, status.is_dir());
+    set_aside(path);
     if made == Made::Tamed {
         // Without settings the directory would be no repository. It was one, if a plain one.
         let _ = fs::write(path, PLAIN_SETTINGS);
@@ -123,26 +125,35 @@ fn undo(path: &Path, made: Made) -> Undone {
     Undone::Something
 }
 
-fn remove(path: &Path, is_directory: bool) {
-    let result = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    // A directory that was made unreadable can still be moved out of the way.
-    if result.is_err() && path.symlink_metadata().is_ok() {
+/// Gives something a name that means nothing to anybody. It is not deleted: it may be a person's, who made it while
+/// the command ran.
+fn set_aside(path: &Path) {
+    for number in 1..=MOST_ASIDE {
         let mut aside = path.as_os_str().to_owned();
         aside.push(".refused");
-        let _ = fs::rename(path, aside);
+        if number > 1 {
+            aside.push(number.to_string());
+        }
+        let aside = Path::new(&aside);
+        if aside.symlink_metadata().is_err() && fs::rename(path, aside).is_ok() {
+            return;
+        }
     }
+    // A command that made that many made this one too.
+    let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
 }
 
-/// Removes what git would run, and leaves the samples it puts there itself.
-fn remove_hooks(directory: &Path) -> Undone {
+/// Sets aside what git would run, and leaves the samples it puts there itself.
+fn without_hooks(directory: &Path) -> Undone {
     let mut undone = Undone::Nothing;
     let Ok(entries) = fs::read_dir(directory) else {
-        remove(directory, true);
+        set_aside(directory);
         return Undone::Something;
     };
     for entry in entries.flatten() {
-        if entry.path().extension() != Some(OsStr::new("sample")) {
-            remove(&entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        // Git runs only what has exactly a hook's name, without a dot.
+        if entry.path().extension().is_none() {
+            set_aside(&entry.path());
             undone = Undone::Something;
         }
     }

@@ -11,11 +11,19 @@ const MOST: u64 = 256 * 1024;
 const KEPT: [(&str, &str); 4] =
     [("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf")];
 
+/// The repository of a linked work tree.
+pub(super) struct Apart {
+    /// What all its work trees share.
+    pub(super) common: PathBuf,
+    /// What this one has of its own, inside of that.
+    pub(super) tree: PathBuf,
+}
+
 /// The repository of a linked work tree, which its `.git` file points at.
 ///
 /// The pointer is a file of the workspace and may have been written by anybody. It counts only if the repository, which
 /// commands cannot write to before it counts, points back.
-pub(super) fn apart(workspace: &Path) -> Option<PathBuf> {
+pub(super) fn apart(workspace: &Path) -> Option<Apart> {
     let pointer = workspace.join(".git");
     let tree = workspace.join(read(&pointer)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let back = tree.join(read(&tree.join("gitdir"))?.trim()).canonicalize().ok()?;
@@ -23,8 +31,8 @@ pub(super) fn apart(workspace: &Path) -> Option<PathBuf> {
         return None;
     }
     let common = tree.join(read(&tree.join("commondir"))?.trim()).canonicalize().ok()?;
-    let is_repository = tree.starts_with(&common) && common.join("HEAD").is_file();
-    (is_repository && is_plain(&common) && !workspace.starts_with(&common)).then_some(common)
+    let is_repository = tree.starts_with(common.join("worktrees")) && common.join("HEAD").is_file();
+    (is_repository && is_plain(&tree) && !workspace.starts_with(&common)).then_some(Apart { common, tree })
 }
 
 /// The user's settings without anything but who he is. Whose files they are does not matter in a sandbox, so git is told
