@@ -91,10 +91,10 @@ fn a_daemon_that_ignores_signals_is_ended(stage: &Stage) {
 }
 
 fn a_chain_of_forks_is_ended(stage: &Stage) {
-    stage.write("hop.sh", "echo $$ > last\nsh hop.sh &\n");
-    let outcome = stopped_after(stage, "sh hop.sh; sleep 30", Duration::from_millis(400));
+    stage.write("leap.sh", "echo $$ > last\nsh leap.sh &\n");
+    let outcome = stopped_after(stage, "sh leap.sh; sleep 30", Duration::from_millis(400));
     assert!(outcome.result.unwrap().stopped);
-    assert!(processes_with("hop.sh").is_empty());
+    assert!(processes_with("leap.sh").is_empty());
 }
 
 fn a_command_cannot_end_its_first_process(stage: &Stage) {
