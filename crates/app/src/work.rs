@@ -1,12 +1,14 @@
 //! Seeing a run through: what it is given from this process, who watches it, what a signal does to it.
 //! The run itself is the engine's.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fusee_engine::journal::Journal;
 use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Exit, Resources, RunOutcome, Running, SandboxMode};
+use fusee_engine::tools::sandbox::{self, Network, Policy, Surroundings};
 use fusee_engine::tools::{CommandSettings, Environment, Sandbox};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,31 +26,59 @@ pub(crate) struct Confinement {
     pub(crate) state: &'static str,
     /// Whether that, or the user's word, settles that commands may run.
     pub(crate) settled: bool,
+    sandbox: Sandbox,
+    /// Why nothing holds although it was asked for.
+    complaint: Option<String>,
 }
 
 impl Confinement {
-    /// What can be done about what the user asked for.
-    pub(crate) fn of(mode: SandboxMode) -> Self {
+    /// What can be done about what the user asked for: tried, not guessed.
+    pub(crate) async fn of(mode: SandboxMode, workspace: &Path, process: &Process) -> Self {
         match mode {
-            SandboxMode::Off => Self { state: "off", settled: true },
-            SandboxMode::On => Self { state: "none", settled: false },
+            SandboxMode::Off => Self { state: "off", settled: true, sandbox: Sandbox::Off, complaint: None },
+            SandboxMode::On => match namespaces(workspace, process).await {
+                Ok(sandbox) => Self { state: "namespaces", settled: true, sandbox, complaint: None },
+                Err(complaint) => {
+                    Self { state: "none", settled: false, sandbox: Sandbox::Off, complaint: Some(complaint) }
+                }
+            },
         }
     }
 
     /// Says what is not confined although it was asked for.
     pub(crate) fn warn(&self, show: &Show) {
-        if self.settled {
-            return;
-        }
+        let Some(complaint) = &self.complaint else { return };
         let so = if show.can_ask() {
             "you are asked before each command"
         } else {
             "commands are refused, since nobody is there to be asked"
         };
         output::error(&format!(
-            "warning: this build has no sandbox yet, so {so}; `--sandbox off` is your word that they may run free\n"
+            "warning: no sandbox holds commands here ({complaint}), so {so}; `--sandbox off` is your word that \
+             they may run free\n"
         ));
     }
+}
+
+/// The usual sandbox for a workspace, or why there is none.
+async fn namespaces(workspace: &Path, process: &Process) -> Result<Sandbox, String> {
+    let keeper = process.keeper.as_ref().ok_or("no process keeps commands")?;
+    if let Some(complaint) = sandbox::probe(keeper).await.complaint() {
+        return Err(complaint);
+    }
+    let workspace = workspace.canonicalize().map_err(|error| error.to_string())?;
+    let folders = [process.environment.config_folder(), process.environment.state_folder()];
+    let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
+    let environment = variables(process);
+    let surroundings =
+        Surroundings { workspace: &workspace, environment: &environment, own: &own, network: Network::Own };
+    Policy::usual(&surroundings).map(Sandbox::namespaces).map_err(|error| error.to_string())
+}
+
+/// What commands see of the environment.
+fn variables(process: &Process) -> Environment {
+    let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
+    Environment::allowed(variables)
 }
 
 /// What a run is given.
@@ -59,14 +89,13 @@ pub(crate) fn resources(
     show: &Show,
     process: &Process,
 ) -> Resources {
-    let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     Resources {
         journal,
         model,
         commands: CommandSettings {
             keeper: process.keeper.clone(),
-            environment: Environment::allowed(variables),
-            sandbox: Sandbox::Off,
+            environment: variables(process),
+            sandbox: confinement.sandbox.clone(),
         },
         extra_tools: Vec::new(),
         commands_settled: confinement.settled,

@@ -30,7 +30,7 @@ fn main() {
                 directory,
                 input: None,
                 environment: &environment,
-                sandbox: Sandbox::Off,
+                sandbox: &Sandbox::Off,
             };
             // As the engine does it: on a worker, without a word to another thread.
             runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();

@@ -4,25 +4,56 @@
 //! program is still small and has one thread; every command is forked from it and costs no start of a large binary.
 //! A supervisor (`supervisor`) is forked from it for each command, reaps everything the command leaves behind and
 //! ends all of it when the command ends or when we are gone. The command itself is the supervisor's child.
-//! The shell tool does the other half: what a model asks for and what it is told.
+//!
+//! What a command can reach is a [`Policy`], as data. A [`Room`] is what is made of it: namespaces and a tree of mounts
+//! that the commands of a run share (`namespaces`, `view`), which each command enters with processes of its own
+//! (`enter`), without privileges (`kernel`), behind a filter of system calls (`filter`). [`probe`] tells whether that
+//! holds on this machine. The shell tool does the other half: what a model asks for and what it is told.
 
 mod child;
+mod enter;
 mod environment;
+mod fault;
+mod filter;
+mod guard;
 mod keeper;
+mod kernel;
+mod mounting;
+mod namespaces;
+mod policy;
+mod probe;
+mod report;
+mod room;
 mod running;
 mod spec;
 mod supervisor;
 mod sweep;
 mod system;
+mod view;
+
+use std::sync::Arc;
 
 pub use environment::Environment;
 pub use keeper::{Keeper, KeeperError, init};
+pub use policy::{Guarded, Made, Network, Placed, Policy, PolicyError, Surroundings};
+pub use probe::{Layer, Probe, probe};
+pub use room::Room;
 pub use running::{CommandFailure, CommandRequest, Ending, Finished};
 
-/// What holds a command, decided once for a run and carried to every command in its spec.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What holds a command, decided once for a run.
+#[derive(Clone, Debug, Default)]
 pub enum Sandbox {
     /// Nothing but the supervisor, which ends it with everything it started.
     #[default]
     Off,
+    /// It sees and reaches only what the room's policy says, or it does not run.
+    Namespaces(Arc<Room>),
+}
+
+impl Sandbox {
+    /// A sandbox as this policy says.
+    #[must_use]
+    pub fn namespaces(policy: Policy) -> Self {
+        Self::Namespaces(Arc::new(Room::new(policy)))
+    }
 }

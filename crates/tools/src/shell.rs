@@ -143,7 +143,7 @@ impl Shell {
             directory: plan.directory,
             input: plan.input.as_deref().map(str::as_bytes),
             environment: &self.settings.environment,
-            sandbox: self.settings.sandbox,
+            sandbox: &self.settings.sandbox,
         };
         let push = |bytes: &[u8]| lock(&capture).push(bytes);
         let mut run = Box::pin(plan.keeper.run(request, push, stop));
@@ -286,6 +286,11 @@ fn push_leftovers(closing: &mut String, finished: &Finished, was_stopped: bool) 
             "; {} it had left running {} ended: use `background` for what is to go on",
             counted(finished.ended, "process", "processes"),
             if finished.ended == 1 { "was" } else { "were" },
+        );
+    }
+    if finished.undone {
+        closing.push_str(
+            "; what it made at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was set aside, with `.refused` behind its name",
         );
     }
     if finished.left > 0 {

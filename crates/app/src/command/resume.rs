@@ -60,7 +60,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     drop(journal);
     let began_model = began_with.model.clone();
     let (settings, choice) = changed(began_with, &args, &config, environment)?;
-    let confinement = Confinement::of(settings.sandbox);
+    let confinement = Confinement::of(settings.sandbox, &settings.workspace, process).await;
     let settings = Settings {
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,

@@ -61,7 +61,7 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let show = Show::new(args.json, &config, environment);
     show.warn(&config);
     let choice = Choice::make(&config, environment).await?;
-    let confinement = Confinement::of(config.sandbox());
+    let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
     let settings = Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         request,

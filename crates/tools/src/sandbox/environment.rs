@@ -107,6 +107,12 @@ impl Environment {
         Self { variables: kept }
     }
 
+    /// One of them.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&OsStr> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
     /// What a command gets.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))

@@ -14,9 +14,12 @@ use rustix::net::{
 };
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
+use tokio::sync::OnceCell;
 
 use super::child::Descriptors;
-use super::spec;
+use super::probe::Probe;
+use super::room;
+use super::spec::{self, Order};
 use super::supervisor;
 use super::sweep;
 use super::system::{self, Close, Fork};
@@ -46,6 +49,8 @@ pub struct Keeper {
 struct Line {
     socket: Option<OwnedFd>,
     pid: Pid,
+    /// What was found out about this machine.
+    probed: OnceCell<Probe>,
 }
 
 /// Starts the keeper. To be called first in `main`, before any thread or runtime: it forks.
@@ -59,7 +64,9 @@ pub fn init() -> Result<Keeper, KeeperError> {
             .map_err(io::Error::from)?;
     // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
     match system::fork_deaf()? {
-        Fork::Parent(pid) => Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid }) }),
+        Fork::Parent(pid) => {
+            Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid, probed: OnceCell::new() }) })
+        }
         Fork::Child => {
             drop(ours);
             let code = keep(theirs);
@@ -72,13 +79,11 @@ impl Keeper {
     /// Sends a command on its way. [`Errno::AGAIN`] when the keeper is busy with others; nothing was sent then.
     pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
         let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(spec::MOST_DESCRIPTORS))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
-            return Err(Errno::INVAL);
-        }
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags).map(drop)
+        send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)
+    }
+
+    pub(super) fn probed(&self) -> &OnceCell<Probe> {
+        &self.line.probed
     }
 
     /// The keeper's process id, for those who want to show it.
@@ -153,13 +158,20 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell_taken: OwnedFd) -> i32 {
         match receive(&line, &mut message) {
             Received::Nothing => {}
             Received::End => return 0,
-            Received::Command(length, descriptors) => {
+            Received::Order(length, received) => {
                 drop(line);
                 let started = || {
                     let _ = rustix::io::write(&tell_taken, &[1]);
                 };
                 match spec::decode(&message[..length]) {
-                    Some(spec) => supervisor::supervise(&spec, descriptors, watch, started),
+                    Some(Order::Run(spec)) => match Descriptors::of(&spec, received) {
+                        Some(descriptors) => supervisor::supervise(&spec, descriptors, watch, started),
+                        None => started(),
+                    },
+                    Some(Order::MakeRoom(policy)) => {
+                        started();
+                        room::make(&policy, received);
+                    }
                     None => started(),
                 }
                 return 0;
@@ -228,36 +240,50 @@ fn look_after(supervisors: &mut Vec<Pid>, ready: &mut Option<Pid>, watch: &Owned
 }
 
 enum Received {
-    Command(usize, Descriptors),
-    /// Not a command of ours; ignored.
+    Order(usize, Vec<OwnedFd>),
+    /// Nothing yet.
     Nothing,
     /// The other end is gone.
     End,
 }
 
 fn receive(socket: &OwnedFd, message: &mut [u8]) -> Received {
+    match receive_with_descriptors(socket, message, RecvFlags::empty()) {
+        Ok((length, descriptors)) if length > 0 => Received::Order(length, descriptors),
+        Err(Errno::INTR | Errno::AGAIN) => Received::Nothing,
+        Ok(_) | Err(_) => Received::End,
+    }
+}
+
+/// A message with the descriptors that came beside it.
+pub(super) fn receive_with_descriptors(
+    socket: impl AsFd,
+    message: &mut [u8],
+    flags: RecvFlags,
+) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(spec::MOST_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let result = rustix::net::recvmsg(
-        socket,
-        &mut [IoSliceMut::new(message)],
-        &mut ancillary,
-        RecvFlags::CMSG_CLOEXEC,
-    );
-    let length = match result {
-        Ok(received) if received.bytes > 0 => received.bytes,
-        Err(Errno::INTR | Errno::AGAIN) => return Received::Nothing,
-        Ok(_) | Err(_) => return Received::End,
-    };
-    let mut descriptors = ancillary.drain().flat_map(|part| match part {
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(message)], &mut ancillary, flags)?;
+    let descriptors = ancillary.drain().flat_map(|part| match part {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
         _ => Vec::new(),
     });
-    match (descriptors.next(), descriptors.next(), descriptors.next()) {
-        (Some(control), Some(output), Some(directory)) => {
-            let input = descriptors.next();
-            Received::Command(length, Descriptors { control, output, directory, input })
-        }
-        _ => Received::Nothing,
+    Ok((received.bytes, descriptors.collect()))
+}
+
+/// Sends a message with descriptors beside it.
+pub(super) fn send_with_descriptors(
+    socket: impl AsFd,
+    message: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> rustix::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(spec::MOST_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::INVAL);
     }
+    rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags | SendFlags::NOSIGNAL)
+        .map(drop)
 }

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -13,7 +14,10 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
-use super::spec::{self, Report};
+use super::fault::Fault;
+use super::guard::Undone;
+use super::report::Report;
+use super::spec::{self, Way};
 use super::{Environment, Keeper, Sandbox, system};
 
 /// How long a busy keeper is waited for. It needs less than a millisecond for a command.
@@ -34,7 +38,7 @@ pub struct CommandRequest<'r> {
     /// The variables it sees.
     pub environment: &'r Environment,
     /// What holds it.
-    pub sandbox: Sandbox,
+    pub sandbox: &'r Sandbox,
 }
 
 /// A command that could not be run.
@@ -49,6 +53,9 @@ pub enum CommandFailure {
     /// The system refused to start it.
     #[error("The command could not be started: {0}.")]
     NotStarted(io::Error),
+    /// It would not have been confined as its sandbox says.
+    #[error("The command was not run, because its sandbox could not be set up: {0}.")]
+    NotConfined(String),
     /// Its supervisor disappeared and nobody knows how it ended.
     #[error("The command's supervisor was killed, and the command with it; its effects are unknown.")]
     SupervisorGone,
@@ -77,6 +84,8 @@ pub struct Finished {
     pub ended: u32,
     /// Processes that could not be ended.
     pub left: u32,
+    /// Whether it had made something that it may not make, which was taken back.
+    pub undone: bool,
 }
 
 impl Keeper {
@@ -92,9 +101,20 @@ impl Keeper {
     }
 
     async fn start(&self, request: CommandRequest<'_>) -> Result<Running, CommandFailure> {
-        let message =
-            spec::encode(request.sandbox, OsStr::new(request.command), request.environment.variables())
-                .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
+        let room = match request.sandbox {
+            Sandbox::Off => None,
+            Sandbox::Namespaces(room) => Some((room, room.standing(self).await?)),
+        };
+        let directory = room.map(|_| path_of(&request.directory)).transpose()?.unwrap_or_default();
+        let absent = room.map(|(room, standing)| room.absent(standing)).unwrap_or_default();
+        let way = room.map(|(room, standing)| Way {
+            users: standing.users(),
+            network: room.policy().network,
+            directory: &directory,
+            absent: &absent,
+        });
+        let message = spec::encode(way, OsStr::new(request.command), request.environment.variables())
+            .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
         let (control, their_control) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -103,17 +123,26 @@ impl Keeper {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
         let input = request.input.map(holding).transpose()?;
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
+        descriptors.extend(room.into_iter().flat_map(|(_, standing)| standing.doors()));
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
+        self.hand_over(&message, &descriptors).await?;
+        rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
+        Ok(Running {
+            control: system::register(control)?,
+            output: pipe::Receiver::from_owned_fd(output)?,
+            _keeper: self.clone(),
+        })
+    }
+
+    /// Gives the keeper something to do, waiting while it is busy with others.
+    pub(super) async fn hand_over(
+        &self,
+        message: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), CommandFailure> {
         for _ in 0..SEND_TRIES {
-            match self.send(&message, &descriptors) {
-                Ok(()) => {
-                    rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
-                    return Ok(Running {
-                        control: system::register(control)?,
-                        output: pipe::Receiver::from_owned_fd(output)?,
-                        _keeper: self.clone(),
-                    });
-                }
+            match self.send(message, descriptors) {
+                Ok(()) => return Ok(()),
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::TOOMANYREFS) => {
                     tokio::time::sleep(Duration::from_millis(1)).await
                 }
@@ -124,7 +153,7 @@ impl Keeper {
                 Err(Errno::MSGSIZE) => {
                     return Err(CommandFailure::Unfit(spec::SpecError::TooLong.to_string()));
                 }
-                Err(error) => return Err(setup(error)),
+                Err(error) => return Err(CommandFailure::Setup(error.into())),
             }
         }
         Err(CommandFailure::KeeperGone)
@@ -178,9 +207,15 @@ impl Running {
             }
         }
         match report {
-            Some(Report::Ended { ending, ended, left }) => Ok(Finished { ending, stopped, ended, left }),
+            Some(Report::Ended { ending, ended, left, undone }) => {
+                Ok(Finished { ending, stopped, ended, left, undone: undone == Undone::Something })
+            }
             Some(Report::NotStarted(error)) => {
                 Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))
+            }
+            Some(Report::NotConfined(step, error)) => {
+                let fault = Fault { step, path: None, error: io::Error::from_raw_os_error(error) };
+                Err(CommandFailure::NotConfined(fault.to_string()))
             }
             None => Err(CommandFailure::SupervisorGone),
         }
@@ -210,6 +245,11 @@ impl Running {
             }
         }
     }
+}
+
+/// Where a directory is, by name. The name is looked up again inside of the sandbox, and what is found compared.
+fn path_of(directory: &OwnedFd) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
 /// A file in memory that holds `input`: unlike a pipe it takes everything at once and nobody has to feed it.

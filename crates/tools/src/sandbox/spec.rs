@@ -1,23 +1,44 @@
-//! What the keeper is told about a command: one message, with descriptors beside it.
+//! What the keeper is told: to run a command, or to make a room. One message, with descriptors beside it.
 //!
-//! Everything in it is strings without NUL, so the message is the policy's mark and then the strings, each ended by
+//! Everything about a command is strings without NUL, so its message is a few marks and then the strings, each ended by
 //! a NUL: the receiver can hand them to exec as they lie.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use super::{Ending, Sandbox};
+use super::enter::Entrance;
+use super::namespaces::Users;
+use super::policy::{Made, Network, Policy};
 
 /// Largest message. The kernel takes no longer argument than 128 KB, which leaves half for the environment.
 pub(super) const MOST: usize = 192 * 1024;
-/// Descriptors of a message: control, output, working directory, input.
-pub(super) const MOST_DESCRIPTORS: usize = 4;
+/// Descriptors of a message: control, output, working directory, input, and the two doors of a room.
+pub(super) const MOST_DESCRIPTORS: usize = 6;
+/// Guarded paths of a policy; each is a byte in messages.
+pub(super) const MOST_GUARDED: usize = 64;
+
+/// What is to be done, as it lies in a message.
+pub(super) enum Order<'m> {
+    Run(Spec<'m>),
+    MakeRoom(Policy),
+}
 
 /// A command as it lies in a message.
 pub(super) struct Spec<'m> {
-    pub(super) sandbox: Sandbox,
+    /// Into which room; `None` where it runs without one.
+    pub(super) entrance: Option<Entrance<'m>>,
     pub(super) command: &'m CStr,
     pub(super) environment: Vec<&'m CStr>,
+}
+
+/// A command's way into a room, before it is put into a message.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'r> {
+    pub(super) users: Users,
+    pub(super) network: Network,
+    pub(super) directory: &'r Path,
+    pub(super) absent: &'r [(&'r Path, Made)],
 }
 
 /// Why a command cannot be put into a message.
@@ -27,17 +48,23 @@ pub(super) enum SpecError {
     Nul,
     #[error("with its environment it has more than {MOST} bytes; write it to a file and run that")]
     TooLong,
+    #[error("a path in it is not UTF-8")]
+    NotText,
 }
 
+const RUN: u8 = 0;
+const RUN_IN_ROOM: u8 = 1;
+const MAKE_ROOM: u8 = 2;
+
+const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
+
 pub(super) fn encode<'v>(
-    sandbox: Sandbox,
+    way: Option<Way<'_>>,
     command: &OsStr,
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
-    let mut message = vec![match sandbox {
-        Sandbox::Off => 0,
-    }];
-    let mut push = |parts: &[&[u8]]| {
+    let mut message = Vec::new();
+    let push = |message: &mut Vec<u8>, parts: &[&[u8]]| {
         for part in parts {
             if part.contains(&0) {
                 return Err(SpecError::Nul);
@@ -47,74 +74,82 @@ pub(super) fn encode<'v>(
         message.push(0);
         Ok(())
     };
-    push(&[command.as_bytes()])?;
+    match way {
+        None => message.push(RUN),
+        Some(Way { users, network, directory, absent }) => {
+            let count = u8::try_from(absent.len()).map_err(|_| SpecError::TooLong)?;
+            let flags = u8::from(users == Users::Own) | u8::from(network == Network::Own) << 1;
+            message.extend([RUN_IN_ROOM, flags, count]);
+            for (_, made) in absent {
+                message
+                    .extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
+            }
+            push(&mut message, &[directory.as_os_str().as_bytes()])?;
+            for (path, _) in absent {
+                push(&mut message, &[path.as_os_str().as_bytes()])?;
+            }
+        }
+    }
+    push(&mut message, &[command.as_bytes()])?;
     for (name, value) in environment {
-        push(&[name.as_bytes(), b"=", value.as_bytes()])?;
+        push(&mut message, &[name.as_bytes(), b"=", value.as_bytes()])?;
     }
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
-pub(super) fn decode(message: &[u8]) -> Option<Spec<'_>> {
-    let (mark, mut rest) = message.split_first()?;
-    let sandbox = match mark {
-        0 => Sandbox::Off,
-        _ => return None,
+/// The message that asks for a room.
+pub(super) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
+    let mut message = vec![MAKE_ROOM];
+    serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::NotText)?;
+    if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
+}
+
+pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
+    let (mark, rest) = message.split_first()?;
+    match *mark {
+        RUN => {
+            let strings = strings(rest)?;
+            let (command, environment) = strings.split_first()?;
+            Some(Order::Run(Spec { entrance: None, command, environment: environment.to_vec() }))
+        }
+        RUN_IN_ROOM => decode_into_room(rest).map(Order::Run),
+        MAKE_ROOM => serde_json::from_slice(rest).ok().map(Order::MakeRoom),
+        _ => None,
+    }
+}
+
+fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
+    let (&[flags, count], rest) = message.split_first_chunk::<2>()?;
+    let (marks, rest) = rest.split_at_checked(usize::from(count))?;
+    let strings = strings(rest)?;
+    let (directory, rest) = strings.split_first()?;
+    let (paths, rest) = rest.split_at_checked(marks.len())?;
+    let (command, environment) = rest.split_first()?;
+    let absent: Option<Vec<(&Path, Made)>> = marks
+        .iter()
+        .zip(paths)
+        .map(|(mark, path)| {
+            let made = MADE.get(usize::from(*mark)).copied()?;
+            Some((Path::new(OsStr::from_bytes(path.to_bytes())), made))
+        })
+        .collect();
+    let entrance = Entrance {
+        users: if flags & 1 == 0 { Users::Machine } else { Users::Own },
+        network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
+        directory,
+        absent: absent?,
     };
+    Some(Spec { entrance: Some(entrance), command, environment: environment.to_vec() })
+}
+
+fn strings(mut rest: &[u8]) -> Option<Vec<&CStr>> {
     let mut strings = Vec::new();
     while !rest.is_empty() {
         let string = CStr::from_bytes_until_nul(rest).ok()?;
         rest = &rest[string.to_bytes_with_nul().len()..];
         strings.push(string);
     }
-    let (command, environment) = strings.split_first()?;
-    Some(Spec { sandbox, command, environment: environment.to_vec() })
-}
-
-/// A supervisor's only word about its command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Report {
-    /// It could not be started: the system's error number.
-    NotStarted(i32),
-    /// It has ended, and so has everything it had started, except for what could not be ended.
-    Ended {
-        /// How it ended.
-        ending: Ending,
-        /// Processes it had left running, which were ended.
-        ended: u32,
-        /// Processes that could not be ended.
-        left: u32,
-    },
-}
-
-impl Report {
-    pub(super) const LENGTH: usize = 13;
-
-    pub(super) fn encode(self) -> [u8; Self::LENGTH] {
-        let (mark, number, ended, left) = match self {
-            Self::NotStarted(error) => (0, error, 0, 0),
-            Self::Ended { ending: Ending::Exited(code), ended, left } => (1, code, ended, left),
-            Self::Ended { ending: Ending::Signalled(signal), ended, left } => (2, signal, ended, left),
-        };
-        let mut message = [mark; Self::LENGTH];
-        message[1..5].copy_from_slice(&number.to_le_bytes());
-        message[5..9].copy_from_slice(&ended.to_le_bytes());
-        message[9..].copy_from_slice(&left.to_le_bytes());
-        message
-    }
-
-    pub(super) fn decode(message: &[u8]) -> Option<Self> {
-        let message: &[u8; Self::LENGTH] = message.try_into().ok()?;
-        let four = |at: usize| [message[at], message[at + 1], message[at + 2], message[at + 3]];
-        let (number, ended, left) =
-            (i32::from_le_bytes(four(1)), u32::from_le_bytes(four(5)), u32::from_le_bytes(four(9)));
-        let ending = match message[0] {
-            0 => return Some(Self::NotStarted(number)),
-            1 => Ending::Exited(number),
-            2 => Ending::Signalled(number),
-            _ => return None,
-        };
-        Some(Self::Ended { ending, ended, left })
-    }
+    Some(strings)
 }
 
 #[cfg(test)]

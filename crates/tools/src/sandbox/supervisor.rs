@@ -2,32 +2,72 @@
 //!
 //! It ends in one of three ways: the command ended, somebody asked on the control socket for its end, or the other
 //! end of that socket is gone, which is how our own death looks from here, however it came.
+//!
+//! In a room all of this is the part of a second process, the first one in the command's own namespaces (`enter`).
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use rustix::process::{Pid, WaitStatus};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
+use super::Ending;
 use super::child::{self, Descriptors};
-use super::spec::{Report, Spec};
+use super::enter;
+use super::fault::Step;
+use super::guard::{Undone, Watch};
+use super::report::Report;
+use super::spec::Spec;
 use super::sweep::{self, Swept};
-use super::{Ending, system};
+use super::system::{self, Fork};
 
 /// Runs a command from its start to the end of its last descendant. `started` is called once it runs.
 pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &OwnedFd, started: impl FnOnce()) {
     if hung_up(&descriptors.control) {
         return started();
     }
+    let (Some(entrance), Some(doors)) = (&spec.entrance, &descriptors.doors) else {
+        return attend(spec, descriptors, watch, &Watch::over(Vec::new()), started);
+    };
+    let forked =
+        enter::join(doors, entrance.users).and_then(|()| system::fork().map_err(Step::Join.failed()));
+    match forked {
+        Ok(Fork::Child) => match enter::settle(entrance) {
+            Ok(absent) => attend(spec, descriptors, watch, &Watch::over(absent), || {}),
+            Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
+        },
+        Ok(Fork::Parent(first)) => {
+            started();
+            // It is the first one's now, and so is the end of the output.
+            drop(descriptors);
+            // The command's processes end with the first of them, and that one with us.
+            while let Err(Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
+        }
+        Err(fault) => {
+            started();
+            tell(&descriptors.control, Report::not_confined(&fault));
+        }
+    }
+}
+
+/// Starts a command, waits for it, ends what it leaves behind and says how it went.
+fn attend(
+    spec: &Spec<'_>,
+    descriptors: Descriptors,
+    watch: &OwnedFd,
+    guards: &Watch<'_>,
+    started: impl FnOnce(),
+) {
     let start = system::start(|| child::become_command(spec, &descriptors));
     started();
-    let Descriptors { control, output, directory, input } = descriptors;
+    let Descriptors { control, output, directory, input, doors } = descriptors;
     // The reader of the output must see its end when the command's own copies are gone.
-    drop((output, directory, input));
+    drop((output, directory, input, doors));
     let command = match start {
         Ok(command) => command,
-        Err(error) => return tell(&control, Report::NotStarted(error.raw_os_error().unwrap_or(0))),
+        Err(error) => return tell(&control, Report::not_started(&error)),
     };
 
     let status: Cell<Option<WaitStatus>> = Cell::new(None);
@@ -37,7 +77,8 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
         }
     };
     let mut swept = Swept::default();
-    if wait_for_end(command, &control, watch, &mut note) {
+    let mut undone = Undone::Nothing;
+    if wait_for_end(command, &control, watch, guards, &mut undone, &mut note) {
         let ended_by_itself = status.get().is_some();
         swept = sweep::end_children(watch, &[], &mut note);
         // The command itself is not counted among what it left behind.
@@ -49,7 +90,10 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
         // It could not be killed, which is in the count of those left.
         None => Ending::Signalled(0),
     };
-    tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left });
+    if guards.undo() == Undone::Something {
+        undone = Undone::Something;
+    }
+    tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left, undone });
 }
 
 /// Waits until the command has ended or is to end. Whether there are other children.
@@ -57,6 +101,8 @@ fn wait_for_end(
     command: Pid,
     control: &OwnedFd,
     watch: &OwnedFd,
+    guards: &Watch<'_>,
+    undone: &mut Undone,
     note: &mut impl FnMut(Pid, WaitStatus),
 ) -> bool {
     loop {
@@ -68,7 +114,8 @@ fn wait_for_end(
         if ended || !any {
             return any;
         }
-        let mut events = [PollFd::new(watch, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
+        let guarded = guards.news().unwrap_or(watch);
+        let mut events = [watch, control, guarded].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
         if poll(&mut events, None).is_err() {
             continue;
         }
@@ -76,6 +123,9 @@ fn wait_for_end(
             // Read, because a socket that is closed with something unread takes our last words with it.
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
             return true;
+        }
+        if guards.news().is_some() && !events[2].revents().is_empty() && guards.undo() == Undone::Something {
+            *undone = Undone::Something;
         }
         sweep::drain(watch);
     }

@@ -199,7 +199,7 @@ async fn run(job: Arc<Job>, plan: Plan, settings: CommandSettings) {
         directory: plan.directory,
         input: plan.input.as_deref().map(str::as_bytes),
         environment: &settings.environment,
-        sandbox: settings.sandbox,
+        sandbox: &settings.sandbox,
     };
     let push = |bytes: &[u8]| {
         lock(&job.capture).push(bytes);

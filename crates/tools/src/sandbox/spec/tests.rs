@@ -5,16 +5,47 @@ use std::ffi::OsStr;
 use proptest::prelude::*;
 
 use super::*;
+use crate::sandbox::Ending;
+use crate::sandbox::fault::Step;
+use crate::sandbox::guard::Undone;
+use crate::sandbox::report::Report;
+
+fn environment_of(spec: &Spec<'_>) -> Vec<String> {
+    spec.environment.iter().map(|pair| pair.to_str().unwrap().to_owned()).collect()
+}
 
 proptest! {
     #[test]
     fn a_spec_survives_the_way(command in "[^\0]{0,40}", variables in proptest::collection::vec(("[A-Z_]{1,8}", "[^\0]{0,20}"), 0..5)) {
         let pairs = variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let message = encode(Sandbox::Off, OsStr::new(&command), pairs).unwrap();
-        let spec = decode(&message).unwrap();
+        let message = encode(None, OsStr::new(&command), pairs).unwrap();
+        let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
+        prop_assert!(spec.entrance.is_none());
         prop_assert_eq!(spec.command.to_str().unwrap(), command);
-        let environment: Vec<String> = spec.environment.iter().map(|pair| pair.to_str().unwrap().to_owned()).collect();
-        prop_assert_eq!(environment, variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>());
+        prop_assert_eq!(environment_of(&spec), variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_way_into_a_room_survives_the_way(
+        own_users in any::<bool>(),
+        own_network in any::<bool>(),
+        directory in "/[^\0]{0,20}",
+        absent in proptest::collection::vec(("/[^\0]{0,20}", 0usize..4), 0..5),
+    ) {
+        let absent: Vec<(&Path, Made)> =
+            absent.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
+        let users = if own_users { Users::Own } else { Users::Machine };
+        let network = if own_network { Network::Own } else { Network::Machine };
+        let way = Way { users, network, directory: Path::new(&directory), absent: &absent };
+        let message = encode(Some(way), OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
+        let entrance = spec.entrance.as_ref().unwrap();
+        prop_assert_eq!(entrance.users, users);
+        prop_assert_eq!(entrance.network, network);
+        prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);
+        prop_assert_eq!(&entrance.absent, &absent);
+        prop_assert_eq!(spec.command.to_str().unwrap(), "true");
+        prop_assert_eq!(environment_of(&spec), ["A=b"]);
     }
 
     #[test]
@@ -23,19 +54,32 @@ proptest! {
     }
 
     #[test]
-    fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>()) {
-        for report in [
-            Report::NotStarted(code),
-            Report::Ended { ending: Ending::Exited(code), ended, left },
-            Report::Ended { ending: Ending::Signalled(code), ended, left },
-        ] {
-            prop_assert_eq!(Report::decode(&report.encode()), Some(report));
+    fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..18) {
+        for undone in [Undone::Nothing, Undone::Something] {
+            for report in [
+                Report::NotStarted(code),
+                Report::NotConfined(Step::of_number(step).unwrap(), code),
+                Report::Ended { ending: Ending::Exited(code), ended, left, undone },
+                Report::Ended { ending: Ending::Signalled(code), ended, left, undone },
+            ] {
+                prop_assert_eq!(Report::decode(&report.encode()), Some(report));
+            }
         }
     }
 }
 
 #[test]
+fn a_policy_survives_the_way() {
+    let policy = Policy { read: vec!["/usr".into()], network: Network::Machine, ..Policy::default() };
+    let message = encode_room(&policy).unwrap();
+    let Some(Order::MakeRoom(received)) = decode(&message) else { panic!("not a room") };
+    assert_eq!(received, policy);
+}
+
+#[test]
 fn what_cannot_be_sent_is_refused() {
-    assert_eq!(encode(Sandbox::Off, OsStr::new("a\0b"), [].into_iter()), Err(SpecError::Nul));
-    assert_eq!(encode(Sandbox::Off, OsStr::new(&"x".repeat(MOST)), [].into_iter()), Err(SpecError::TooLong));
+    assert_eq!(encode(None, OsStr::new("a\0b"), [].into_iter()), Err(SpecError::Nul));
+    assert_eq!(encode(None, OsStr::new(&"x".repeat(MOST)), [].into_iter()), Err(SpecError::TooLong));
+    let odd = Policy { read: vec![OsStr::from_bytes(b"/\xff").into()], ..Policy::default() };
+    assert_eq!(encode_room(&odd), Err(SpecError::NotText));
 }

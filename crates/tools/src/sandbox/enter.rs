@@ -1,0 +1,113 @@
+//! Into a room: what a command's supervisor does before the command, and what the first process of its own does.
+//!
+//! The supervisor joins the room's namespaces and makes those that each command has of its own. The process it forks
+//! then is the first one in there: everything the command starts ends with it. It covers `/proc`, gives up what the
+//! command may not have, and attends to the command like a supervisor.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{DumpableBehavior, Signal};
+use rustix::thread::LinkNameSpaceType;
+
+use super::fault::{Fault, Step};
+use super::filter;
+use super::guard;
+use super::kernel::{self, Fresh, Use};
+use super::mounting;
+use super::namespaces::{Doors, Users};
+use super::policy::{Made, Network};
+
+/// How a command gets into a room, from its message.
+#[derive(Debug)]
+pub(super) struct Entrance<'m> {
+    pub(super) users: Users,
+    pub(super) network: Network,
+    /// Where it runs: a path in the room.
+    pub(super) directory: &'m CStr,
+    /// Guarded paths that did not exist when the room was made.
+    pub(super) absent: Vec<(&'m Path, Made)>,
+}
+
+/// Joins a room. Processes that this one starts from now on are in namespaces of their own.
+pub(super) fn join(doors: &Doors, users: Users) -> Result<(), Fault> {
+    // When memory runs out the command goes, not we. It cannot be said inside, where /proc is read-only.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+    let attempt = || -> io::Result<()> {
+        let enter = |door: BorrowedFd<'_>, kind| rustix::thread::move_into_link_name_space(door, Some(kind));
+        if users == Users::Own {
+            enter(kernel::owner_of(doors.mounts.as_fd())?.as_fd(), LinkNameSpaceType::User)?;
+        }
+        if let Some(network) = &doors.network {
+            enter(network.as_fd(), LinkNameSpaceType::Network)?;
+        }
+        enter(doors.mounts.as_fd(), LinkNameSpaceType::Mount)?;
+        kernel::unshare(Fresh::OF_A_COMMAND)
+    };
+    attempt().map_err(Step::Join.failed())
+}
+
+/// Makes the first process of a command's own namespaces ready for the command. There is no way back from here.
+///
+/// Returns the guarded paths that do not exist.
+pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)>, Fault> {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    // Of its own: the group it comes from has no number in here.
+    rustix::process::setsid().map_err(|error| Step::Processes.failed()(error.into()))?;
+    show_processes().map_err(Step::Processes.failed())?;
+    let mut absent = entrance.absent.clone();
+    if !absent.is_empty() {
+        let root = root().map_err(Step::Guard.failed())?;
+        let mut fault = None;
+        absent.retain(|(path, made)| match guard::protect(root.as_fd(), path, *made) {
+            Ok(presence) => presence == guard::Presence::Absent,
+            Err(error) => {
+                fault.get_or_insert(Step::Guard.failed_at(path)(error));
+                true
+            }
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+    }
+    give_up_privileges().map_err(Step::Privileges.failed())?;
+    kernel::filter_calls(&filter::filter()).map_err(Step::Filter.failed())?;
+    Ok(absent)
+}
+
+fn root() -> io::Result<std::os::fd::OwnedFd> {
+    Ok(rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Covers the machine's `/proc` with one that shows the command's own processes, and of them only those it could also
+/// trace: not this one, whose memory is a copy of ours. Nothing in it can be written, so no setting of the machine.
+fn show_processes() -> io::Result<()> {
+    let processes = mounting::new("proc", &[("hidepid", "ptraceable")], Use::PROCESSES)?;
+    let place = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    mounting::put(processes.as_fd(), place.as_fd())
+}
+
+fn give_up_privileges() -> io::Result<()> {
+    kernel::leave_keyring();
+    rustix::thread::set_no_new_privs(true)?;
+    kernel::drop_capabilities()?;
+    // Nobody may look into this process. The command gets a memory of its own when it starts.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+/// Goes to the command's directory by its name in the room, and checks that it is the one that was opened outside.
+///
+/// The descriptor itself must not be used: it stands in the machine's tree, and `..` would lead on from there.
+pub(super) fn go_to(directory: &CStr, opened: BorrowedFd<'_>) -> io::Result<()> {
+    rustix::process::chdir(directory)?;
+    let (here, there) = (rustix::fs::stat(c".")?, rustix::fs::fstat(opened)?);
+    if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESTALE))
+    }
+}

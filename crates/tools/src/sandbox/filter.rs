@@ -1,0 +1,238 @@
+//! The second layer: which system calls a command may not make at all.
+//!
+//! Namespaces and mounts say what a command can reach. This takes away what they do not cover (sockets of families
+//! without a network namespace, key rings, files that give away the user's identity) and what a command has no use for
+//! but an attack on the kernel has. A refused call is answered with an error, never with death.
+
+use std::ffi::c_long;
+
+use libc::{EAFNOSUPPORT, ENOSYS, EPERM, sock_filter};
+
+/// Where the kernel puts the parts of a call that is looked at.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+
+/// The low half of an argument, where flags, modes and families are.
+const fn argument(index: u32) -> u32 {
+    16 + 8 * index + if cfg!(target_endian = "big") { 4 } else { 0 }
+}
+
+#[cfg(target_arch = "x86_64")]
+const NATIVE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const NATIVE: u32 = 0xC000_00B7;
+#[cfg(target_arch = "riscv64")]
+const NATIVE: u32 = 0xC000_00F3;
+/// Matches no machine: nothing runs, which the probe finds and says.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+const NATIVE: u32 = 0;
+
+/// Refused whatever their arguments.
+const REFUSED: &[c_long] = &[
+    // Namespaces and mounts.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // A file by its number, past every path.
+    libc::SYS_open_by_handle_at,
+    // Key rings belong to the user, not to a namespace.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_vhangup,
+    libc::SYS_syslog,
+    // Large and seldom needed ways into the kernel; programs fall back to others.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+];
+
+/// Answered as an old kernel would, because what they ask for lies behind a pointer; callers know the older call.
+const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
+
+/// Calls with the mode of a file, and which argument it is: none may make a file that runs as its owner.
+const MODES: &[(c_long, u32)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// The same where a mode counts only if a file is made: which argument says so; the mode follows it.
+const OPENINGS: &[(c_long, u32)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+/// O_CREAT, and the bit of O_TMPFILE that is not O_DIRECTORY's.
+const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
+
+/// Families whose reach is that of the network namespace or of a path. Others (vsock above all) know no namespace.
+const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// What puts words into a terminal as if they had been typed there.
+const TERMINAL_REQUESTS: &[u32] = &[0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
+
+const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP)
+    .cast_unsigned();
+
+/// The filter for the machine we run on.
+pub(super) fn filter() -> Vec<sock_filter> {
+    let mut program = vec![
+        load(ARCHITECTURE),
+        // Another machine's calls have other numbers: none of them is known.
+        unless(Test::Equal, NATIVE, 1),
+        answer(ENOSYS),
+        load(NUMBER),
+    ];
+    // The x32 numbers of x86-64 are the same calls once more.
+    #[cfg(target_arch = "x86_64")]
+    program.extend([unless_not(Test::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
+    for &call in REFUSED {
+        program.extend([unless_not(Test::Equal, number(call), 1), answer(EPERM)]);
+    }
+    for &call in UNKNOWN {
+        program.extend([unless_not(Test::Equal, number(call), 1), answer(ENOSYS)]);
+    }
+    for &(call, index) in MODES {
+        when(&mut program, call, argument(index), |body| {
+            body.extend([unless_not(Test::Bits, libc::S_ISUID, 1), answer(EPERM)]);
+        });
+    }
+    for &(call, index) in OPENINGS {
+        when(&mut program, call, argument(index), |body| {
+            body.extend([
+                unless_not(Test::Bits, MAKES, 3),
+                load(argument(index + 1)),
+                unless_not(Test::Bits, libc::S_ISUID, 1),
+                answer(EPERM),
+            ]);
+        });
+    }
+    when(&mut program, libc::SYS_clone, argument(0), |body| {
+        body.extend([unless_not(Test::Bits, NEW_NAMESPACES, 1), answer(EPERM)]);
+    });
+    when(&mut program, libc::SYS_ioctl, argument(1), |body| {
+        for &request in TERMINAL_REQUESTS {
+            body.extend([unless_not(Test::Equal, request, 1), answer(EPERM)]);
+        }
+    });
+    for call in [libc::SYS_socket, libc::SYS_socketpair] {
+        when(&mut program, call, argument(0), |body| {
+            for &family in FAMILIES {
+                body.extend([unless_not(Test::Equal, family.cast_unsigned(), 1), ALLOW]);
+            }
+            body.push(answer(EAFNOSUPPORT));
+        });
+    }
+    program.push(ALLOW);
+    program
+}
+
+const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW);
+
+/// What is looked at when the call is this one. Afterwards the call is allowed.
+fn when(program: &mut Vec<sock_filter>, call: c_long, at: u32, fill: impl FnOnce(&mut Vec<sock_filter>)) {
+    let mut body = vec![load(at)];
+    fill(&mut body);
+    body.push(ALLOW);
+    // Bodies are short: the longest has a handful of families.
+    let length = u8::try_from(body.len()).unwrap_or(u8::MAX);
+    program.push(unless_not(Test::Equal, number(call), length));
+    program.append(&mut body);
+}
+
+#[derive(Clone, Copy)]
+enum Test {
+    Equal,
+    AtLeast,
+    Bits,
+}
+
+impl Test {
+    fn code(self) -> u16 {
+        let operation = match self {
+            Self::Equal => 0x10,
+            Self::AtLeast => 0x30,
+            Self::Bits => 0x40,
+        };
+        0x05 | operation
+    }
+}
+
+/// Skips `skip` instructions if the test holds.
+fn unless(test: Test, value: u32, skip: u8) -> sock_filter {
+    sock_filter { code: test.code(), jt: skip, jf: 0, k: value }
+}
+
+/// Skips `skip` instructions if the test does not hold.
+fn unless_not(test: Test, value: u32, skip: u8) -> sock_filter {
+    sock_filter { code: test.code(), jt: 0, jf: skip, k: value }
+}
+
+fn load(offset: u32) -> sock_filter {
+    statement(0x20 /* load a word */, offset)
+}
+
+fn answer(error: i32) -> sock_filter {
+    statement(
+        0x06, /* return */
+        libc::SECCOMP_RET_ERRNO | (error.cast_unsigned() & libc::SECCOMP_RET_DATA),
+    )
+}
+
+const fn statement(code: u16, value: u32) -> sock_filter {
+    sock_filter { code, jt: 0, jf: 0, k: value }
+}
+
+/// Numbers of calls are small.
+fn number(call: c_long) -> u32 {
+    u32::try_from(call).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

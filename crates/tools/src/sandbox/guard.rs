@@ -1,0 +1,73 @@
+//! Paths inside of the workspace that commands may not change: settings that decide what runs outside of the sandbox.
+//!
+//! What exists is covered by itself, read-only, and the directories around it are pinned, so that none of them can be
+//! moved away and made anew. What does not exist cannot be covered; it is watched while a command runs, and what the
+//! command made there is set aside (`undo`).
+
+mod undo;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, StatxAttributes, StatxFlags};
+
+use super::kernel::Use;
+use super::mounting::{self, Links};
+use super::policy::Made;
+
+pub(super) use undo::{Undone, Watch};
+
+/// Whether there was something to protect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Protected,
+    Absent,
+}
+
+/// Protects what is at a path below `root`, which stands for `/`.
+pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Result<Presence> {
+    let place = match mounting::held(root, path, Links::Refused) {
+        Ok(place) => place,
+        Err(error) if is_absent(&error) => return Ok(Presence::Absent),
+        // A link on the way. It is protected itself, and where it leads is not the workspace's business.
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            return path.parent().map_or(Err(error), |parent| protect(root, parent, Made::SetAside));
+        }
+        Err(error) => return Err(error),
+    };
+    if is_mount(place.as_fd())? && made == Made::UnlessDirectory {
+        return Ok(Presence::Protected);
+    }
+    if let Some(parent) = path.parent() {
+        pin(root, parent)?;
+    }
+    // Held again: what was just pinned lies over what was held before.
+    let place = mounting::held(root, path, Links::Refused)?;
+    let writable = made == Made::UnlessDirectory && mounting::kind(place.as_fd())? == FileType::Directory;
+    let to = if writable { Use::WRITE } else { Use::READ };
+    mounting::put(mounting::copy(place.as_fd(), to)?.as_fd(), place.as_fd())?;
+    Ok(Presence::Protected)
+}
+
+/// Covers a directory, and those around it up to the next mount, with itself. What is a mount cannot be moved.
+fn pin(root: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
+    let place = mounting::held(root, directory, Links::Refused)?;
+    if is_mount(place.as_fd())? {
+        return Ok(());
+    }
+    if let Some(parent) = directory.parent() {
+        pin(root, parent)?;
+    }
+    let place = mounting::held(root, directory, Links::Refused)?;
+    mounting::put(mounting::copy(place.as_fd(), Use::WRITE)?.as_fd(), place.as_fd())
+}
+
+fn is_mount(place: BorrowedFd<'_>) -> io::Result<bool> {
+    let status = rustix::fs::statx(place, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
+    Ok(status.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,195 @@
+//! Taking back what a command made where it may not: at guarded paths that did not exist before.
+//!
+//! It happens as soon as the system tells of it, and once more when the command and all it started are gone.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::inotify::{CreateFlags, WatchFlags};
+
+use crate::sandbox::policy::Made;
+
+/// Longest settings of a repository that are looked at; a new one's are a tenth of a kilobyte.
+const MOST_SETTINGS: u64 = 64 * 1024;
+
+/// Names that are tried for what is set aside.
+const MOST_ASIDE: u32 = 100;
+
+/// What may stand in the settings of a repository that a command made: nothing that names a program or a file.
+const TAME: [(&str, &[&str]); 6] = [
+    (
+        "core",
+        &[
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "ignorecase",
+            "precomposeunicode",
+            "symlinks",
+            "autocrlf",
+            "eol",
+        ],
+    ),
+    ("user", &["name", "email"]),
+    ("init", &["defaultbranch"]),
+    ("remote", &["url", "fetch"]),
+    ("branch", &["remote", "merge", "rebase"]),
+    ("extensions", &["objectformat", "refstorage"]),
+];
+
+/// What `git init` writes.
+const PLAIN_SETTINGS: &str =
+    "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
+
+/// Whether something was taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::sandbox) enum Undone {
+    #[default]
+    Nothing,
+    Something,
+}
+
+/// Guarded paths that did not exist when the command began.
+pub(in crate::sandbox) struct Watch<'w> {
+    paths: Vec<(&'w Path, Made)>,
+    news: Option<OwnedFd>,
+}
+
+impl<'w> Watch<'w> {
+    pub(in crate::sandbox) fn over(paths: Vec<(&'w Path, Made)>) -> Self {
+        let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
+        // Without it (a system's limit was reached) what was made is found at the end.
+        let news = if paths.is_empty() { None } else { rustix::fs::inotify::init(flags).ok() };
+        let watch = Self { paths, news };
+        watch.listen();
+        watch
+    }
+
+    /// Readable when something may have been made.
+    pub(in crate::sandbox) fn news(&self) -> Option<&OwnedFd> {
+        self.news.as_ref()
+    }
+
+    /// Takes back what was made.
+    pub(in crate::sandbox) fn undo(&self) -> Undone {
+        if let Some(news) = &self.news {
+            let mut buffer = [0u8; 4096];
+            while rustix::io::read(news, &mut buffer).is_ok_and(|length| length > 0) {}
+            // A directory that was made since may hold guarded paths.
+            self.listen();
+        }
+        let mut undone = Undone::Nothing;
+        for (path, made) in &self.paths {
+            if undo(path, *made) == Undone::Something {
+                undone = Undone::Something;
+            }
+        }
+        undone
+    }
+
+    fn listen(&self) {
+        let Some(news) = &self.news else { return };
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
+        for (path, made) in &self.paths {
+            let inside = match made {
+                Made::WithoutHooks => Some(*path),
+                Made::SetAside | Made::Tamed | Made::UnlessDirectory => None,
+            };
+            for directory in path.parent().into_iter().chain(inside) {
+                let _ = rustix::fs::inotify::add_watch(news, directory, flags);
+            }
+        }
+    }
+}
+
+fn undo(path: &Path, made: Made) -> Undone {
+    let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
+    let fine = match made {
+        Made::SetAside => false,
+        Made::UnlessDirectory => status.is_dir(),
+        Made::WithoutHooks if status.is_dir() => return without_hooks(path),
+        Made::Tamed if status.is_file() => is_tame(path, status.len()),
+        Made::WithoutHooks | Made::Tamed => false,
+    };
+    if fine {
+        return Undone::Nothing;
+    }
+    set_aside(path);
+    if made == Made::Tamed {
+        // Without settings the directory would be no repository. It was one, if a plain one.
+        let _ = fs::write(path, PLAIN_SETTINGS);
+    }
+    Undone::Something
+}
+
+/// Gives something a name that means nothing to anybody. It is not deleted: it may be a person's, who made it while
+/// the command ran.
+fn set_aside(path: &Path) {
+    for number in 1..=MOST_ASIDE {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".refused");
+        if number > 1 {
+            aside.push(number.to_string());
+        }
+        let aside = Path::new(&aside);
+        if aside.symlink_metadata().is_err() && fs::rename(path, aside).is_ok() {
+            return;
+        }
+    }
+    // A command that made that many made this one too.
+    let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
+}
+
+/// Sets aside what git would run, and leaves the samples it puts there itself.
+fn without_hooks(directory: &Path) -> Undone {
+    let mut undone = Undone::Nothing;
+    let Ok(entries) = fs::read_dir(directory) else {
+        set_aside(directory);
+        return Undone::Something;
+    };
+    for entry in entries.flatten() {
+        // Git runs only what has exactly a hook's name, without a dot.
+        if entry.path().extension().is_none() {
+            set_aside(&entry.path());
+            undone = Undone::Something;
+        }
+    }
+    undone
+}
+
+fn is_tame(path: &Path, length: u64) -> bool {
+    let read = || -> io::Result<Vec<u8>> { fs::read(path) };
+    length <= MOST_SETTINGS && read().is_ok_and(|text| says_only_tame_things(&text))
+}
+
+fn says_only_tame_things(text: &[u8]) -> bool {
+    let mut section: Option<&[&str]> = None;
+    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).all(|line| match line.first() {
+        None | Some(b'#' | b';') => true,
+        Some(b'[') => {
+            // Nothing may stand behind a section's name: git would take it for a setting.
+            let Some(header) = line.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else {
+                return false;
+            };
+            let name =
+                header.split(|byte| byte.is_ascii_whitespace() || *byte == b'.').next().unwrap_or_default();
+            section = TAME
+                .iter()
+                .find(|(tame, _)| tame.as_bytes().eq_ignore_ascii_case(name))
+                .map(|(_, names)| *names);
+            section.is_some() && !header.contains(&b']')
+        }
+        Some(_) => {
+            let name = line.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+            let known =
+                |names: &[&str]| names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+            section.is_some_and(known) && !line.ends_with(b"\\")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Leaving the machine's namespaces for a room's own: users, mounts, network.
+//!
+//! Without privileges a user namespace is what makes the others possible; root takes one as well, because then nothing
+//! that is left to it counts outside. Only where none can be had does root go without.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::pipe::PipeFlags;
+use rustix::process::WaitOptions;
+use rustix::thread::CapabilitySet;
+
+use super::Network;
+use super::fault::{Fault, Step};
+use super::kernel::{self, Fresh};
+use super::system::{self, Fork};
+
+/// A room's namespaces. They last as long as these are held.
+#[derive(Debug)]
+pub(super) struct Doors {
+    pub(super) mounts: OwnedFd,
+    /// None if the machine's network is used.
+    pub(super) network: Option<OwnedFd>,
+}
+
+/// Whether a room has a user namespace of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Users {
+    Own,
+    Machine,
+}
+
+/// Leaves for new namespaces. Its mounts are still copies of the machine's.
+pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
+    let capabilities =
+        rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let users = match leave_users(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
+        Ok(()) => Users::Own,
+        Err(fault)
+            if fault.step == Step::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) =>
+        {
+            Users::Machine
+        }
+        Err(fault) => return Err(fault),
+    };
+    kernel::unshare(Fresh::MOUNTS).map_err(Step::Namespaces.failed())?;
+    if network == Network::Own {
+        kernel::unshare(Fresh::NETWORK).map_err(Step::Namespaces.failed())?;
+        kernel::raise_loopback().map_err(Step::Loopback.failed())?;
+    }
+    let door = |name: &str| -> Result<OwnedFd, Fault> {
+        std::fs::File::open(format!("/proc/self/ns/{name}"))
+            .map(OwnedFd::from)
+            .map_err(Step::Namespaces.failed())
+    };
+    let network = (network == Network::Own).then(|| door("net")).transpose()?;
+    Ok((Doors { mounts: door("mnt")?, network }, users))
+}
+
+/// Makes a user namespace in which everybody has the number he has outside.
+fn leave_users(may_map_all: bool) -> Result<(), Fault> {
+    if may_map_all {
+        leave_with_everybody()?;
+    } else {
+        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        kernel::unshare(Fresh::USER).map_err(Step::UserNamespace.failed())?;
+        let write = |name: &str, text: String| {
+            std::fs::write(format!("/proc/self/{name}"), text).map_err(Step::Identities.failed())
+        };
+        write("setgroups", "deny".to_owned())?;
+        write("uid_map", format!("{user} {user} 1"))?;
+        write("gid_map", format!("{group} {group} 1"))?;
+    }
+    // A namespace inside of this one would give a command all capabilities over what it makes there. The filter of
+    // calls refuses that as well, so where this cannot be written it is not missed.
+    let _ = std::fs::write("/proc/sys/user/max_user_namespaces", "0");
+    Ok(())
+}
+
+/// Takes everybody along, not only ourselves. Only a process that stays behind can say so.
+fn leave_with_everybody() -> Result<(), Fault> {
+    let everybody = ["uid_map", "gid_map"].map(|name| {
+        let ours = std::fs::read_to_string(format!("/proc/self/{name}"))?;
+        Ok((name, same_on_both_sides(&ours)))
+    });
+    let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(Step::Identities.failed()));
+    let maps = [users?, groups?];
+    let (left, tell_left) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|error| Step::Identities.failed()(error.into()))?;
+    let helper = match system::fork().map_err(Step::Identities.failed())? {
+        Fork::Child => {
+            drop(tell_left);
+            system::exit_now(i32::from(!map_parent(left, &maps)))
+        }
+        Fork::Parent(helper) => helper,
+    };
+    drop(left);
+    let result = kernel::unshare(Fresh::USER).map_err(Step::UserNamespace.failed());
+    if result.is_ok() {
+        let _ = rustix::io::write(tell_left.as_fd(), &[1]);
+    }
+    drop(tell_left);
+    let status = rustix::process::waitpid(Some(helper), WaitOptions::empty());
+    result?;
+    match status {
+        Ok(Some((_, status))) if status.exit_status() == Some(0) => Ok(()),
+        _ => Err(Step::Identities.failed()(io::Error::from_raw_os_error(libc::EPERM))),
+    }
+}
+
+/// The helper's whole life.
+fn map_parent(left: OwnedFd, maps: &[(&str, String)]) -> bool {
+    let Some(parent) = rustix::process::getppid() else { return false };
+    if !rustix::io::read(left.as_fd(), &mut [0u8; 1]).is_ok_and(|length| length == 1) {
+        return false;
+    }
+    let parent = parent.as_raw_nonzero();
+    maps.iter().all(|(name, map)| std::fs::write(format!("/proc/{parent}/{name}"), map).is_ok())
+}
+
+/// A map that leaves everybody of this map's inside as he is.
+fn same_on_both_sides(map: &str) -> String {
+    let mut same = String::new();
+    for line in map.lines() {
+        let mut words = line.split_ascii_whitespace();
+        if let (Some(first), Some(_), Some(count)) = (words.next(), words.next(), words.next()) {
+            same.push_str(&format!("{first} {first} {count}\n"));
+        }
+    }
+    same
+}

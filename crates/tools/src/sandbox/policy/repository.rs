@@ -1,0 +1,77 @@
+//! What git needs besides the workspace: a repository that lies apart from it, and who the user is.
+
+use std::path::{Path, PathBuf};
+
+use super::{Environment, is_plain};
+
+/// Longest settings or pointer file that is read.
+const MOST: u64 = 256 * 1024;
+
+/// Settings of the user's that say who he is, not what is to be run.
+const KEPT: [(&str, &str); 4] =
+    [("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf")];
+
+/// The repository of a linked work tree.
+pub(super) struct Apart {
+    /// What all its work trees share.
+    pub(super) common: PathBuf,
+    /// What this one has of its own, inside of that.
+    pub(super) tree: PathBuf,
+}
+
+/// The repository of a linked work tree, which its `.git` file points at.
+///
+/// The pointer is a file of the workspace and may have been written by anybody. It counts only if the repository, which
+/// commands cannot write to before it counts, points back.
+pub(super) fn apart(workspace: &Path) -> Option<Apart> {
+    let pointer = workspace.join(".git");
+    let tree = workspace.join(read(&pointer)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let back = tree.join(read(&tree.join("gitdir"))?.trim()).canonicalize().ok()?;
+    if tree.starts_with(workspace) || back != pointer {
+        return None;
+    }
+    let common = tree.join(read(&tree.join("commondir"))?.trim()).canonicalize().ok()?;
+    let is_repository = tree.starts_with(common.join("worktrees")) && common.join("HEAD").is_file();
+    (is_repository && is_plain(&tree) && !workspace.starts_with(&common)).then_some(Apart { common, tree })
+}
+
+/// The user's settings without anything but who he is. Whose files they are does not matter in a sandbox, so git is told
+/// not to mind.
+pub(super) fn identity(home: &Path, environment: &Environment) -> String {
+    let settings = environment.value("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    let files = [settings.join("git/config"), home.join(".gitconfig")];
+    let mut kept = String::from("[safe]\n\tdirectory = *\n");
+    for text in files.iter().filter_map(|file| read(file)) {
+        kept.push_str(&only_identity(&text));
+    }
+    kept
+}
+
+fn only_identity(text: &str) -> String {
+    let (mut kept, mut section) = (String::new(), String::new());
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.split(']').next().unwrap_or_default().trim().to_ascii_lowercase();
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+        // A line that goes on in the next one is left out rather than understood.
+        if KEPT.contains(&(section.as_str(), name.as_str())) && !value.ends_with('\\') {
+            kept.push_str(&format!("[{section}]\n\t{name} = {value}\n"));
+        }
+    }
+    kept
+}
+
+/// A small text file's content; nothing else, and no device or pipe, is waited for.
+fn read(path: &Path) -> Option<String> {
+    let metadata = path.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > MOST {
+        return None;
+    }
+    std::fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests;

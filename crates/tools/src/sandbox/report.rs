@@ -1,0 +1,74 @@
+//! A supervisor's only word about its command, and how it is sent.
+
+use std::io;
+
+use super::Ending;
+use super::fault::{Fault, Step};
+use super::guard::Undone;
+
+/// A supervisor's only word about its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// It could not be started: the system's error number.
+    NotStarted(i32),
+    /// It was not started, because it would not have been confined: what could not be done, and the error number.
+    NotConfined(Step, i32),
+    /// It has ended, and so has everything it had started, except for what could not be ended.
+    Ended {
+        /// How it ended.
+        ending: Ending,
+        /// Processes it had left running, which were ended.
+        ended: u32,
+        /// Processes that could not be ended.
+        left: u32,
+        /// Whether it had made what it may not.
+        undone: Undone,
+    },
+}
+
+impl Report {
+    pub(super) const LENGTH: usize = 14;
+
+    pub(super) fn not_started(error: &io::Error) -> Self {
+        Self::NotStarted(error.raw_os_error().unwrap_or(0))
+    }
+
+    pub(super) fn not_confined(fault: &Fault) -> Self {
+        Self::NotConfined(fault.step, fault.error.raw_os_error().unwrap_or(0))
+    }
+
+    pub(super) fn encode(self) -> [u8; Self::LENGTH] {
+        let (mark, number, ended, left, undone) = match self {
+            Self::NotStarted(error) => (0, error, 0, 0, Undone::Nothing),
+            Self::Ended { ending: Ending::Exited(code), ended, left, undone } => {
+                (1, code, ended, left, undone)
+            }
+            Self::Ended { ending: Ending::Signalled(signal), ended, left, undone } => {
+                (2, signal, ended, left, undone)
+            }
+            Self::NotConfined(step, error) => (3, error, step.number(), 0, Undone::Nothing),
+        };
+        let mut message = [mark; Self::LENGTH];
+        message[1..5].copy_from_slice(&number.to_le_bytes());
+        message[5..9].copy_from_slice(&ended.to_le_bytes());
+        message[9..13].copy_from_slice(&left.to_le_bytes());
+        message[13] = u8::from(undone == Undone::Something);
+        message
+    }
+
+    pub(super) fn decode(message: &[u8]) -> Option<Self> {
+        let message: &[u8; Self::LENGTH] = message.try_into().ok()?;
+        let four = |at: usize| [message[at], message[at + 1], message[at + 2], message[at + 3]];
+        let (number, ended, left) =
+            (i32::from_le_bytes(four(1)), u32::from_le_bytes(four(5)), u32::from_le_bytes(four(9)));
+        let undone = if message[13] == 0 { Undone::Nothing } else { Undone::Something };
+        let ending = match message[0] {
+            0 => return Some(Self::NotStarted(number)),
+            1 => Ending::Exited(number),
+            2 => Ending::Signalled(number),
+            3 => return Step::of_number(ended).map(|step| Self::NotConfined(step, number)),
+            _ => return None,
+        };
+        Some(Self::Ended { ending, ended, left, undone })
+    }
+}

@@ -1,0 +1,158 @@
+//! A room: the namespaces and the view that the commands of one run share.
+//!
+//! It is made by a process of the keeper's when the first command needs it, and lasts as long as its two doors are held
+//! here. So a command pays for stepping in, not for building; files in `/tmp` and servers on the loopback device are
+//! there for the next command; and when we are gone, however that came, so is the room.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use tokio::sync::OnceCell;
+
+use super::fault::Fault;
+use super::keeper::{receive_with_descriptors, send_with_descriptors};
+use super::namespaces::{self, Doors, Users};
+use super::policy::{Made, Network, Policy};
+use super::running::CommandFailure;
+use super::{Keeper, spec, system, view};
+
+/// How long a room may take to be made. It needs a few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest answer: words about what went wrong.
+const MOST_ANSWER: usize = 4096;
+
+/// The namespaces and the view of a run's commands, made when they are first needed.
+#[derive(Debug)]
+pub struct Room {
+    policy: Policy,
+    standing: OnceCell<Standing>,
+}
+
+/// A room that has been made.
+#[derive(Debug)]
+pub(super) struct Standing {
+    doors: Doors,
+    users: Users,
+    /// Guarded paths that did not exist, by their place in the policy.
+    absent: Vec<usize>,
+}
+
+impl Room {
+    /// A room as this policy says. Nothing happens before a command needs it.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, standing: OnceCell::new() }
+    }
+
+    /// What it was, or will be, made by.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The room, made if it was not. If that fails the next command tries again.
+    pub(super) async fn standing(&self, keeper: &Keeper) -> Result<&Standing, CommandFailure> {
+        self.standing.get_or_try_init(|| ask_for(&self.policy, keeper)).await
+    }
+
+    /// Guarded paths that are to be watched.
+    pub(super) fn absent<'r>(&'r self, standing: &Standing) -> Vec<(&'r Path, Made)> {
+        let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
+        guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
+    }
+}
+
+impl Standing {
+    pub(super) fn users(&self) -> Users {
+        self.users
+    }
+
+    pub(super) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [Some(&self.doors.mounts), self.doors.network.as_ref()].into_iter().flatten().map(AsFd::as_fd)
+    }
+}
+
+async fn ask_for(policy: &Policy, keeper: &Keeper) -> Result<Standing, CommandFailure> {
+    if policy.guarded.len() > spec::MOST_GUARDED {
+        let words = format!("a policy guards at most {} paths", spec::MOST_GUARDED);
+        return Err(CommandFailure::NotConfined(words));
+    }
+    let message = spec::encode_room(policy)
+        .map_err(|error| CommandFailure::NotConfined(format!("the policy is unfit: {error}")))?;
+    let (control, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)?;
+    keeper.hand_over(&message, &[theirs.as_fd()]).await?;
+    drop(theirs);
+    let control = system::register(control)?;
+    let answer = async {
+        loop {
+            let mut ready = control.readable().await?;
+            let received = ready.try_io(|control| {
+                let mut answer = vec![0; MOST_ANSWER];
+                let (length, descriptors) =
+                    receive_with_descriptors(control.get_ref(), &mut answer, RecvFlags::DONTWAIT)?;
+                answer.truncate(length);
+                Ok((answer, descriptors))
+            });
+            if let Ok(received) = received {
+                return received;
+            }
+        }
+    };
+    let (answer, descriptors) = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
+        CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()))
+    })??;
+    read_answer(policy, &answer, descriptors)
+}
+
+fn read_answer(
+    policy: &Policy,
+    answer: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> Result<Standing, CommandFailure> {
+    let mut descriptors = descriptors.into_iter();
+    match (answer, descriptors.next(), descriptors.next()) {
+        ([1, users, absent @ ..], Some(mounts), network)
+            if network.is_some() == (policy.network == Network::Own) =>
+        {
+            Ok(Standing {
+                doors: Doors { mounts, network },
+                users: if *users == 0 { Users::Machine } else { Users::Own },
+                absent: absent.iter().map(|number| usize::from(*number)).collect(),
+            })
+        }
+        ([0, words @ ..], ..) => {
+            Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned()))
+        }
+        _ => Err(CommandFailure::NotConfined("the process that makes it ended without a word".to_owned())),
+    }
+}
+
+/// Makes a room and answers with its doors. The life of a process that does nothing else.
+pub(super) fn make(policy: &Policy, received: Vec<OwnedFd>) {
+    let Some(control) = received.into_iter().next() else { return };
+    let attempt = || -> Result<(Doors, Users, Vec<usize>), Fault> {
+        let (doors, users) = namespaces::leave(policy.network)?;
+        let absent = view::build(policy)?;
+        Ok((doors, users, absent))
+    };
+    match attempt() {
+        Ok((doors, users, absent)) => {
+            let mut answer = vec![1, u8::from(users == Users::Own)];
+            answer.extend(absent.iter().filter_map(|number| u8::try_from(*number).ok()));
+            let standing = Standing { doors, users, absent };
+            let doors: Vec<BorrowedFd<'_>> = standing.doors().collect();
+            let _ = send_with_descriptors(&control, &answer, &doors, SendFlags::DONTWAIT);
+        }
+        Err(fault) => {
+            let mut words = vec![0];
+            words.extend(fault.to_string().bytes().take(MOST_ANSWER - 1));
+            let _ = send_with_descriptors(&control, &words, &[], SendFlags::DONTWAIT);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What a room looks like from inside: a root of its own, put together from pieces of the machine's as a policy says.
+//!
+//! `plan` says which pieces in which order; here they are mounted. Runs in a process that has left for namespaces of its
+//! own and ends afterwards: the view lasts as long as somebody holds its mount namespace.
+
+mod plan;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::mount::{MountPropagationFlags, UnmountFlags};
+
+use super::fault::{Fault, Step};
+use super::guard::{self, Presence};
+use super::kernel::{self, Use};
+use super::mounting::{self, Links, Reach};
+use super::policy::Policy;
+
+use plan::{Entry, Kind};
+
+/// Where the new root is put before it becomes the root; any directory that every system has.
+const STAGE: [&str; 3] = ["/proc", "/tmp", "/usr"];
+
+/// Devices that are no way to anything.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+
+/// What hidden things look like, inside of `/dev`.
+const EMPTY_DIRECTORY: &str = "/dev/.hidden/directory";
+const EMPTY_FILE: &str = "/dev/.hidden/file";
+
+/// Makes this process's root what the policy says. Returns which guarded paths do not exist.
+pub(super) fn build(policy: &Policy) -> Result<Vec<usize>, Fault> {
+    let plan = plan::plan(policy);
+    let mut view = View::begin(&plan)?;
+    view.make_devices(policy)?;
+    for (at, entry) in plan.iter().enumerate() {
+        let holds_more = plan.get(at + 1).is_some_and(|next| next.path.starts_with(entry.path));
+        view.mount(entry, holds_more, policy)?;
+    }
+    // The machine's, which every command covers with its own: only where one is can another be made.
+    view.mount_machines_processes()?;
+    for placed in &policy.placed {
+        view.place(&placed.path, placed.content.as_bytes(), &plan)?;
+    }
+    let mut absent = Vec::new();
+    for (number, guarded) in policy.guarded.iter().enumerate() {
+        let fault = Step::Guard.failed_at(&guarded.path);
+        if guard::protect(view.new.as_fd(), &guarded.path, guarded.made).map_err(fault)? == Presence::Absent {
+            absent.push(number);
+        }
+    }
+    view.finish()?;
+    Ok(absent)
+}
+
+struct View {
+    /// The machine's root.
+    old: OwnedFd,
+    /// The room's.
+    new: OwnedFd,
+    /// Mounts of ours that nobody writes to after this.
+    sealed: Vec<OwnedFd>,
+}
+
+impl View {
+    fn begin(plan: &[Entry<'_>]) -> Result<Self, Fault> {
+        let attempt = || -> io::Result<Self> {
+            let root = Path::new("/");
+            rustix::mount::mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+            let old = rustix::fs::open(root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+            let mut sealed = Vec::new();
+            let new = if plan.first().is_some_and(|entry| entry.path == root) {
+                mounting::copy(old.as_fd(), Use::READ)?
+            } else {
+                let new = small()?;
+                sealed.push(rustix::io::fcntl_dupfd_cloexec(&new, 3)?);
+                new
+            };
+            let stage = STAGE.iter().find(|stage| Path::new(stage).is_dir()).unwrap_or(&"/proc");
+            let stage = rustix::fs::open(*stage, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+            mounting::put(new.as_fd(), stage.as_fd())?;
+            // Onto itself: the old root then lies over the new one, where nobody looks, until it is taken away.
+            rustix::process::fchdir(&new)?;
+            rustix::process::pivot_root(".", ".")?;
+            Ok(Self { old, new, sealed })
+        };
+        attempt().map_err(Step::Root.failed())
+    }
+
+    fn mount(&mut self, entry: &Entry<'_>, holds_more: bool, policy: &Policy) -> Result<(), Fault> {
+        let path = entry.path;
+        match entry.kind {
+            // The root was chosen at the beginning.
+            Kind::Read if path == Path::new("/") => Ok(()),
+            Kind::Read => self.show(entry, Use::READ).map_err(Step::Read.failed_at(path)),
+            Kind::Write => self.show(entry, Use::WRITE).map_err(Step::Write.failed_at(path)),
+            Kind::Hidden => self.hide(entry, holds_more).map_err(Step::Hide.failed_at(path)),
+            Kind::Scratch => {
+                self.make_scratch(entry, policy.scratch_bytes).map_err(Step::Scratch.failed_at(path))
+            }
+        }
+    }
+
+    /// Makes a piece of the machine's tree visible where it is.
+    fn show(&self, entry: &Entry<'_>, to: Use) -> io::Result<()> {
+        let source = match mounting::held(self.old.as_fd(), entry.path, entry.links) {
+            Ok(source) => source,
+            // What can be read may be gone since the policy was made; what can be changed must be there.
+            Err(error)
+                if to == Use::READ
+                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if entry.links == Links::Followed
+            && let Some(target) = self.link_at(entry.path)
+        {
+            return self.make_link(entry.path, &target);
+        }
+        let kind = mounting::kind(source.as_fd())?;
+        let place = self.place_for(entry.path, kind, entry.links)?;
+        mounting::put(mounting::copy(source.as_fd(), to)?.as_fd(), place.as_fd())
+    }
+
+    /// Where the machine has a symbolic link at a path, what it says.
+    fn link_at(&self, path: &Path) -> Option<std::ffi::CString> {
+        let name = path.file_name()?;
+        let parent = mounting::held(self.old.as_fd(), path.parent()?, Links::Followed).ok()?;
+        rustix::fs::readlinkat(&parent, name, Vec::new()).ok()
+    }
+
+    fn make_link(&self, path: &Path, target: &std::ffi::CStr) -> io::Result<()> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let parent = self.place_for(parent, FileType::Directory, Links::Followed)?;
+        match rustix::fs::symlinkat(target, &parent, name) {
+            // There already, because what is around it is.
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    fn hide(&mut self, entry: &Entry<'_>, holds_more: bool) -> io::Result<()> {
+        let place = match mounting::held(self.new.as_fd(), entry.path, Links::Refused) {
+            Ok(place) => place,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A link on the way, which leads somewhere that is hidden there or not visible.
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if holds_more {
+            let cover = small()?;
+            mounting::put(cover.as_fd(), place.as_fd())?;
+            self.sealed.push(cover);
+            return Ok(());
+        }
+        let empty =
+            if mounting::kind(place.as_fd())? == FileType::Directory { EMPTY_DIRECTORY } else { EMPTY_FILE };
+        let empty = mounting::held(self.new.as_fd(), Path::new(empty), Links::Refused)?;
+        mounting::put(mounting::copy(empty.as_fd(), Use::READ)?.as_fd(), place.as_fd())
+    }
+
+    fn make_scratch(&self, entry: &Entry<'_>, bytes: u64) -> io::Result<()> {
+        let shared = ["tmp", "shm"].iter().any(|name| entry.path.file_name() == Some(OsStr::new(name)));
+        let (bytes, mode) = (bytes.to_string(), if shared { "1777" } else { "755" });
+        let scratch =
+            mounting::new("tmpfs", &[("size", &bytes), ("nr_inodes", "1m"), ("mode", mode)], Use::WRITE)?;
+        let place = self.place_for(entry.path, FileType::Directory, entry.links)?;
+        mounting::put(scratch.as_fd(), place.as_fd())
+    }
+
+    /// A `/dev` with nothing in it that is a way out.
+    fn make_devices(&mut self, policy: &Policy) -> Result<(), Fault> {
+        let attempt = |view: &mut Self| -> io::Result<()> {
+            let devices = small()?;
+            let place = view.place_for(Path::new("/dev"), FileType::Directory, Links::Followed)?;
+            mounting::put(devices.as_fd(), place.as_fd())?;
+            for name in DEVICES {
+                let path = Path::new("/dev").join(name);
+                let Ok(source) = mounting::held(view.old.as_fd(), &path, Links::Refused) else { continue };
+                let place = view.place_for(&path, FileType::RegularFile, Links::Refused)?;
+                mounting::put(mounting::copy(source.as_fd(), Use::DEVICE)?.as_fd(), place.as_fd())?;
+            }
+            for (name, target) in DEVICE_LINKS {
+                rustix::fs::symlinkat(target, &devices, name)?;
+            }
+            rustix::fs::mkdirat(&devices, ".hidden", Mode::from_raw_mode(0o555))?;
+            for name in ["pts", ".hidden/directory"] {
+                rustix::fs::mkdirat(&devices, name, Mode::from_raw_mode(0o555))?;
+            }
+            drop(create(devices.as_fd(), OsStr::new(".hidden/file"))?);
+            // Needs a user with the number 0. Where there is none, there are no terminals.
+            if let Ok(terminals) =
+                mounting::new("devpts", &[("ptmxmode", "0666"), ("mode", "0620")], Use::TERMINALS)
+            {
+                let place = view.place_for(Path::new("/dev/pts"), FileType::Directory, Links::Refused)?;
+                mounting::put(terminals.as_fd(), place.as_fd())?;
+            }
+            let memory = Entry { path: Path::new("/dev/shm"), kind: Kind::Scratch, links: Links::Refused };
+            view.make_scratch(&memory, policy.scratch_bytes)?;
+            view.sealed.push(devices);
+            Ok(())
+        };
+        attempt(self).map_err(Step::Devices.failed())
+    }
+
+    fn mount_machines_processes(&self) -> Result<(), Fault> {
+        let attempt = || -> io::Result<()> {
+            let path = Path::new("/proc");
+            let source = mounting::held(self.old.as_fd(), path, Links::Refused)?;
+            let place = self.place_for(path, FileType::Directory, Links::Followed)?;
+            mounting::put(mounting::copy(source.as_fd(), Use::PROCESSES)?.as_fd(), place.as_fd())
+        };
+        attempt().map_err(Step::Processes.failed())
+    }
+
+    fn place(&self, path: &Path, content: &[u8], plan: &[Entry<'_>]) -> Result<(), Fault> {
+        // Only into a directory of its own: anywhere else it would be written to the machine.
+        let around = plan.iter().rev().find(|entry| path.starts_with(entry.path));
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        if !around.is_some_and(|entry| entry.kind == Kind::Scratch) {
+            return Ok(());
+        }
+        let attempt = || -> io::Result<()> {
+            let parent = self.place_for(parent, FileType::Directory, Links::Refused)?;
+            let mut file = std::fs::File::from(create(parent.as_fd(), name)?);
+            io::Write::write_all(&mut file, content)
+        };
+        attempt().map_err(Step::Place.failed_at(path))
+    }
+
+    /// Where something of this kind can be mounted. What is missing on the way is made, which works in what is ours.
+    fn place_for(&self, path: &Path, kind: FileType, links: Links) -> io::Result<OwnedFd> {
+        match mounting::held(self.new.as_fd(), path, links) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result,
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let parent = self.place_for(parent, FileType::Directory, links)?;
+        if kind == FileType::Directory {
+            rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+        } else {
+            drop(create(parent.as_fd(), name)?);
+        }
+        mounting::held(self.new.as_fd(), path, links)
+    }
+
+    /// Takes the machine's root away. There is no way back to it.
+    fn finish(self) -> Result<(), Fault> {
+        let attempt = || -> io::Result<()> {
+            rustix::process::fchdir(&self.old)?;
+            rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+            rustix::process::chdir("/")?;
+            for mount in &self.sealed {
+                kernel::restrict(mount.as_fd(), Use::READ, Reach::Alone)?;
+            }
+            Ok(())
+        };
+        attempt().map_err(Step::Root.failed())
+    }
+}
+
+/// A file system for a few directories and links.
+fn small() -> io::Result<OwnedFd> {
+    mounting::new("tmpfs", &[("size", "1m"), ("nr_inodes", "4k"), ("mode", "755")], Use::WRITE)
+}
+
+fn create(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?)
+}

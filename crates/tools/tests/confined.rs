@@ -1,0 +1,54 @@
+//! Commands in the sandbox, as they really run: what they can do, what they cannot, and how they end.
+//!
+//! Every attempt to get out is first shown to succeed without the sandbox, so that it would be seen if it did with it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test program; the lints' own exception knows only the usual harness"
+)]
+
+#[path = "confined/ends.rs"]
+mod ends;
+#[path = "confined/escapes.rs"]
+mod escapes;
+#[path = "confined/machines.rs"]
+mod machines;
+#[path = "confined/stage.rs"]
+mod stage;
+#[path = "confined/toolchains.rs"]
+mod toolchains;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use stage::Stage;
+
+fn main() -> ExitCode {
+    let keeper = fusee_tools::sandbox::init().unwrap();
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, mode, directory] = words.as_slice() {
+        match mode.as_str() {
+            "--victim" => return ends::be_killed(&Stage::at(keeper, directory.as_ref())),
+            "--machine" => return machines::say_what_holds(&Stage::at(keeper, directory.as_ref())),
+            _ => {}
+        }
+    }
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for (name, test) in toolchains::TESTS.iter().chain(ends::TESTS).chain(machines::TESTS) {
+        let keeper = keeper.clone();
+        trials.push(Trial::test(*name, move || {
+            test(&Stage::new(keeper));
+            Ok::<(), Failed>(())
+        }));
+    }
+    for attempt in escapes::attempts() {
+        let keeper = keeper.clone();
+        trials.push(Trial::test(attempt.name, move || {
+            attempt.fails_only_in_the_sandbox(&Stage::new(keeper));
+            Ok::<(), Failed>(())
+        }));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
