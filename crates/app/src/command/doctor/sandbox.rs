@@ -1,70 +1,38 @@
-//! What the system offers to confine commands. This build uses none of it yet, and says so.
+//! What confines commands here, by trying, and what the system offers that is not used yet.
 
-use std::fs::{self, File};
-use std::os::fd::OwnedFd;
+use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use fusee_engine::tools::sandbox::{CommandRequest, Ending};
-use fusee_engine::tools::{Environment, Keeper, Sandbox};
+use fusee_engine::tools::Keeper;
+use fusee_engine::tools::sandbox::{self, Layer};
 
 use super::{Finding, State};
 use crate::command::Process;
-
-/// How long the trial of namespaces may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 const UNUSED: &str = "available, not used yet by this build";
 
 /// Looks at every layer.
 pub(crate) async fn look(process: &Process) -> Vec<Finding> {
-    vec![namespaces(process).await, landlock(), seccomp(), cgroup()]
+    let mut findings = match &process.keeper {
+        Some(keeper) => used(keeper).await,
+        None => ["namespaces", "seccomp"]
+            .map(|name| {
+                Finding::new(name, State::Absent, "no process keeps commands, so it could not be tried")
+            })
+            .into(),
+    };
+    findings.insert(1, landlock());
+    findings.push(cgroup());
+    findings
 }
 
-async fn namespaces(process: &Process) -> Finding {
-    let name = "namespaces";
-    if !cfg!(target_os = "linux") {
-        return Finding::new(name, State::Absent, "only on Linux");
-    }
-    let setting = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    let off = [
-        ("/proc/sys/user/max_user_namespaces", 0),
-        ("/proc/sys/kernel/unprivileged_userns_clone", 0),
-        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1),
-    ];
-    let refused = off.iter().find(|(path, value)| setting(path) == Some(*value));
-    let tried = match &process.keeper {
-        Some(keeper) => try_namespaces(keeper, process).await,
-        None => None,
+/// The layers that commands run in, by trying.
+async fn used(keeper: &Keeper) -> Vec<Finding> {
+    let found = |layer: Layer| match layer.missing {
+        None => Finding::new(layer.name, State::Ready, layer.does),
+        Some(why) => Finding::new(layer.name, State::Absent, why),
     };
-    match (tried, refused) {
-        (Some(true), _) => Finding::new(name, State::Unused, UNUSED),
-        (_, Some((path, value))) => {
-            Finding::new(name, State::Absent, format!("turned off: {path} is {value}"))
-        }
-        (Some(false), None) => Finding::new(name, State::Absent, "the system refuses them to this user"),
-        (None, None) => Finding::new(name, State::Unused, "not turned off; could not be tried"),
-    }
-}
-
-/// Whether a command can be started in namespaces of its own; `None` where that cannot be tried.
-async fn try_namespaces(keeper: &Keeper, process: &Process) -> Option<bool> {
-    let directory: OwnedFd = File::open("/").ok()?.into();
-    let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
-    let request = CommandRequest {
-        command: "exec unshare --user --map-root-user --mount --pid --net --fork true",
-        directory,
-        input: None,
-        environment: &Environment::allowed(variables),
-        sandbox: Sandbox::Off,
-    };
-    let finished = keeper.run(request, |_| {}, tokio::time::sleep(PATIENCE)).await.ok()?;
-    match finished.ending {
-        Ending::Exited(0) => Some(true),
-        // The shell found no `unshare`.
-        Ending::Exited(127) => None,
-        Ending::Exited(_) | Ending::Signalled(_) => Some(false),
-    }
+    sandbox::probe(keeper).await.layers.into_iter().map(found).collect()
 }
 
 fn landlock() -> Finding {
@@ -89,14 +57,6 @@ fn kernel() -> Option<(u32, u32)> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let mut numbers = release.split(['.', '-']).map(|part| part.trim().parse::<u32>());
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-fn seccomp() -> Finding {
-    if Path::new("/proc/sys/kernel/seccomp/actions_avail").exists() {
-        Finding::new("seccomp", State::Unused, UNUSED)
-    } else {
-        Finding::new("seccomp", State::Absent, "this kernel does not have it")
-    }
 }
 
 fn cgroup() -> Finding {
