@@ -69,6 +69,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
         Opened::Directory(_) => {}
         _ => return Err(format!("`{start}` is a file. Give the directory to look in as `path`.")),
     }
+    let start = workspace.real_directory(&start).map_err(|problem| problem.to_string())?;
     let pattern = NamePattern::parse(&arguments.pattern, workspace.root())?;
     let found = walk(&start, &pattern, context);
     if context.cancel.is_cancelled() {

@@ -77,6 +77,7 @@ fn list(given: &str, context: &CallContext) -> Result<ToolOutput, String> {
         }
         Opened::Special(kind) => return Err(PathProblem::Special { path: start, kind }.to_string()),
     };
+    let start = workspace.real_directory(&start).map_err(|problem| problem.to_string())?;
     let mut all_names: BTreeSet<String> = BTreeSet::new();
     for entry in
         Dir::read_from(&directory).map_err(|error| format!("`{start}` cannot be listed: {error}."))?

@@ -106,7 +106,10 @@ fn search(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, St
             }
             collected
         }
-        Opened::Directory(_) => walk(&start, include.as_ref(), &search, most, context),
+        Opened::Directory(_) => {
+            let start = workspace.real_directory(&start).map_err(|problem| problem.to_string())?;
+            walk(&start, include.as_ref(), &search, most, context)
+        }
     };
     if context.cancel.is_cancelled() {
         return Ok(ToolOutput::aborted("Cancelled before the search was complete."));

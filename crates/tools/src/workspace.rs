@@ -127,6 +127,14 @@ impl Workspace {
         attempt().map_err(|error| PathProblem::from_io(path, &error))
     }
 
+    /// The directory that this path really names, without symbolic links: where a walk may start.
+    pub(crate) fn real_directory(&self, path: &WorkspacePath) -> Result<WorkspacePath, PathProblem> {
+        let end = beneath::walk(self.directory.as_fd(), path.as_path())
+            .map_err(|error| PathProblem::from_io(path, &error))?;
+        let real: PathBuf = end.components().collect();
+        WorkspacePath::from_walk(&real).ok_or_else(|| PathProblem::Missing { path: path.clone() })
+    }
+
     /// The status of what a walk found, if it stands in the workspace with no symbolic link on the way to it. A link
     /// at its end is itself.
     pub(crate) fn stands_plainly(&self, path: &WorkspacePath) -> Option<Stat> {

@@ -76,3 +76,15 @@ fn files_missing_directories_and_empty_ones_are_named() {
     assert_snapshot!(trial.refusal("list_dir", json!({"path": "src/a.rs"})), @"`src/a.rs` is a file of 1 B. Use read_file to read it.");
     assert_snapshot!(trial.refusal("list_dir", json!({"path": "scr"})), @"`scr` does not exist. Did you mean `src`?");
 }
+
+#[test]
+fn a_directory_behind_a_link_is_listed_found_and_searched() {
+    let trial = Trial::new(&[("real/sub/a.rs", "needle\n")]);
+    symlink("real", trial.path("link")).unwrap();
+    assert_eq!(trial.answer("list_dir", json!({"path": "link"})), "sub/\n  a.rs  7 B\n");
+    assert_eq!(trial.answer("find_files", json!({"pattern": "*.rs", "path": "link/sub"})), "real/sub/a.rs\n");
+    assert_eq!(
+        trial.answer("search_text", json!({"pattern": "needle", "path": "link"})),
+        "real/sub/a.rs\n  1: needle\n"
+    );
+}

@@ -200,8 +200,10 @@ impl Running {
             }
         };
         // What was written before the end is in the pipe, even if somebody outside still holds its other side.
+        // Read without asking the runtime, which may not have heard of it yet.
         while output_open {
-            match self.output.try_read(&mut buffer) {
+            match rustix::io::read(&self.output, &mut buffer) {
+                Err(Errno::INTR) => {}
                 Ok(0) | Err(_) => output_open = false,
                 Ok(length) => output(&buffer[..length]),
             }

@@ -26,19 +26,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("the_keeper_hears_no_interrupt", the_keeper_hears_no_interrupt),
 ];
 
-/// A duration for sleep that no other test uses, to find the process by.
-fn mark(stage: &Stage, name: &str) -> String {
-    let number = stage
-        .path(name)
-        .display()
-        .to_string()
-        .bytes()
-        .fold(7u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
-    format!("5{number}")
-}
-
 fn a_command_that_takes_too_long_is_ended(stage: &Stage) {
-    let mark = mark(stage, "timeout");
+    let mark = stage.mark("timeout");
     let begun = Instant::now();
     let output = stage.run(json!({"command": format!("echo before; sleep {mark}"), "timeout": 0.3}));
     assert!(begun.elapsed() < Duration::from_secs(3));
@@ -52,7 +41,7 @@ fn a_command_that_takes_too_long_is_ended(stage: &Stage) {
 }
 
 fn a_cancelled_command_is_ended_and_keeps_its_output(stage: &Stage) {
-    let mark = mark(stage, "cancel");
+    let mark = stage.mark("cancel");
     let cancel = stage.context.cancel.clone();
     let started = stage.path("started");
     let canceller = std::thread::spawn(move || {
@@ -70,7 +59,7 @@ fn a_cancelled_command_is_ended_and_keeps_its_output(stage: &Stage) {
 }
 
 fn what_a_command_left_running_is_ended_and_said(stage: &Stage) {
-    let mark = mark(stage, "left");
+    let mark = stage.mark("left");
     let begun = Instant::now();
     let output = stage.run(json!({"command": format!("sleep {mark} & sleep {mark} & echo started")}));
     assert!(begun.elapsed() < Duration::from_secs(3));
@@ -82,7 +71,7 @@ fn what_a_command_left_running_is_ended_and_said(stage: &Stage) {
 }
 
 fn a_child_in_a_session_of_its_own_is_ended(stage: &Stage) {
-    let mark = mark(stage, "session");
+    let mark = stage.mark("session");
     let output = stage.run(json!({"command": format!("setsid sleep {mark} & sleep 0.1; echo done")}));
     assert!(
         output.ok && output.content.contains("1 process it had left running was ended"),
@@ -93,7 +82,7 @@ fn a_child_in_a_session_of_its_own_is_ended(stage: &Stage) {
 }
 
 fn a_daemon_is_ended(stage: &Stage) {
-    let mark = mark(stage, "daemon");
+    let mark = stage.mark("daemon");
     // Twice forked, in a session of its own, all streams closed: nobody's child any more.
     let daemon = format!(
         "(setsid sh -c '(exec sleep {mark} </dev/null >/dev/null 2>&1 &) ; echo $$ > first' &) ; sleep 0.2"
@@ -108,28 +97,32 @@ fn a_daemon_is_ended(stage: &Stage) {
 }
 
 fn a_deep_tree_that_ignores_signals_is_ended(stage: &Stage) {
-    let mark = mark(stage, "deep");
+    let mark = stage.mark("deep");
+    let script = format!("deep{mark}.sh");
     std::fs::write(
-        stage.path("deep.sh"),
-        format!("trap '' TERM INT HUP\nn=$1\n[ $n = 0 ] && exec sleep {mark}\nsetsid sh deep.sh $((n-1)) &\nsetsid sh deep.sh $((n-1)) &\nwait\n"),
+        stage.path(&script),
+        format!(
+            "trap '' TERM INT HUP\nn=$1\n[ $n = 0 ] && exec sleep {mark}\nsetsid sh {script} $((n-1)) &\nsetsid sh {script} $((n-1)) &\nwait\n"
+        ),
     )
     .unwrap();
-    let output = stage.run(json!({"command": "sh deep.sh 5", "timeout": 1.5}));
+    let output = stage.run(json!({"command": format!("sh {script} 5"), "timeout": 1.5}));
     assert!(output.content.contains("timed out"), "{}", output.content);
     assert_eq!(processes_with(&mark), NONE);
-    assert_eq!(processes_with("deep.sh"), NONE);
+    assert_eq!(processes_with(&script), NONE);
 }
 
 fn a_chain_of_forks_is_ended(stage: &Stage) {
     // Each process starts the next and ends: there is never one for long.
-    std::fs::write(stage.path("hop.sh"), "echo $$ > last\nsh hop.sh &\n").unwrap();
-    let output = stage.run(json!({"command": "sh hop.sh; sleep 30", "timeout": 0.4}));
+    let script = format!("hop{}.sh", stage.mark("hop"));
+    std::fs::write(stage.path(&script), format!("echo $$ > last\nsh {script} &\n")).unwrap();
+    let output = stage.run(json!({"command": format!("sh {script}; sleep 30"), "timeout": 0.4}));
     assert!(output.content.contains("timed out"), "{}", output.content);
-    assert_eq!(processes_with("hop.sh"), NONE);
+    assert_eq!(processes_with(&script), NONE);
 }
 
 fn a_dropped_call_is_ended(stage: &Stage) {
-    let mark = mark(stage, "dropped");
+    let mark = stage.mark("dropped");
     stage.runtime.block_on(async {
         let command = stage.call("shell", json!({"command": format!("setsid sleep {mark}")}));
         let _ = tokio::time::timeout(Duration::from_millis(300), command).await;
@@ -138,7 +131,7 @@ fn a_dropped_call_is_ended(stage: &Stage) {
 }
 
 fn a_killed_supervisor_takes_its_command_along(stage: &Stage) {
-    let mark = mark(stage, "supervisor");
+    let mark = stage.mark("supervisor");
     let path = stage.path("pid");
     let killer = std::thread::spawn(move || {
         eventually(|| std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
@@ -191,7 +184,7 @@ fn copy_of_this_program(stage: &Stage, mode: &str) -> Child {
 }
 
 fn our_own_death_ends_everything(stage: &Stage) {
-    let mark = mark(stage, "death");
+    let mark = stage.mark("death");
     std::fs::write(stage.path("mark"), format!("{mark}\n")).unwrap();
     let mut victim = copy_of_this_program(stage, "--victim");
     for number in 1..=3 {

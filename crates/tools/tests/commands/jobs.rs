@@ -42,7 +42,7 @@ fn a_job_is_looked_at_until_it_ends(stage: &Stage) {
 }
 
 fn a_job_is_ended_on_request(stage: &Stage) {
-    let mark = "777001";
+    let mark = stage.mark("asked");
     stage.runtime.block_on(async {
         let command = format!("echo begun; setsid sleep {mark}");
         let job = name_in(&stage.call("shell", json!({"command": command, "background": true})).await);
@@ -54,7 +54,7 @@ fn a_job_is_ended_on_request(stage: &Stage) {
             killed.content,
             format!("begun\n[cancelled; it was ended with everything it had started]\n[{job} (`{command}`) is over]")
         );
-        assert_eq!(processes_with(mark), NONE);
+        assert_eq!(processes_with(&mark), NONE);
     });
 }
 
@@ -64,20 +64,20 @@ fn a_job_that_fails_at_once_is_told_at_once(stage: &Stage) {
 }
 
 fn jobs_end_with_their_workspace(stage: &Stage) {
-    let mark = "777002";
+    let mark = stage.mark("workspace");
     stage.runtime.block_on(async {
         let mut context = stage.context.clone();
         context.workspace = Arc::new(Workspace::open(stage.context.workspace.root()).unwrap());
         let arguments = json!({"command": format!("setsid sleep {mark}"), "background": true});
         let job = name_in(&call(&stage.toolbox, "shell", arguments, &context).await);
-        assert!(!processes_with(mark).is_empty());
+        assert!(!processes_with(&mark).is_empty());
         let elsewhere = stage.call("shell_poll", json!({ "job": job })).await;
         assert_eq!(
             elsewhere.content,
             format!("There is no job `{job}`: none runs. Jobs end when a run is interrupted or over.")
         );
         drop(context);
-        while !processes_with(mark).is_empty() {
+        while !processes_with(&mark).is_empty() {
             tokio::task::yield_now().await;
         }
     });
@@ -100,7 +100,8 @@ fn jobs_are_bounded(stage: &Stage) {
 }
 
 fn a_job_outlives_the_cancelling_of_its_call(stage: &Stage) {
-    let output = stage.run(json!({"command": "sleep 777004", "background": true}));
+    let mark = stage.mark("outlives");
+    let output = stage.run(json!({"command": format!("sleep {mark}"), "background": true}));
     let job = name_in(&output);
     stage.context.cancel.cancel();
     stage.runtime.block_on(async {
@@ -110,5 +111,5 @@ fn a_job_outlives_the_cancelling_of_its_call(stage: &Stage) {
         assert!(poll.content.ends_with("is running]"), "{}", poll.content);
         call(&stage.toolbox, "shell_kill", json!({ "job": job }), &context).await;
     });
-    eventually(|| processes_with("777004").is_empty());
+    eventually(|| processes_with(&mark).is_empty());
 }

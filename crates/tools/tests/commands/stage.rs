@@ -64,6 +64,15 @@ impl Stage {
         self.root.join(name)
     }
 
+    /// A number that no other test uses, nor another run of this one: how long a command sleeps, to find it by.
+    pub(crate) fn mark(&self, name: &str) -> String {
+        let path = self.path(name).display().to_string();
+        format!(
+            "5{}",
+            path.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
+        )
+    }
+
     /// What this name's file holds once it holds a line.
     pub(crate) fn line_of(&self, name: &str) -> String {
         let path = self.path(name);

@@ -1,0 +1,117 @@
+//! search_text and find_files against `rg` on a tree of 50 000 files, in one run, medians.
+//!
+//! The tree is made once under the system's temporary directory and reused.
+#![expect(clippy::unwrap_used, reason = "a bench program")]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fusee_tools::{CallContext, CommandSettings, Limits, Toolbox, Workspace};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const FILES: usize = 50_000;
+const ROUNDS: usize = 9;
+
+fn main() {
+    let root = std::env::temp_dir().join(format!("fusee-search-bench-{FILES}"));
+    make_tree(&root);
+    let toolbox = Toolbox::standard(CommandSettings::default());
+    let context = CallContext {
+        workspace: Arc::new(Workspace::open(&root).unwrap()),
+        call_id: "bench".to_owned(),
+        cancel: CancellationToken::new(),
+        progress: Arc::new(|_| {}),
+        limits: Limits::default(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let ours = |tool: &str, arguments: Value| {
+        runtime.block_on(async {
+            let tool = toolbox.find(tool).unwrap();
+            let prepared = tool.prepare(arguments, &context).await.unwrap();
+            assert!(tool.perform(prepared, &context).await.ok);
+        });
+    };
+    let theirs = |arguments: &[&str]| {
+        #[expect(clippy::disallowed_methods, reason = "what is measured against")]
+        let output = Command::new("rg").args(arguments).current_dir(&root).output().unwrap();
+        assert!(!output.stdout.is_empty() || arguments.contains(&"nowhere_at_all"));
+    };
+    compare(
+        "search, rare word",
+        || ours("search_text", json!({"pattern": "needle_\\d+"})),
+        || theirs(&["-n", "needle_\\d+"]),
+    );
+    compare(
+        "search, no match",
+        || ours("search_text", json!({"pattern": "nowhere_at_all"})),
+        || theirs(&["-n", "nowhere_at_all"]),
+    );
+    compare(
+        "search, common word",
+        || ours("search_text", json!({"pattern": "value"})),
+        || theirs(&["-n", "value"]),
+    );
+    compare(
+        "search, one kind of file",
+        || ours("search_text", json!({"pattern": "needle", "include": "*.py"})),
+        || theirs(&["-n", "-g", "*.py", "needle"]),
+    );
+    compare(
+        "find, by name",
+        || ours("find_files", json!({"pattern": "*_5.py"})),
+        || theirs(&["--files", "-g", "*_5.py"]),
+    );
+    compare("find, everything", || ours("find_files", json!({"pattern": "*"})), || theirs(&["--files"]));
+}
+
+fn make_tree(root: &Path) {
+    if root.join("complete").exists() {
+        return;
+    }
+    for number in 0..FILES {
+        let directory = root.join(format!("d{}/e{}", number % 50, number / 50 % 40));
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut text = String::new();
+        for line in 0..30 {
+            let _ = writeln!(
+                text,
+                "    let value_{line} = compute({number}, {line}); // some words to fill the line"
+            );
+        }
+        if number % 997 == 0 {
+            let _ = writeln!(text, "needle_{number}");
+        }
+        let ending = ["rs", "py", "txt", "md"][number % 4];
+        std::fs::write(directory.join(format!("file_{}.{ending}", number % 100)), text).unwrap();
+    }
+    std::fs::write(root.join(".gitignore"), "*.log\n/target\n").unwrap();
+    std::fs::write(root.join("complete"), "").unwrap();
+}
+
+fn compare(what: &str, ours: impl Fn(), theirs: impl Fn()) {
+    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        our_times.push(timed(&ours));
+        their_times.push(timed(&theirs));
+    }
+    let (our_time, their_time) = (median(our_times), median(their_times));
+    let ratio = our_time.as_secs_f64() / their_time.as_secs_f64();
+    let mut out = std::io::stdout();
+    writeln!(out, "{what:26} {our_time:>10.1?}   rg {their_time:>10.1?}   ratio {ratio:.2}").unwrap();
+}
+
+fn timed(work: impl Fn()) -> Duration {
+    let begun = Instant::now();
+    work();
+    begun.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
