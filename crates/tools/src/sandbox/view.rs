@@ -230,7 +230,7 @@ impl View {
         // Only into a directory of its own: anywhere else it would be written to the machine.
         let around = plan.iter().rev().find(|entry| path.starts_with(entry.path));
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-        if !around.is_some_and(|entry| entry.kind == Kind::Scratch) {
+        if around.is_none_or(|entry| entry.kind != Kind::Scratch) {
             return Ok(());
         }
         let attempt = || -> io::Result<()> {
