@@ -13,14 +13,14 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitOptions};
 use tokio::sync::OnceCell;
 
 use super::child::Descriptors;
 use super::probe::Probe;
 use super::room;
 use super::spec::{self, Order};
-use super::supervisor;
+use super::supervisor::{self, Clean};
 use super::sweep;
 use super::system::{self, Close, Fork};
 
@@ -108,20 +108,20 @@ impl Drop for Line {
 
 /// The keeper's whole life: to have a supervisor ready at all times, and to end everything when the line is dead.
 ///
-/// The supervisor that is ready reads the line itself, so a command starts without a word between processes. Only
-/// then it tells the keeper, which makes the next one ready while the command runs already.
+/// A supervisor that is ready reads the line itself, so a command starts without a word between processes. Only
+/// then it tells the keeper, which makes the next one ready while the command runs already. One whose command left
+/// nothing behind is ready again: most commands so cost no fork but their own.
 fn keep(socket: OwnedFd) -> i32 {
     let Ok((line, watch)) = settle_in(socket) else { return 1 };
-    let Ok((taken, tell_taken)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
+    let Ok((told, tell)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
         return 1;
     };
-    let mut supervisors: Vec<Pid> = Vec::new();
-    let mut ready: Option<Pid> = None;
+    let mut crew = Crew::default();
     loop {
-        if ready.is_none() {
+        if !crew.is_ready() {
             match system::fork() {
-                Ok(Fork::Child) => return stand_ready(line, &watch, tell_taken),
-                Ok(Fork::Parent(pid)) => ready = Some(pid),
+                Ok(Fork::Child) => return stand_ready(line, &watch, &tell),
+                Ok(Fork::Parent(pid)) => crew.0.push((pid, State::Ready)),
                 // Too many processes: commands wait on the line meanwhile.
                 Err(_) => {}
             }
@@ -129,18 +129,16 @@ fn keep(socket: OwnedFd) -> i32 {
         let retry = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let mut events = [
             PollFd::new(&line, PollFlags::empty()),
-            PollFd::new(&taken, PollFlags::IN),
+            PollFd::new(&told, PollFlags::IN),
             PollFd::new(&watch, PollFlags::IN),
         ];
-        if poll(&mut events, ready.is_none().then_some(&retry)).is_err() {
+        if poll(&mut events, (!crew.is_ready()).then_some(&retry)).is_err() {
             continue;
         }
         let hung_up = !events[0].revents().is_empty();
         // Before the dead are looked at: one that took a command may have ended already.
-        if rustix::io::read(&taken, &mut [0u8; 8]).is_ok_and(|length| length > 0) {
-            supervisors.extend(ready.take());
-        }
-        look_after(&mut supervisors, &mut ready, &watch);
+        crew.listen(&told);
+        look_after(&mut crew, &watch);
         if hung_up {
             sweep::end_children(&watch, &[], |_, _| {});
             return 0;
@@ -148,36 +146,102 @@ fn keep(socket: OwnedFd) -> i32 {
     }
 }
 
-/// A supervisor's life: it waits for a command on the line, and then it has only that.
-fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell_taken: OwnedFd) -> i32 {
+/// The supervisors there are.
+#[derive(Default)]
+struct Crew(Vec<(Pid, State)>);
+
+/// What a supervisor does, in the words in which it tells the keeper.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready = 1,
+    Busy = 2,
+}
+
+impl State {
+    /// The process and its state in five bytes, which a pipe keeps together.
+    fn tell(self, pipe: &OwnedFd) {
+        let mut word = [self as u8; 5];
+        word[..4].copy_from_slice(&rustix::process::getpid().as_raw_nonzero().get().to_ne_bytes());
+        // A pipe that is full holds thousands of words; the keeper then only forks one more than it must.
+        let _ = rustix::io::write(pipe, &word);
+    }
+}
+
+impl Crew {
+    fn is_ready(&self) -> bool {
+        self.0.iter().any(|(_, state)| *state == State::Ready)
+    }
+
+    /// Takes in what supervisors told.
+    fn listen(&mut self, told: &OwnedFd) {
+        let mut words = [0u8; 5 * 64];
+        while let Ok(length @ 1..) = rustix::io::read(told, &mut words) {
+            for word in words[..length].chunks_exact(5) {
+                let pid = i32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+                let state = if word[4] == State::Ready as u8 { State::Ready } else { State::Busy };
+                if let Some(known) = self.0.iter_mut().find(|(known, _)| known.as_raw_nonzero().get() == pid)
+                {
+                    known.1 = state;
+                }
+            }
+        }
+    }
+
+    /// Forgets one that has ended. Whether it was one of ours.
+    fn forget(&mut self, pid: Pid) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(known, _)| *known != pid);
+        self.0.len() < before
+    }
+}
+
+/// How long a supervisor that has done a command waits for another; the one that never had any waits for ever.
+const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// A supervisor's life: it waits for a command on the line, sees it through, and waits for the next.
+fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell: &OwnedFd) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
+    let keeper = rustix::process::getppid();
     let mut message = vec![0; spec::MOST];
-    loop {
-        match receive(&line, &mut message) {
+    let (mut line, mut used) = (Some(line), false);
+    while let Some(open) = &line {
+        if used && !matches!(poll(&mut [PollFd::new(open, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {
+            return 0;
+        }
+        // Another may have been faster: a used one must not wait for ever.
+        let flags = if used { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+        match receive(open, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
             Received::Order(length, received) => {
-                drop(line);
-                let started = || {
-                    let _ = rustix::io::write(&tell_taken, &[1]);
-                };
-                match spec::decode(&message[..length]) {
+                if rustix::process::getppid() != keeper {
+                    // Nobody makes another one ready: this is the last command, and whoever sends one more is to see it.
+                    line = None;
+                }
+                let started = || State::Busy.tell(tell);
+                let clean = match spec::decode(&message[..length]) {
                     Some(Order::Run(spec)) => match Descriptors::of(&spec, received) {
                         Some(descriptors) => supervisor::supervise(&spec, descriptors, watch, started),
-                        None => started(),
+                        None => Clean::Yes,
                     },
                     Some(Order::MakeRoom(policy)) => {
                         started();
                         room::make(&policy, received);
+                        Clean::No
                     }
-                    None => started(),
+                    None => Clean::Yes,
+                };
+                if clean == Clean::No {
+                    return 0;
                 }
-                return 0;
+                used = true;
+                State::Ready.tell(tell);
             }
         }
     }
+    0
 }
 
 /// Leaves everything of the parent's behind: its terminal, its session, its open files.
@@ -216,26 +280,19 @@ fn close_others() {
 }
 
 /// Reaps supervisors that are done. If one was killed, its command's processes are ours now and go as well.
-fn look_after(supervisors: &mut Vec<Pid>, ready: &mut Option<Pid>, watch: &OwnedFd) {
+fn look_after(crew: &mut Crew, watch: &OwnedFd) {
     sweep::drain(watch);
     let mut orphans = false;
-    let mut gone = |pid: Pid, status: WaitStatus| {
-        let known = supervisors.iter().position(|supervisor| *supervisor == pid);
-        if let Some(at) = known {
-            supervisors.swap_remove(at);
-        }
-        let was_ready = ready.take_if(|ready| *ready == pid).is_some();
-        orphans |= status.signaled() || (known.is_none() && !was_ready);
-    };
-    sweep::reap(&mut gone);
+    sweep::reap(|pid, status| {
+        let known = crew.forget(pid);
+        orphans |= status.signaled() || !known;
+    });
     if orphans {
-        let spared: Vec<Pid> = supervisors.iter().copied().chain(*ready).collect();
+        let spared: Vec<Pid> = crew.0.iter().map(|(pid, _)| *pid).collect();
         // A supervisor that ends meanwhile is reaped by the sweep.
-        let mut gone = |pid: Pid, _| {
-            supervisors.retain(|supervisor| *supervisor != pid);
-            ready.take_if(|ready| *ready == pid);
-        };
-        sweep::end_children(watch, &spared, &mut gone);
+        sweep::end_children(watch, &spared, |pid, _| {
+            crew.forget(pid);
+        });
     }
 }
 
@@ -247,8 +304,8 @@ enum Received {
     End,
 }
 
-fn receive(socket: &OwnedFd, message: &mut [u8]) -> Received {
-    match receive_with_descriptors(socket, message, RecvFlags::empty()) {
+fn receive(socket: &OwnedFd, message: &mut [u8], flags: RecvFlags) -> Received {
+    match receive_with_descriptors(socket, message, flags) {
         Ok((length, descriptors)) if length > 0 => Received::Order(length, descriptors),
         Err(Errno::INTR | Errno::AGAIN) => Received::Nothing,
         Ok(_) | Err(_) => Received::End,

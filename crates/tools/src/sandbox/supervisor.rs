@@ -23,10 +23,22 @@ use super::spec::Spec;
 use super::sweep::{self, Swept};
 use super::system::{self, Fork};
 
+/// Whether a supervisor is as it was before a command, and so can take another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clean {
+    Yes,
+    No,
+}
+
 /// Runs a command from its start to the end of its last descendant. `started` is called once it runs.
-pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &OwnedFd, started: impl FnOnce()) {
+pub(super) fn supervise(
+    spec: &Spec<'_>,
+    descriptors: Descriptors,
+    watch: &OwnedFd,
+    started: impl FnOnce(),
+) -> Clean {
     if hung_up(&descriptors.control) {
-        return started();
+        return Clean::Yes;
     }
     let (Some(entrance), Some(doors)) = (&spec.entrance, &descriptors.doors) else {
         return attend(spec, descriptors, watch, &Watch::over(Vec::new()), started);
@@ -35,7 +47,9 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
         enter::join(doors, entrance.users).and_then(|()| system::fork().map_err(Step::Join.failed()));
     match forked {
         Ok(Fork::Child) => match enter::settle(entrance) {
-            Ok(absent) => attend(spec, descriptors, watch, &Watch::over(absent), || {}),
+            Ok(absent) => {
+                attend(spec, descriptors, watch, &Watch::over(absent), || {});
+            }
             Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
         },
         Ok(Fork::Parent(first)) => {
@@ -50,6 +64,8 @@ pub(super) fn supervise(spec: &Spec<'_>, descriptors: Descriptors, watch: &Owned
             tell(&descriptors.control, Report::not_confined(&fault));
         }
     }
+    // It stands in the command's namespaces now.
+    Clean::No
 }
 
 /// Starts a command, waits for it, ends what it leaves behind and says how it went.
@@ -59,7 +75,7 @@ fn attend(
     watch: &OwnedFd,
     guards: &Watch<'_>,
     started: impl FnOnce(),
-) {
+) -> Clean {
     let start = system::start(|| child::become_command(spec, &descriptors));
     started();
     let Descriptors { control, output, directory, input, doors } = descriptors;
@@ -67,7 +83,10 @@ fn attend(
     drop((output, directory, input, doors));
     let command = match start {
         Ok(command) => command,
-        Err(error) => return tell(&control, Report::not_started(&error)),
+        Err(error) => {
+            tell(&control, Report::not_started(&error));
+            return Clean::No;
+        }
     };
 
     let status: Cell<Option<WaitStatus>> = Cell::new(None);
@@ -94,6 +113,7 @@ fn attend(
         undone = Undone::Something;
     }
     tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left, undone });
+    if swept.left == 0 { Clean::Yes } else { Clean::No }
 }
 
 /// Waits until the command has ended or is to end. Whether there are other children.
