@@ -1,11 +1,11 @@
 //! A task that a workflow defines itself: `defatom`. The engine makes a template of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::param::Param;
 
 /// A defined task: everything in it is known before the workflow runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Atom {
     /// Its name.
     pub name: String,
@@ -31,7 +31,7 @@ pub struct Atom {
 }
 
 /// The declared form of an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFormat {
     /// `json` or `text`.
     #[serde(rename = "type")]

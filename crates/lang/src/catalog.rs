@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use crate::param::Param;
 
+/// The prefix of the product's own tools, which is also written `system_`.
+const SYSTEM: &str = "system:";
+
 /// Whether a name is run by the task system or by the toolbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallableKind {
@@ -66,7 +69,8 @@ impl Catalog {
 
     /// The callable of this name; `system:x` and `system_x` are one.
     pub fn find(&self, name: &str) -> Option<&Arc<Callable>> {
-        self.by_name.get(name).or_else(|| self.by_name.get(&one_spelling(name)))
+        let found = self.by_name.get(name);
+        found.or_else(|| name.starts_with(SYSTEM).then(|| self.by_name.get(&one_spelling(name)))?)
     }
 
     /// All names, aliases included.
@@ -76,7 +80,7 @@ impl Catalog {
 }
 
 fn one_spelling(name: &str) -> String {
-    match name.strip_prefix("system:") {
+    match name.strip_prefix(SYSTEM) {
         Some(rest) => format!("system_{rest}"),
         None => name.to_owned(),
     }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Map as JsonMap, Value as Json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::atom::Atom;
 use crate::fault::{Fault, Place};
@@ -90,6 +90,40 @@ impl EffectKind {
     }
 }
 
+impl EffectKind {
+    /// What is called, for the fingerprint of the step.
+    pub fn callee(&self) -> &str {
+        match self {
+            EffectKind::Task(call) => call.callee(),
+            EffectKind::Tool(call) => &call.name,
+            other => other.name(),
+        }
+    }
+
+    /// Everything that is handed over, for the fingerprint of the step.
+    pub fn arguments(&self) -> Json {
+        match self {
+            EffectKind::Task(call) => json!({
+                "form": call.form,
+                "atom": match &call.target {
+                    Target::Atom(atom) => json!(atom),
+                    Target::Named(_) | Target::Described(_) => Json::Null,
+                },
+                "inputs": call.inputs,
+                "settings": call.settings,
+            }),
+            EffectKind::Tool(call) => Json::Object(call.arguments.clone()),
+            EffectKind::Context(query) => Json::Object(query.clone()),
+            EffectKind::FanOut(fan_out) => json!({ "count": fan_out.len(), "limit": fan_out.limit() }),
+            EffectKind::AskUser { question } => json!({ "question": question }),
+            EffectKind::Log { message } => json!({ "message": message }),
+            EffectKind::Wait { seconds } => json!({ "seconds": seconds }),
+            EffectKind::EnterLimits { id, limits } => json!({ "id": id.0, "limits": limits }),
+            EffectKind::LeaveLimits { id } => json!({ "id": id.0 }),
+        }
+    }
+}
+
 /// The answer to a [`Yield`].
 pub enum Input {
     /// Start; go on after a pause; done, where no value is expected.
@@ -110,7 +144,7 @@ pub enum Input {
 }
 
 /// Why an effect could not be had, in the vocabulary of task errors.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The type: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, ….
     #[serde(rename = "type")]
@@ -128,7 +162,8 @@ pub struct Failure {
 pub struct LimitsId(pub u64);
 
 /// What `with-limits` sets; what is `None` is not changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunLimits {
     /// Most turns of all tasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +216,7 @@ pub enum Target {
 }
 
 /// How a task was called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallForm {
     /// By its name, or with `call`, `call-atomic-task`, `atomic-task`.

@@ -69,7 +69,13 @@ impl Fault {
 
     /// The error object of `fusee task --json`, with the place and the trail beside the documented fields.
     pub fn to_json(&self) -> Json {
-        let mut error = self.to_value().to_json().unwrap_or_default();
+        // What was raised may be no data, or nested too deep; then it is shown instead.
+        let mut error = self.to_value().to_json().unwrap_or_else(|_| {
+            let mut shown = self.clone();
+            shown.value = Value::text(self.value.display(1000));
+            shown.cause = Value::text(self.cause.display(1000));
+            shown.to_value().to_json().unwrap_or_default()
+        });
         if let Json::Object(fields) = &mut error {
             fields.insert("message".into(), Json::String(self.headline()));
         }

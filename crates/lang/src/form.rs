@@ -75,14 +75,6 @@ impl Form {
     }
 }
 
-/// How a list with this head is laid out: the layout's question.
-pub fn indent(head: &str) -> Option<Indent> {
-    match Form::find(head) {
-        Some(form) => Some(form.indent),
-        None => crate::Builtin::find(head).map(|_| Indent::Align),
-    }
-}
-
 const fn form(
     group: &'static str,
     name: &'static str,

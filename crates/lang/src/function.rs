@@ -90,20 +90,27 @@ pub(crate) struct NotYours;
 /// itself or by branches it started that have come back.
 pub(crate) struct Branch {
     parent: Option<Arc<Branch>>,
+    /// How many branches it stands in.
+    nesting: usize,
     finished: AtomicBool,
 }
 
 impl Branch {
     pub(crate) fn main() -> Arc<Self> {
-        Arc::new(Self { parent: None, finished: AtomicBool::new(false) })
+        Arc::new(Self { parent: None, nesting: 0, finished: AtomicBool::new(false) })
     }
 
     pub(crate) fn child(self: &Arc<Self>) -> Arc<Self> {
-        Arc::new(Self { parent: Some(self.clone()), finished: AtomicBool::new(false) })
+        let (parent, nesting) = (Some(self.clone()), self.nesting + 1);
+        Arc::new(Self { parent, nesting, finished: AtomicBool::new(false) })
     }
 
     pub(crate) fn is_main(&self) -> bool {
         self.parent.is_none()
+    }
+
+    pub(crate) fn nesting(&self) -> usize {
+        self.nesting
     }
 
     pub(crate) fn finish(&self) {

@@ -15,6 +15,7 @@ mod effect;
 mod fault;
 mod form;
 mod function;
+mod layout;
 mod machine;
 mod meter;
 mod param;
@@ -31,8 +32,9 @@ pub use effect::{
     CallForm, Effect, EffectKind, Failure, Input, LimitsId, RunLimits, Target, TaskCall, ToolCall, Yield,
 };
 pub use fault::{Call, Fault, Place};
-pub use form::{Form, indent};
+pub use form::Form;
 pub use function::{Cell, Closure};
+pub use layout::{format, indent};
 pub use machine::{FanOut, InputProblem, Machine};
 pub use meter::Limits;
 pub use param::{Param, ParamType};

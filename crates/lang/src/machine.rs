@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::code::Program;
 use crate::effect::{Effect, EffectKind, Input, LimitsId, Yield};
-use crate::fault::{Fault, Place, Problem};
+use crate::fault::{Call, Fault, Place, Problem};
 use crate::function::Branch;
 use crate::meter::Meter;
 use crate::result::TaskResult;
@@ -43,6 +43,8 @@ pub struct Machine {
     cells: Arc<Cells>,
     state: State,
     next_limits: u64,
+    /// Where it began: the workflow, or the `pmap` it is an element of.
+    home: Place,
 }
 
 /// What the machine waits for.
@@ -207,6 +209,7 @@ impl Machine {
                 }
             }
             Input::BranchFailed(mut fault) => {
+                fault.trail.push(Call { name: Text::from("pmap"), place: Some(place) });
                 fault.trail.extend(self.trail());
                 fault.trail.truncate(Fault::TRAIL);
                 self.unwind(fault)

@@ -45,6 +45,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(limits: Limits) -> Self {
+        let limits = Limits { slice: limits.slice.max(1), ..limits };
         let mut meter = Self { limits, left: 0, reserve: 0, allocated: 0, room: limits.memory };
         meter.refill();
         meter

@@ -1,10 +1,10 @@
 //! Declared parameters: of a workflow, of a task it defines, of the tasks and tools it calls.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 /// What a parameter takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParamType {
     /// Anything.
@@ -76,7 +76,7 @@ impl ParamType {
 }
 
 /// One declared parameter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Param {
     /// Its name.
     pub name: String,

@@ -63,8 +63,8 @@ fn main() {
     );
     compare(
         "find, by name",
-        || ours("find_files", json!({"pattern": "*_5.py"})),
-        || theirs(&["--files", "-g", "*_5.py"]),
+        || ours("find_files", json!({"pattern": "*05.py"})),
+        || theirs(&["--files", "-g", "*05.py"]),
     );
     compare("find, everything", || ours("find_files", json!({"pattern": "*"})), || theirs(&["--files"]));
 }
@@ -87,10 +87,16 @@ fn make_tree(root: &Path) {
             let _ = writeln!(text, "needle_{number}");
         }
         let ending = ["rs", "py", "txt", "md"][number % 4];
-        std::fs::write(directory.join(format!("file_{}.{ending}", number % 100)), text).unwrap();
+        std::fs::write(directory.join(format!("file_{number}.{ending}")), text).unwrap();
     }
+    assert_eq!(walk(root), FILES);
     std::fs::write(root.join(".gitignore"), "*.log\n/target\n").unwrap();
     std::fs::write(root.join("complete"), "").unwrap();
+}
+
+fn walk(directory: &Path) -> usize {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| if entry.file_type().unwrap().is_dir() { walk(&entry.path()) } else { 1 }).sum()
 }
 
 fn compare(what: &str, ours: impl Fn(), theirs: impl Fn()) {

@@ -18,7 +18,6 @@ const SCHEMAS: [&str; 6] = ["object", "array", "[]", "string[]", "number", "bool
 impl<'t> Lower<'t> {
     /// The form where it stands: its value is the task's name.
     pub(super) fn defatom(&mut self, node: NodeId, tail: Tail) {
-        self.at_top_only(node, "defatom");
         let tree = self.tree();
         let name = self.arguments(node).first().and_then(|name| tree.symbol(*name)).unwrap_or("");
         let constant = self.constant(Value::symbol(name));

@@ -19,11 +19,12 @@ impl<'t> Lower<'t> {
             self.file = file;
             let tree = self.tree();
             for root in tree.roots() {
-                match tree.head(*root).and_then(Form::find).map(|form| form.special) {
-                    Some(Special::Params) => self.declare_params(*root),
-                    Some(Special::Defatom) => self.declare_atom(*root),
-                    _ => {}
+                if tree.head(*root).and_then(Form::find).map(|form| form.special) == Some(Special::Params) {
+                    self.declare_params(*root);
                 }
+            }
+            for atom in self.overviews[file].atoms.clone() {
+                self.declare_atom(atom);
             }
             for definition in scan::definitions(tree, tree.roots()) {
                 self.define_global(definition);

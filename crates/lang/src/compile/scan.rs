@@ -99,23 +99,30 @@ fn opens_scope(special: Special) -> bool {
 pub(super) struct Overview {
     /// Where functions are made, in order.
     functions: Vec<NodeId>,
+    /// The tasks it defines. They hold nothing of the scope they stand in, so they are known everywhere.
+    pub(super) atoms: Vec<NodeId>,
 }
 
 impl Overview {
     /// Looks over a file; the names its `set!` forms change join `assigned`.
     pub(super) fn of<'t>(tree: &'t Tree, assigned: &mut HashSet<&'t str>) -> Self {
-        let mut functions = Vec::new();
-        for node in tree.all() {
-            match tree.head(node).and_then(Form::find).map(|form| form.special) {
-                Some(Special::Lambda | Special::Defun) => functions.push(node),
-                Some(Special::Define) if defines_function(tree, node) => functions.push(node),
+        let mut overview = Self { functions: Vec::new(), atoms: Vec::new() };
+        let mut at = tree.roots().first().copied();
+        while let Some(node) = at {
+            let special = tree.head(node).and_then(Form::find).map(|form| form.special);
+            match special {
+                Some(Special::Lambda | Special::Defun) => overview.functions.push(node),
+                Some(Special::Define) if defines_function(tree, node) => overview.functions.push(node),
+                Some(Special::Defatom) => overview.atoms.push(node),
                 Some(Special::Set) => {
                     assigned.extend(tree.items(node).get(1).and_then(|target| tree.symbol(*target)));
                 }
                 _ => {}
             }
+            let is_data = tree.kind(node) == Kind::Quote || special == Some(Special::Quote);
+            at = if is_data { tree.after(node) } else { tree.next(node) };
         }
-        Self { functions }
+        overview
     }
 
     /// Whether a function is made inside this range of nodes, so that a variable there may outlive its frame.

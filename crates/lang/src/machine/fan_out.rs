@@ -7,10 +7,13 @@ use super::{Flow, Machine, State, Waiting};
 use crate::builtin::{callable, packed};
 use crate::code::Program;
 use crate::effect::EffectKind;
-use crate::fault::Problem;
+use crate::fault::{Place, Problem};
 use crate::function::Branch;
 use crate::meter::{Limits, Meter};
 use crate::value::{List, Value, brief};
+
+/// How deep elements of elements may be nested: each level is a machine that waits for the next.
+const DEEPEST: usize = 64;
 
 /// The elements of a `pmap`: the same function on each item.
 ///
@@ -25,6 +28,7 @@ pub struct FanOut {
     branch: Arc<Branch>,
     cells: Arc<Cells>,
     limits: Limits,
+    place: Place,
 }
 
 impl FanOut {
@@ -62,6 +66,7 @@ impl FanOut {
             cells: self.cells.clone(),
             state: State::Ready(Some(1)),
             next_limits: 0,
+            home: self.place.clone(),
         })
     }
 }
@@ -83,6 +88,9 @@ impl Machine {
                 return Err(Problem::new("wrong-type", message));
             }
         };
+        if self.branch.nesting() >= DEEPEST {
+            return Err(Problem::exhausted("depth", format!("`pmap` is nested deeper than {DEEPEST}")));
+        }
         self.stack.truncate(floor);
         if items.is_empty() {
             self.stack.push(Value::List(List::default()));
@@ -98,6 +106,7 @@ impl Machine {
             branch: self.branch.clone(),
             cells: self.cells.clone(),
             limits: self.meter.limits,
+            place: self.here(),
         };
         Ok(self.want(EffectKind::FanOut(fan_out), Waiting::Branches(count)))
     }

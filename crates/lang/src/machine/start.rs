@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_text::near;
+use fusee_text::{Span, near};
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::{CodeFrame, Frame, Machine, State};
@@ -71,6 +71,7 @@ impl Machine {
             cells: Arc::default(),
             state: State::Ready(None),
             next_limits: 0,
+            home: program.place(0, Span::at(0)),
         })
     }
 }

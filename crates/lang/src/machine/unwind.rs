@@ -141,7 +141,7 @@ impl Machine {
             Frame::Code(frame) => Some(self.place_of(frame)),
             Frame::Native(_) => None,
         });
-        code.unwrap_or_else(|| self.program.place(0, fusee_text::Span::default()))
+        code.unwrap_or_else(|| self.home.clone())
     }
 
     fn place_of(&self, frame: &super::CodeFrame) -> Place {
@@ -155,14 +155,15 @@ impl Machine {
     pub(super) fn trail(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         for (index, frame) in self.frames.iter().enumerate().rev() {
-            if calls.len() == Fault::TRAIL || index == 0 {
+            // At the bottom is the workflow itself, which nobody called; or the function of an element.
+            if calls.len() == Fault::TRAIL || (index == 0 && self.branch.is_main()) {
                 break;
             }
             let name = match frame {
                 Frame::Code(frame) => self.program.functions[frame.function as usize].name.clone(),
                 Frame::Native(native) => Text::from(native.name),
             };
-            let place = match self.frames.get(index - 1) {
+            let place = match index.checked_sub(1).and_then(|below| self.frames.get(below)) {
                 Some(Frame::Code(caller)) => Some(self.place_of(caller)),
                 _ => None,
             };

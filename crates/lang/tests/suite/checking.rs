@@ -69,3 +69,30 @@ fn nothing_but_space_and_comments_is_a_workflow_that_gives_nil() {
     let value = world.run(&compiled.program.unwrap(), &serde_json::Map::new(), fusee_lang::Limits::default());
     assert_eq!(value.unwrap().display(10), "nil");
 }
+
+#[test]
+fn a_workflow_is_laid_out_by_its_forms() {
+    let text = "(params (files array :doc \"what to review\") (limit number :default 8)) ; called with\n(defatom review (params (file string)) (instructions \"Review {{file}} and list what is wrong with it.\") (output_format ((type \"json\"))))\n\n(define findings (pmap (lambda (file) (retry 3 :backoff 2 (review (file file) (files (list file))))) files :limit limit))\n(try (while (any? ok? findings) :max 10 (set! findings (rest findings)) (log-message \"left\" (length findings))) (catch (e) (log-message (get e \"message\")) nil) (finally (log-message \"done\")))";
+    let laid_out = fusee_lang::format(&Source::new("w.fusee", text)).unwrap();
+    assert_snapshot!(laid_out, @r#"
+    (params (files array :doc "what to review") (limit number :default 8)) ; called with
+    (defatom review
+      (params (file string))
+      (instructions "Review {{file}} and list what is wrong with it.")
+      (output_format ((type "json"))))
+
+    (define findings
+      (pmap (lambda (file) (retry 3 :backoff 2 (review (file file) (files (list file)))))
+            files
+            :limit limit))
+    (try
+      (while (any? ok? findings) :max 10
+        (set! findings (rest findings))
+        (log-message "left" (length findings)))
+      (catch (e) (log-message (get e "message")) nil)
+      (finally (log-message "done")))
+    "#);
+    assert_eq!(fusee_lang::format(&Source::new("w.fusee", laid_out.as_str())).unwrap(), laid_out);
+    let problems = fusee_lang::format(&Source::new("w.fusee", "(a")).unwrap_err();
+    assert_eq!(problems.into_sorted()[0].code, "unclosed-list");
+}

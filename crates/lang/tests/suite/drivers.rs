@@ -284,14 +284,50 @@ fn a_failing_branch_is_raised_with_the_way_it_took() {
     let fault = value.unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "example.fusee:1:30: `first` of an empty list\n  in all at example.fusee:3:1"
+        "example.fusee:1:30: `first` of an empty list\n  in check\n  in pmap at example.fusee:2:21\n  in all at example.fusee:3:1"
     );
     assert_eq!(
         fault.to_json(),
         json!({
             "type": "TASK_FAILURE", "reason": "unexpected_error", "message": "1:30: `first` of an empty list",
             "code": "out-of-range", "file": "example.fusee", "line": 1, "column": 30,
-            "trail": ["all at example.fusee:3:1"],
+            "trail": ["check", "pmap at example.fusee:2:21", "all at example.fusee:3:1"],
+        })
+    );
+}
+
+#[test]
+fn an_element_that_fails_at_once_fails_where_the_pmap_stands() {
+    let (value, _) = concurrently("(list 1)\n(list (pmap first (list 1)))", 1);
+    let fault = value.unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "example.fusee:2:7: `first` needs a list, not an integer 1\n  in pmap at example.fusee:2:7"
+    );
+}
+
+#[test]
+fn what_was_raised_is_in_the_error_even_if_it_is_no_data() {
+    let mut machine = start("(raise (list 1 first))");
+    let Yield::Fault(fault) = machine.resume(Input::Go) else { panic!("it raises") };
+    let error = fault.to_json();
+    assert_eq!(error["message"], json!("1:1: (1 <function first>)"));
+    assert_eq!(error["value"], json!("(1 <function first>)"));
+}
+
+#[test]
+fn effects_have_a_kind_a_callee_and_arguments() {
+    let text = "(defatom greet (params (name string)) (instructions \"Hi {{name}}\")) (greet (name \"Ada\") (model \"m\"))";
+    let Yield::Effect(effect) = start(text).resume(Input::Go) else { panic!("it asks") };
+    assert_eq!((effect.kind.name(), effect.kind.callee()), ("task", "greet"));
+    let params = json!([{ "name": "name", "type": "string", "required": true }]);
+    assert_eq!(
+        effect.kind.arguments(),
+        json!({
+            "form": "call",
+            "atom": { "name": "greet", "params": params, "instructions": "Hi {{name}}" },
+            "inputs": { "name": "Ada" },
+            "settings": { "model": "m" },
         })
     );
 }
