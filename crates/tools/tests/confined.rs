@@ -3,7 +3,6 @@
 //! Every attempt to get out is first shown to succeed without the sandbox, so that it would be seen if it did with it.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     reason = "a test program; the lints' own exception knows only the usual harness"
 )]
 

@@ -99,7 +99,7 @@ impl Attempt {
         self
     }
 
-    fn as_root(mut self) -> Self {
+    fn needing_root(mut self) -> Self {
         self.without = Without::SandboxAsRoot;
         self
     }
@@ -134,9 +134,9 @@ fn files() -> Vec<Attempt> {
             Success::Seen(|stage| std::fs::read_to_string(stage.outside("secret")).unwrap() != SECRET),
         ),
         attempt("delete_outside", "rm -rf $OUTSIDE", Success::Seen(|stage| !stage.outside("secret").exists())),
-        does("write_etc", "touch /etc/fusee-escape && rm /etc/fusee-escape && echo done").as_root(),
-        does("write_usr", "touch /usr/local/bin/fusee-escape && rm /usr/local/bin/fusee-escape && echo done").as_root(),
-        does("change_mode_of_a_device", "chmod 666 /dev/null && echo done").as_root(),
+        does("write_etc", "touch /etc/fusee-escape && rm /etc/fusee-escape && echo done").needing_root(),
+        does("write_usr", "touch /usr/local/bin/fusee-escape && rm /usr/local/bin/fusee-escape && echo done").needing_root(),
+        does("change_mode_of_a_device", "chmod 666 /dev/null && echo done").needing_root(),
         reads("read_outside", "cat $OUTSIDE/secret"),
         reads("read_ssh_key", "cat ~/.ssh/id"),
         reads("find_ssh_key", "grep -r secret $BASE/home"),
@@ -152,7 +152,7 @@ fn files() -> Vec<Attempt> {
             Success::Seen(|stage| stage.base.join("home/.bashrc").exists()),
         ),
         does("replace_a_program_on_the_path", "echo x > $CARGO_HOME/bin/cargo && echo done"),
-        does("read_password_hashes", "grep -q root /etc/shadow && echo done").as_root(),
+        does("read_password_hashes", "grep -q root /etc/shadow && echo done").needing_root(),
         attempt(
             "write_through_a_link",
             "ln -s $OUTSIDE link; echo x > link/made",
@@ -164,7 +164,7 @@ fn files() -> Vec<Attempt> {
             "ln $OUTSIDE/secret hard; echo x > hard",
             Success::Seen(|stage| std::fs::read_to_string(stage.outside("secret")).unwrap() != SECRET),
         ),
-        does("hard_link_to_the_system", "ln /etc/passwd hard && rm hard && echo done").as_root(),
+        does("hard_link_to_the_system", "ln /etc/passwd hard && rm hard && echo done").needing_root(),
         reads("read_temporary_files_of_others", "cat /tmp/fusee-escape-$(basename $BASE)").after(|stage| {
             let path = format!("/tmp/fusee-escape-{}", stage.base.file_name().unwrap().display());
             std::fs::write(&path, SECRET).unwrap();
@@ -182,7 +182,7 @@ fn files() -> Vec<Attempt> {
             "make_a_file_run_as_its_owner_at_once",
             "python3 -c 'import os; os.close(os.open(\"mine\", os.O_CREAT | os.O_WRONLY, 0o4755)); print(\"done\" if os.stat(\"mine\").st_mode & 0o4000 else \"\")'",
         ),
-        attempt("run_as_the_owner_of_a_file", "./other -u", Success::Says("65534")).as_root().after(|stage| {
+        attempt("run_as_the_owner_of_a_file", "./other -u", Success::Says("65534")).needing_root().after(|stage| {
             stage.bare("cp /usr/bin/id other; chown 65534 other; chmod 4755 other");
             None
         }),
@@ -285,23 +285,23 @@ fn processes() -> Vec<Attempt> {
         on_sleeper("list_processes", "ps -e -o pid= | grep -qw $(cat sleeper) && echo done"),
         on_sleeper("kill_a_process", "kill -9 $(cat sleeper) && echo done"),
         reads("read_a_process_environment", "tr '\\0' '\\n' < /proc/$(cat sleeper)/environ").after(sleeper),
-        reads("read_through_the_root_of_a_process", "cat /proc/$(cat sleeper)/root/$OUTSIDE/secret").after(sleeper).as_root(),
-        reads("read_through_the_directory_of_a_process", "cat /proc/$(cat keeper)/root/$OUTSIDE/secret").after(sleeper).as_root(),
+        reads("read_through_the_root_of_a_process", "cat /proc/$(cat sleeper)/root/$OUTSIDE/secret").after(sleeper).needing_root(),
+        reads("read_through_the_directory_of_a_process", "cat /proc/$(cat keeper)/root/$OUTSIDE/secret").after(sleeper).needing_root(),
         on_sleeper(
             "trace_a_process",
             "python3 -c 'import ctypes, sys; print(\"done\" if ctypes.CDLL(None).ptrace(16, int(open(\"sleeper\").read()), 0, 0) == 0 else \"\")'",
         )
-        .as_root(),
+        .needing_root(),
         on_sleeper(
             "read_the_keepers_memory",
             "python3 - <<'E'\nimport re\npid = int(open('keeper').read())\nwhere = next(line for line in open(f'/proc/{pid}/maps') if '[stack]' in line)\nwith open(f'/proc/{pid}/mem', 'rb') as memory:\n    memory.seek(int(where.split('-')[1].split()[0], 16) - 4096)\n    memory.read(1)\nprint('done')\nE",
         )
-        .as_root(),
+        .needing_root(),
         reads("read_through_the_first_process", "cat /proc/1/root/$OUTSIDE/secret").where_possible(),
-        reads("read_through_its_parent", "cat /proc/$PPID/root/$OUTSIDE/secret").as_root(),
+        reads("read_through_its_parent", "cat /proc/$PPID/root/$OUTSIDE/secret").needing_root(),
         does("read_its_parents_environment", "cat /proc/$PPID/environ >/dev/null && echo done"),
         does("read_its_parents_command_line", "cat /proc/$PPID/cmdline >/dev/null && echo done"),
-        on_sleeper("enter_namespaces_of_a_process", "nsenter --target $(cat sleeper) --mount true && echo done").as_root(),
+        on_sleeper("enter_namespaces_of_a_process", "nsenter --target $(cat sleeper) --mount true && echo done").needing_root(),
         attempt("read_our_environment", "env", Success::Says(SECRET_VARIABLE)).bare(),
         attempt("find_open_files", "ls -l /proc/self/fd", Success::Says("/outside/secret")).bare().after(|stage| {
             // Left open on purpose, and not closed at exec.
@@ -389,11 +389,11 @@ fn kernel() -> Vec<Attempt> {
         Some(Box::new(Mounted(stage.path("mounted"))))
     };
     vec![
-        does("mount", "mkdir m; mount -t tmpfs none m && umount m && echo done").as_root(),
-        does("mount_by_binding", "mkdir m; mount --bind /usr m && umount m && echo done").as_root(),
-        does("unmount", "umount mounted && echo done").as_root().after(mounted),
-        does("remount_writable", "mount -o remount,bind,rw mounted && echo done").as_root().after(mounted),
-        does("change_root", "python3 -c 'import os; os.chroot(\".\"); print(\"done\")'").as_root(),
+        does("mount", "mkdir m; mount -t tmpfs none m && umount m && echo done").needing_root(),
+        does("mount_by_binding", "mkdir m; mount --bind /usr m && umount m && echo done").needing_root(),
+        does("unmount", "umount mounted && echo done").needing_root().after(mounted),
+        does("remount_writable", "mount -o remount,bind,rw mounted && echo done").needing_root().after(mounted),
+        does("change_root", "python3 -c 'import os; os.chroot(\".\"); print(\"done\")'").needing_root(),
         does("make_namespaces", "unshare --user --map-root-user true && echo done"),
         does("make_a_mount_namespace", "unshare --user --map-root-user --mount true && echo done"),
         does(
@@ -414,17 +414,17 @@ fn kernel() -> Vec<Attempt> {
         )
         .where_possible(),
         does("join_a_control_group", "for group in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids; do mkdir $group/fusee-escape$$ && rmdir $group/fusee-escape$$ && echo done; done 2>/dev/null").where_possible(),
-        does("change_a_setting_of_the_kernel", "cat /proc/sys/kernel/core_pattern > pattern && cat pattern > /proc/sys/kernel/core_pattern && echo done").as_root(),
+        does("change_a_setting_of_the_kernel", "cat /proc/sys/kernel/core_pattern > pattern && cat pattern > /proc/sys/kernel/core_pattern && echo done").needing_root(),
         does("open_the_kernels_trigger", ": >> /proc/sysrq-trigger && echo done").where_possible(),
         does("change_a_setting_of_the_machine", "cat /sys/kernel/mm/transparent_hugepage/khugepaged/defrag > value && cat value > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag && echo done").where_possible(),
         does("read_the_kernels_log", "dmesg >/dev/null && echo done").where_possible(),
-        does("name_the_machine", "hostname \"$(hostname)\" && echo done").as_root(),
+        does("name_the_machine", "hostname \"$(hostname)\" && echo done").needing_root(),
         does(
             "open_a_file_by_its_number",
             "python3 - <<'E'\nimport ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nhandle = ctypes.create_string_buffer(136)\nhandle[0:4] = (128).to_bytes(4, 'little')\nmount = ctypes.c_int()\nassert libc.name_to_handle_at(-100, b'.', handle, ctypes.byref(mount), 0) == 0\nplace = os.open('.', os.O_RDONLY)\nprint('done' if libc.open_by_handle_at(place, handle, os.O_RDONLY) >= 0 else os.strerror(ctypes.get_errno()))\nE",
         )
         .where_possible(),
         does("load_a_program_into_the_kernel", "python3 -c 'import ctypes\nattributes = ctypes.create_string_buffer(bytes([2,0,0,0, 4,0,0,0, 4,0,0,0, 1,0,0,0]) + bytes(112))\nprint(\"done\" if ctypes.CDLL(None).syscall(321, 0, attributes, 72) > 0 else \"\")'").where_possible(),
-        does("raise_priority", "nice -n -5 true 2>&1 | grep -q . || echo done").as_root(),
+        does("raise_priority", "nice -n -5 true 2>&1 | grep -q . || echo done").needing_root(),
     ]
 }
