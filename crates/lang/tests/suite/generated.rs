@@ -41,7 +41,9 @@ impl Writer<'_> {
 
     fn any(&mut self, kind: Kind) -> Option<String> {
         let choice = self.pick(255) as usize;
-        let visible = self.visible(kind, 0);
+        // A function from outside may change what an element of `pmap` may not, which the machine refuses.
+        let from = if kind == Kind::Function { self.changeable_from } else { 0 };
+        let visible = self.visible(kind, from);
         visible.get(choice % visible.len().max(1)).cloned()
     }
 
