@@ -1,14 +1,15 @@
 //! The machine that runs a [`Program`]: a stack of values, a stack of frames, and nothing of the host's.
 //!
 //! [`Machine::resume`] runs until the program is done, fails, or wants something from the world; then the machine
-//! stands still, as data, until it is resumed with the answer. [`run`](self::run) has the instructions,
-//! [`invoke`](self::invoke) the calls, [`unwind`](self::unwind) the errors, [`request`](self::request) the effects.
+//! stands still, as data, until it is resumed with the answer. `run` and `rare` have the
+//! instructions, `invoke` the calls, `unwind` the errors, `request` the effects.
 
 mod fan_out;
 mod invoke;
 mod matching;
 mod memory;
 mod native;
+mod rare;
 mod request;
 mod run;
 mod sort;

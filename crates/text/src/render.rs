@@ -1,6 +1,6 @@
 //! Showing diagnostics: for people at a terminal ([`terminal`]) and for editors ([`json`]).
 //!
-//! The excerpt of the source that people see is prepared in [`excerpt`](self::excerpt); annotate-snippets draws it.
+//! The excerpt of the source that people see is prepared in `excerpt`; annotate-snippets draws it.
 
 mod excerpt;
 mod harmless;

@@ -1,15 +1,11 @@
 //! The instructions.
 
-use std::sync::Arc;
-
-use super::work::{Functions, Kind, Work};
-use super::{CodeFrame, Flow, Frame, HandlerKind, Machine, Native};
-use crate::builtin::{Run, arithmetic, compare, result};
-use crate::code::{Binary, Capture, Function, Op};
+use super::{CodeFrame, Flow, Frame, HandlerKind, Machine};
+use crate::builtin::{Run, arithmetic, compare};
+use crate::code::{Binary, Function, Op};
 use crate::fault::Problem;
-use crate::function::{Cell, Closure};
 use crate::meter::Meter;
-use crate::value::{Slot, Value, brief};
+use crate::value::Value;
 
 /// The value, or the problem with the frame written back, so that the machine knows where it happened.
 macro_rules! attempt {
@@ -264,89 +260,6 @@ impl Machine {
         }
     }
 
-    /// Instructions that are not worth a place in the loop. The frame is written back; a flow ends the loop.
-    fn rare(&mut self, op: Op, frame: CodeFrame) -> Result<Option<Flow>, Problem> {
-        match op {
-            Op::LocalChecked(slot) => {
-                let value = self.bound(self.local(frame, slot).clone())?;
-                self.stack.push(value);
-            }
-            Op::LocalCell(slot) => {
-                let value = self.read_cell(self.local(frame, slot))?;
-                self.stack.push(value);
-            }
-            Op::CapturedCell(index) => {
-                let value = self.read_cell(self.captured(frame, index))?;
-                self.stack.push(value);
-            }
-            Op::This => {
-                let value = self.stack[frame.base as usize - 1].clone();
-                self.stack.push(value);
-            }
-            Op::SetLocal(slot) => {
-                let value = self.top().clone();
-                self.stack[(frame.base + slot) as usize] = value;
-            }
-            Op::SetLocalCell(slot) => {
-                let cell = self.local(frame, slot).clone();
-                self.write_cell(&cell)?;
-            }
-            Op::SetCapturedCell(index) => {
-                let cell = self.captured(frame, index).clone();
-                self.write_cell(&cell)?;
-            }
-            Op::SetGlobal(index) => {
-                if !self.branch.is_main() {
-                    return Err(not_yours());
-                }
-                let value = self.top().clone();
-                Arc::make_mut(&mut self.globals)[index as usize] = value;
-            }
-            Op::MakeCell(slot) => self.make_cell((frame.base + slot) as usize),
-            Op::Closure(index) => self.make_closure(index, frame),
-            Op::LoopBegin => match self.top() {
-                Value::Int(count) if *count >= 0 => self.stack.push(Value::Nil),
-                other => {
-                    let message =
-                        format!("a loop needs a count of 0 or more, not {} {}", other.kind(), brief(other));
-                    return Err(Problem::new("wrong-type", message));
-                }
-            },
-            Op::WhileNext => self.while_next()?,
-            Op::Match(pattern) => {
-                let value = self.pop();
-                if let Some(bindings) = self.fits(pattern, value)? {
-                    self.stack.extend(bindings);
-                    self.skip_one();
-                }
-            }
-            Op::NoMatch => {
-                let value = self.pop();
-                return Err(Problem::new("no-match", format!("no pattern fits {}", brief(&value))));
-            }
-            Op::AssertFailed => {
-                let message = self.pop().display(1000);
-                return Err(Problem::new("assertion-failed", message));
-            }
-            Op::EndFinally => {
-                if let Value::Error(fault) = self.pop() {
-                    self.stack.pop();
-                    return Ok(Some(self.unwind(Box::new((*fault).clone()))?));
-                }
-            }
-            Op::RetryBegin => self.retry_begin(frame)?,
-            Op::RetryEnd => return Ok(self.retry_end()),
-            Op::EnterLimits(index) => return self.enter_limits(index).map(Some),
-            Op::LeaveLimits => return Ok(self.leave_limits()),
-            Op::Task(site) => return self.call_site(site).map(Some),
-            Op::DirectorLoop => self.begin_work(Kind::Director)?,
-            Op::IterativeLoop => self.begin_work(Kind::Iterative)?,
-            // All others are in the loop.
-            _ => {}
-        }
-        Ok(None)
-    }
-
     fn save(&mut self, frame: CodeFrame) {
         if let Some(Frame::Code(top)) = self.frames.last_mut() {
             *top = frame;
@@ -396,137 +309,23 @@ impl Machine {
         }
     }
 
-    fn local(&self, frame: CodeFrame, slot: u32) -> &Value {
+    pub(super) fn local(&self, frame: CodeFrame, slot: u32) -> &Value {
         &self.stack[(frame.base + slot) as usize]
     }
 
-    fn captured(&self, frame: CodeFrame, index: u32) -> &Value {
+    pub(super) fn captured(&self, frame: CodeFrame, index: u32) -> &Value {
         match &self.stack[frame.base as usize - 1] {
             Value::Function(closure) => &closure.captured[index as usize],
             other => other,
         }
     }
 
-    fn pop(&mut self) -> Value {
+    pub(super) fn pop(&mut self) -> Value {
         self.stack.pop().unwrap_or_default()
     }
 
-    fn top(&self) -> &Value {
+    pub(super) fn top(&self) -> &Value {
         self.stack.last().unwrap_or(&Value::Nil)
-    }
-
-    fn skip_one(&mut self) {
-        if let Some(Frame::Code(frame)) = self.frames.last_mut() {
-            frame.next += 1;
-        }
-    }
-
-    fn make_cell(&mut self, slot: usize) {
-        let value = std::mem::take(&mut self.stack[slot]);
-        let cell = Arc::new(Cell::new(value, &self.branch));
-        self.cells.add(&cell);
-        self.meter.note(96);
-        self.stack[slot] = Value::Slot(Slot(Some(cell)));
-    }
-
-    fn read_cell(&self, value: &Value) -> Result<Value, Problem> {
-        match value {
-            Value::Slot(Slot(Some(cell))) => self.bound(cell.get()),
-            value => self.bound(value.clone()),
-        }
-    }
-
-    /// The value of a variable, unless it is read before it has one.
-    fn bound(&self, value: Value) -> Result<Value, Problem> {
-        match value {
-            Value::Slot(_) => {
-                let place = self.here();
-                let name = self.program.source(&place.file).map_or("", |source| source.slice(place.span));
-                Err(Problem::new("unbound", format!("`{name}` is used before it is bound")))
-            }
-            value => Ok(value),
-        }
-    }
-
-    fn write_cell(&mut self, cell: &Value) -> Result<(), Problem> {
-        if let Value::Slot(Slot(Some(cell))) = cell {
-            cell.set(self.top().clone(), &self.branch).map_err(|_| not_yours())?;
-        }
-        Ok(())
-    }
-
-    fn make_closure(&mut self, index: u32, frame: CodeFrame) {
-        let program = self.program.clone();
-        let function = &program.functions[index as usize];
-        let captured = function.captures.iter().map(|capture| match capture {
-            Capture::Local(slot) => self.local(frame, *slot).clone(),
-            Capture::Captured(index) => self.captured(frame, *index).clone(),
-            Capture::This => self.stack[frame.base as usize - 1].clone(),
-        });
-        let closure = Closure::new(function.name.clone(), index, captured.collect(), function.plain);
-        self.meter.note(64 + closure.captured.len() * size_of::<Value>());
-        self.stack.push(Value::Function(Arc::new(closure)));
-    }
-
-    fn while_next(&mut self) -> Result<(), Problem> {
-        self.stack.pop();
-        match self.stack.last_mut() {
-            Some(Value::Int(left)) if *left > 0 => {
-                *left -= 1;
-                Ok(())
-            }
-            _ => Err(Problem::exhausted(
-                "turns",
-                "the loop ran as often as `:max` allows and its test is still true",
-            )),
-        }
-    }
-
-    fn retry_begin(&mut self, frame: CodeFrame) -> Result<(), Problem> {
-        let (wait, times) = (self.pop(), self.pop());
-        let Value::Int(times @ 1..) = times else {
-            let message =
-                format!("`retry` needs a count of 1 or more, not {} {}", times.kind(), brief(&times));
-            return Err(Problem::new("wrong-type", message));
-        };
-        let wait = match wait {
-            Value::Int(seconds @ 0..) => seconds as f64,
-            Value::Float(seconds) if seconds >= 0.0 => seconds,
-            other => {
-                let message =
-                    format!("`:backoff` is a number of seconds, not {} {}", other.kind(), brief(&other));
-                return Err(Problem::new("wrong-type", message));
-            }
-        };
-        self.push_handler(HandlerKind::Retry { left: times - 1, wait, body: frame.next });
-        Ok(())
-    }
-
-    fn retry_end(&mut self) -> Option<Flow> {
-        let handler = self.handlers.pop()?;
-        let failed = matches!(self.top(), Value::Result(_)) && !result::is_ok(self.top());
-        match handler.kind {
-            HandlerKind::Retry { left, wait, body } if failed && left > 0 => {
-                self.stack.truncate(handler.height);
-                match self.again(left, wait, body) {
-                    Flow::Go => None,
-                    yielded => Some(yielded),
-                }
-            }
-            _ => None,
-        }
-    }
-
-    fn begin_work(&mut self, kind: Kind) -> Result<(), Problem> {
-        if self.frames.len() >= self.meter.limits.depth {
-            return Err(self.too_deep());
-        }
-        let (controller, judge, executor) = (self.pop(), self.pop(), self.pop());
-        let (first, input, most) = (self.pop(), self.pop(), self.pop());
-        let work = Work::new(kind, &most, input, Functions { first, executor, judge, controller })?;
-        let name = if kind == Kind::Director { "director-evaluator-loop" } else { "iterative-loop" };
-        self.frames.push(Frame::Native(Box::new(Native::work(name, work))));
-        Ok(())
     }
 }
 
@@ -568,12 +367,6 @@ fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<
         }
         Binary::Equal => compare::equal(meter, one, two).map(Value::Bool),
     }
-}
-
-fn not_yours() -> Problem {
-    let message =
-        "an element of `pmap` cannot change a variable from outside: the elements run in no fixed order";
-    Problem::new("shared-variable", message)
 }
 
 fn arity_problem(function: &Function, count: usize) -> Problem {
