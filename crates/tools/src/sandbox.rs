@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 pub use environment::Environment;
 pub use keeper::{Keeper, KeeperError, init};
-pub use policy::{Guarded, Made, Network, Placed, Policy, PolicyError, Surroundings};
+pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Surroundings};
 pub use probe::{Layer, Probe, probe};
 pub use room::Room;
 pub use running::{CommandFailure, CommandRequest, Ending, Finished};

@@ -32,12 +32,12 @@ impl Descriptors {
         let doors = match &spec.entrance {
             None => None,
             Some(entrance) => {
-                let mounts = received.next()?;
+                let (mounts, messages) = (received.next()?, received.next()?);
                 let network = match entrance.network {
                     Network::Own => Some(received.next()?),
                     Network::Machine => None,
                 };
-                Some(Doors { mounts, network })
+                Some(Doors { mounts, messages, network })
             }
         };
         Some(Self { control, output, directory, input: received.next(), doors })

@@ -10,22 +10,25 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{DumpableBehavior, Signal};
+use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
 use rustix::thread::LinkNameSpaceType;
 
+use super::child::Descriptors;
 use super::fault::{Fault, Step};
 use super::filter;
 use super::guard;
 use super::kernel::{self, Fresh, Use};
 use super::mounting;
-use super::namespaces::{Doors, Users};
-use super::policy::{Made, Network};
+use super::namespaces::Users;
+use super::policy::{Made, Network, Owner};
 
 /// How a command gets into a room, from its message.
 #[derive(Debug)]
 pub(super) struct Entrance<'m> {
     pub(super) users: Users,
     pub(super) network: Network,
+    /// Whom it runs as, where that is not who we are.
+    pub(super) owner: Option<Owner>,
     /// Where it runs: a path in the room.
     pub(super) directory: &'m CStr,
     /// Guarded paths that did not exist when the room was made.
@@ -33,14 +36,18 @@ pub(super) struct Entrance<'m> {
 }
 
 /// Joins a room. Processes that this one starts from now on are in namespaces of their own.
-pub(super) fn join(doors: &Doors, users: Users) -> Result<(), Fault> {
+pub(super) fn join(descriptors: &Descriptors, entrance: &Entrance<'_>) -> Result<(), Fault> {
+    let Some(doors) = &descriptors.doors else {
+        return Err(Step::Join.failed()(io::ErrorKind::NotFound.into()));
+    };
     // When memory runs out the command goes, not we. It cannot be said inside, where /proc is read-only.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     let attempt = || -> io::Result<()> {
         let enter = |door: BorrowedFd<'_>, kind| rustix::thread::move_into_link_name_space(door, Some(kind));
-        if users == Users::Own {
+        if entrance.users == Users::Own {
             enter(kernel::owner_of(doors.mounts.as_fd())?.as_fd(), LinkNameSpaceType::User)?;
         }
+        enter(doors.messages.as_fd(), LinkNameSpaceType::InterProcessCommunication)?;
         if let Some(network) = &doors.network {
             enter(network.as_fd(), LinkNameSpaceType::Network)?;
         }
@@ -54,7 +61,6 @@ pub(super) fn join(doors: &Doors, users: Users) -> Result<(), Fault> {
 ///
 /// Returns the guarded paths that do not exist.
 pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)>, Fault> {
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     // Of its own: the group it comes from has no number in here.
     rustix::process::setsid().map_err(|error| Step::Processes.failed()(error.into()))?;
     show_processes().map_err(Step::Processes.failed())?;
@@ -73,7 +79,7 @@ pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)
             return Err(fault);
         }
     }
-    give_up_privileges().map_err(Step::Privileges.failed())?;
+    give_up_privileges(entrance.owner).map_err(Step::Privileges.failed())?;
     kernel::filter_calls(&filter::filter()).map_err(Step::Filter.failed())?;
     Ok(absent)
 }
@@ -90,10 +96,19 @@ fn show_processes() -> io::Result<()> {
     mounting::put(processes.as_fd(), place.as_fd())
 }
 
-fn give_up_privileges() -> io::Result<()> {
+fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
+    kernel::bound_capabilities()?;
+    if let Some(Owner { user, group }) = owner {
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(group, group, group)?;
+        rustix::thread::set_thread_res_uid(user, user, user)?;
+    }
     kernel::leave_keyring();
     rustix::thread::set_no_new_privs(true)?;
     kernel::drop_capabilities()?;
+    // Here, because a process that becomes another user forgets it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // Nobody may look into this process. The command gets a memory of its own when it starts.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(())

@@ -120,7 +120,13 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP)
     .cast_unsigned();
 
+/// Calls in one part of the filter.
+const PART: usize = 8;
+
 /// The filter for the machine we run on.
+///
+/// The kernel runs it once for every call there is when it is installed, so it must be short for each: calls are in
+/// the order of their numbers, in parts that are skipped as a whole.
 pub(super) fn filter() -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE),
@@ -132,58 +138,73 @@ pub(super) fn filter() -> Vec<sock_filter> {
     // The x32 numbers of x86-64 are the same calls once more.
     #[cfg(target_arch = "x86_64")]
     program.extend([unless_not(Test::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
+    let rules = rules();
+    let mut parts = rules.chunks(PART).peekable();
+    while let Some(part) = parts.next() {
+        let mut body: Vec<sock_filter> = part.iter().flat_map(|(call, steps)| when(*call, steps)).collect();
+        body.push(ALLOW);
+        if let Some((first_of_next, _)) = parts.peek().and_then(|next| next.first()) {
+            program.push(unless(Test::AtLeast, *first_of_next, length(&body)));
+        }
+        program.append(&mut body);
+    }
+    program
+}
+
+/// What is done about each call that is not simply allowed, by number.
+fn rules() -> Vec<(u32, Vec<sock_filter>)> {
+    let mut rules: Vec<(u32, Vec<sock_filter>)> = Vec::new();
+    let mut rule = |call: c_long, steps: Vec<sock_filter>| rules.push((number(call), steps));
     for &call in REFUSED {
-        program.extend([unless_not(Test::Equal, number(call), 1), answer(EPERM)]);
+        rule(call, vec![answer(EPERM)]);
     }
     for &call in UNKNOWN {
-        program.extend([unless_not(Test::Equal, number(call), 1), answer(ENOSYS)]);
+        rule(call, vec![answer(ENOSYS)]);
     }
     for &(call, index) in MODES {
-        when(&mut program, call, argument(index), |body| {
-            body.extend([unless_not(Test::Bits, libc::S_ISUID, 1), answer(EPERM)]);
-        });
+        rule(call, refused_with_bits(index, libc::S_ISUID));
     }
     for &(call, index) in OPENINGS {
-        when(&mut program, call, argument(index), |body| {
-            body.extend([
-                unless_not(Test::Bits, MAKES, 3),
-                load(argument(index + 1)),
-                unless_not(Test::Bits, libc::S_ISUID, 1),
-                answer(EPERM),
-            ]);
-        });
+        let mut steps = vec![load(argument(index)), unless(Test::Bits, MAKES, 1), ALLOW];
+        steps.append(&mut refused_with_bits(index + 1, libc::S_ISUID));
+        rule(call, steps);
     }
-    when(&mut program, libc::SYS_clone, argument(0), |body| {
-        body.extend([unless_not(Test::Bits, NEW_NAMESPACES, 1), answer(EPERM)]);
-    });
-    when(&mut program, libc::SYS_ioctl, argument(1), |body| {
-        for &request in TERMINAL_REQUESTS {
-            body.extend([unless_not(Test::Equal, request, 1), answer(EPERM)]);
-        }
-    });
+    rule(libc::SYS_clone, refused_with_bits(0, NEW_NAMESPACES));
+    let mut requests = vec![load(argument(1))];
+    for &request in TERMINAL_REQUESTS {
+        requests.extend([unless_not(Test::Equal, request, 1), answer(EPERM)]);
+    }
+    requests.push(ALLOW);
+    rule(libc::SYS_ioctl, requests);
     for call in [libc::SYS_socket, libc::SYS_socketpair] {
-        when(&mut program, call, argument(0), |body| {
-            for &family in FAMILIES {
-                body.extend([unless_not(Test::Equal, family.cast_unsigned(), 1), ALLOW]);
-            }
-            body.push(answer(EAFNOSUPPORT));
-        });
+        let mut families = vec![load(argument(0))];
+        for &family in FAMILIES {
+            families.extend([unless_not(Test::Equal, family.cast_unsigned(), 1), ALLOW]);
+        }
+        families.push(answer(EAFNOSUPPORT));
+        rule(call, families);
     }
-    program.push(ALLOW);
-    program
+    rules.sort_by_key(|(call, _)| *call);
+    rules
 }
 
 const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW);
 
-/// What is looked at when the call is this one. Afterwards the call is allowed.
-fn when(program: &mut Vec<sock_filter>, call: c_long, at: u32, fill: impl FnOnce(&mut Vec<sock_filter>)) {
-    let mut body = vec![load(at)];
-    fill(&mut body);
-    body.push(ALLOW);
-    // Bodies are short: the longest has a handful of families.
-    let length = u8::try_from(body.len()).unwrap_or(u8::MAX);
-    program.push(unless_not(Test::Equal, number(call), length));
-    program.append(&mut body);
+/// Refuses a call if an argument has one of these bits.
+fn refused_with_bits(index: u32, bits: u32) -> Vec<sock_filter> {
+    vec![load(argument(index)), unless_not(Test::Bits, bits, 1), answer(EPERM), ALLOW]
+}
+
+/// What is done when the call is this one; the steps end with an answer.
+fn when(call: u32, steps: &[sock_filter]) -> Vec<sock_filter> {
+    let mut all = vec![unless_not(Test::Equal, call, length(steps))];
+    all.extend_from_slice(steps);
+    all
+}
+
+/// Jumps reach 255 steps; a part has half as many at most, which a test holds.
+fn length(steps: &[sock_filter]) -> u8 {
+    u8::try_from(steps.len()).unwrap_or(u8::MAX)
 }
 
 #[derive(Clone, Copy)]

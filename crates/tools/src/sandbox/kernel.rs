@@ -17,9 +17,10 @@ impl Fresh {
     pub(super) const USER: Self = Self(libc::CLONE_NEWUSER);
     pub(super) const MOUNTS: Self = Self(libc::CLONE_NEWNS);
     pub(super) const NETWORK: Self = Self(libc::CLONE_NEWNET);
-    /// What each command has of its own: processes, mounts (for its `/proc`), System V and POSIX queues, host name.
-    pub(super) const OF_A_COMMAND: Self =
-        Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS);
+    /// System V and POSIX queues and memory.
+    pub(super) const MESSAGES: Self = Self(libc::CLONE_NEWIPC);
+    /// What each command has of its own: processes, mounts (for its `/proc`), and the name of the machine.
+    pub(super) const OF_A_COMMAND: Self = Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS);
 }
 
 /// Leaves namespaces for new ones.
@@ -104,8 +105,8 @@ pub(super) fn leave_keyring() {
     unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0 as c_ulong) };
 }
 
-/// Gives up every capability for good, this process's own and those a program it becomes could gain.
-pub(super) fn drop_capabilities() -> io::Result<()> {
+/// Gives up for good what a program that this process becomes could gain.
+pub(super) fn bound_capabilities() -> io::Result<()> {
     for capability in 0..64 as c_ulong {
         // SAFETY: takes a number only.
         let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
@@ -118,6 +119,11 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
             return Err(error);
         }
     }
+    Ok(())
+}
+
+/// Gives up every capability this process has.
+pub(super) fn drop_capabilities() -> io::Result<()> {
     // The ambient set is emptied with the permitted one.
     let none = CapabilitySet::empty();
     rustix::thread::set_capabilities(

@@ -1,4 +1,4 @@
-//! Leaving the machine's namespaces for a room's own: users, mounts, network.
+//! Leaving the machine's namespaces for a room's own: users, mounts, messages, network.
 //!
 //! Without privileges a user namespace is what makes the others possible; root takes one as well, because then nothing
 //! that is left to it counts outside. Only where none can be had does root go without.
@@ -19,6 +19,7 @@ use super::system::{self, Fork};
 #[derive(Debug)]
 pub(super) struct Doors {
     pub(super) mounts: OwnedFd,
+    pub(super) messages: OwnedFd,
     /// None if the machine's network is used.
     pub(super) network: Option<OwnedFd>,
 }
@@ -44,6 +45,7 @@ pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
         Err(fault) => return Err(fault),
     };
     kernel::unshare(Fresh::MOUNTS).map_err(Step::Namespaces.failed())?;
+    kernel::unshare(Fresh::MESSAGES).map_err(Step::Namespaces.failed())?;
     if network == Network::Own {
         kernel::unshare(Fresh::NETWORK).map_err(Step::Namespaces.failed())?;
         kernel::raise_loopback().map_err(Step::Loopback.failed())?;
@@ -54,7 +56,7 @@ pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
             .map_err(Step::Namespaces.failed())
     };
     let network = (network == Network::Own).then(|| door("net")).transpose()?;
-    Ok((Doors { mounts: door("mnt")?, network }, users))
+    Ok((Doors { mounts: door("mnt")?, messages: door("ipc")?, network }, users))
 }
 
 /// Makes a user namespace in which everybody has the number he has outside.

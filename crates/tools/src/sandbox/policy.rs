@@ -3,6 +3,7 @@
 //! A policy only says; `view` turns it into mounts. What is not named here does not exist for a command.
 //! `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
+mod owner;
 mod repository;
 mod toolchains;
 
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::Environment;
 use repository::Apart;
 
-/// Most bytes in each of a room's directories of its own. They are memory.
+/// Most bytes in each of a room's directories of its own. They are memory: together not more than half of it.
 const SCRATCH_BYTES: u64 = 2 << 30;
+const SCRATCH_SHARE: u64 = 8;
 
 /// Top directories that are the system: programs, libraries and their settings. Where one is a symbolic link it is
 /// that for commands too.
@@ -107,6 +109,18 @@ pub struct Policy {
     pub placed: Vec<Placed>,
     /// Whom it can talk to.
     pub network: Network,
+    /// Whom it runs as, where that is not who we are.
+    pub owner: Option<Owner>,
+}
+
+/// Whose files are worked on. Root without privileges could not change them, and would leave files behind that their
+/// owner cannot change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The number of the user.
+    pub user: u32,
+    /// The number of the group.
+    pub group: u32,
 }
 
 /// A path that commands may not change or make.
@@ -181,7 +195,8 @@ impl Policy {
             return Err(PolicyError::WholeSystem);
         }
         let home = environment.value("HOME").map(PathBuf::from).filter(|home| is_plain(home));
-        let mut policy = Self { scratch_bytes: SCRATCH_BYTES, network, ..Self::default() };
+        let mut policy =
+            Self { scratch_bytes: scratch_bytes(), network, owner: owner::of(workspace), ..Self::default() };
         policy.read.extend(SYSTEM.iter().chain([&MACHINE]).map(PathBuf::from).filter(|path| exists(path)));
         policy.read.extend(toolchains::roots(environment, home.as_deref(), workspace));
         if network == Network::Machine {
@@ -260,6 +275,14 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
         }
     }
     all
+}
+
+/// What the machine can spare.
+fn scratch_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.strip_prefix("MemTotal:").and_then(|rest| rest.split_ascii_whitespace().next());
+    let kilobytes: Option<u64> = total.and_then(|total| total.parse().ok());
+    kilobytes.map_or(SCRATCH_BYTES, |kilobytes| (kilobytes * 1024 / SCRATCH_SHARE).min(SCRATCH_BYTES))
 }
 
 /// Private keys of the machine's own ssh server.

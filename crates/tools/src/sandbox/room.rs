@@ -1,6 +1,6 @@
 //! A room: the namespaces and the view that the commands of one run share.
 //!
-//! It is made by a process of the keeper's when the first command needs it, and lasts as long as its two doors are held
+//! It is made by a process of the keeper's when the first command needs it, and lasts as long as its doors are held
 //! here. So a command pays for stepping in, not for building; files in `/tmp` and servers on the loopback device are
 //! there for the next command; and when we are gone, however that came, so is the room.
 
@@ -54,6 +54,12 @@ impl Room {
         &self.policy
     }
 
+    /// Makes the room if it was not, so that the first command need not wait for it, and a policy that cannot be
+    /// followed here is known before there is one.
+    pub async fn prepare(&self, keeper: &Keeper) -> Result<(), CommandFailure> {
+        self.standing(keeper).await.map(drop)
+    }
+
     /// The room, made if it was not. If that fails the next command tries again.
     pub(super) async fn standing(&self, keeper: &Keeper) -> Result<&Standing, CommandFailure> {
         self.standing.get_or_try_init(|| ask_for(&self.policy, keeper)).await
@@ -72,7 +78,10 @@ impl Standing {
     }
 
     pub(super) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [Some(&self.doors.mounts), self.doors.network.as_ref()].into_iter().flatten().map(AsFd::as_fd)
+        [Some(&self.doors.mounts), Some(&self.doors.messages), self.doors.network.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(AsFd::as_fd)
     }
 }
 
@@ -116,12 +125,12 @@ fn read_answer(
     descriptors: Vec<OwnedFd>,
 ) -> Result<Standing, CommandFailure> {
     let mut descriptors = descriptors.into_iter();
-    match (answer, descriptors.next(), descriptors.next()) {
-        ([1, users, absent @ ..], Some(mounts), network)
+    match (answer, descriptors.next(), descriptors.next(), descriptors.next()) {
+        ([1, users, absent @ ..], Some(mounts), Some(messages), network)
             if network.is_some() == (policy.network == Network::Own) =>
         {
             Ok(Standing {
-                doors: Doors { mounts, network },
+                doors: Doors { mounts, messages, network },
                 users: if *users == 0 { Users::Machine } else { Users::Own },
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
             })

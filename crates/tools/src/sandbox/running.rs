@@ -110,6 +110,7 @@ impl Keeper {
         let way = room.map(|(room, standing)| Way {
             users: standing.users(),
             network: room.policy().network,
+            owner: room.policy().owner,
             directory: &directory,
             absent: &absent,
         });

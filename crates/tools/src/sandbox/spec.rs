@@ -9,12 +9,12 @@ use std::path::Path;
 
 use super::enter::Entrance;
 use super::namespaces::Users;
-use super::policy::{Made, Network, Policy};
+use super::policy::{Made, Network, Owner, Policy};
 
 /// Largest message. The kernel takes no longer argument than 128 KB, which leaves half for the environment.
 pub(super) const MOST: usize = 192 * 1024;
-/// Descriptors of a message: control, output, working directory, input, and the two doors of a room.
-pub(super) const MOST_DESCRIPTORS: usize = 6;
+/// Descriptors of a message: control, output, working directory, input, and the three doors of a room.
+pub(super) const MOST_DESCRIPTORS: usize = 7;
 /// Guarded paths of a policy; each is a byte in messages.
 pub(super) const MOST_GUARDED: usize = 64;
 
@@ -37,6 +37,7 @@ pub(super) struct Spec<'m> {
 pub(super) struct Way<'r> {
     pub(super) users: Users,
     pub(super) network: Network,
+    pub(super) owner: Option<Owner>,
     pub(super) directory: &'r Path,
     pub(super) absent: &'r [(&'r Path, Made)],
 }
@@ -76,10 +77,14 @@ pub(super) fn encode<'v>(
     };
     match way {
         None => message.push(RUN),
-        Some(Way { users, network, directory, absent }) => {
+        Some(Way { users, network, owner, directory, absent }) => {
             let count = u8::try_from(absent.len()).map_err(|_| SpecError::TooLong)?;
-            let flags = u8::from(users == Users::Own) | u8::from(network == Network::Own) << 1;
+            let flags = u8::from(users == Users::Own)
+                | u8::from(network == Network::Own) << 1
+                | u8::from(owner.is_some()) << 2;
             message.extend([RUN_IN_ROOM, flags, count]);
+            let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
+            message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
             for (_, made) in absent {
                 message
                     .extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
@@ -120,6 +125,9 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
 
 fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
     let (&[flags, count], rest) = message.split_first_chunk::<2>()?;
+    let (user, rest) = rest.split_first_chunk::<4>()?;
+    let (group, rest) = rest.split_first_chunk::<4>()?;
+    let owner = Owner { user: u32::from_le_bytes(*user), group: u32::from_le_bytes(*group) };
     let (marks, rest) = rest.split_at_checked(usize::from(count))?;
     let strings = strings(rest)?;
     let (directory, rest) = strings.split_first()?;
@@ -136,6 +144,7 @@ fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
     let entrance = Entrance {
         users: if flags & 1 == 0 { Users::Machine } else { Users::Own },
         network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
+        owner: (flags & 4 != 0).then_some(owner),
         directory,
         absent: absent?,
     };

@@ -9,19 +9,17 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::Ending;
 use super::child::{self, Descriptors};
-use super::enter;
-use super::fault::Step;
+use super::enter::{self, Entrance};
 use super::guard::{Undone, Watch};
 use super::report::Report;
 use super::spec::Spec;
 use super::sweep::{self, Swept};
-use super::system::{self, Fork};
+use super::system;
 
 /// Whether a supervisor is as it was before a command, and so can take another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,32 +38,48 @@ pub(super) fn supervise(
     if hung_up(&descriptors.control) {
         return Clean::Yes;
     }
-    let (Some(entrance), Some(doors)) = (&spec.entrance, &descriptors.doors) else {
-        return attend(spec, descriptors, watch, &Watch::over(Vec::new()), started);
-    };
-    let forked =
-        enter::join(doors, entrance.users).and_then(|()| system::fork().map_err(Step::Join.failed()));
-    match forked {
-        Ok(Fork::Child) => match enter::settle(entrance) {
-            Ok(absent) => {
-                attend(spec, descriptors, watch, &Watch::over(absent), || {});
-            }
-            Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
-        },
-        Ok(Fork::Parent(first)) => {
-            started();
-            // It is the first one's now, and so is the end of the output.
-            drop(descriptors);
-            // The command's processes end with the first of them, and that one with us.
-            while let Err(Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
-        }
-        Err(fault) => {
-            started();
-            tell(&descriptors.control, Report::not_confined(&fault));
+    match &spec.entrance {
+        None => attend(spec, descriptors, watch, &Watch::over(Vec::new()), started),
+        Some(entrance) => {
+            supervise_in_room(spec, entrance, descriptors, watch, started);
+            // It stands in the room's namespaces now.
+            Clean::No
         }
     }
-    // It stands in the command's namespaces now.
-    Clean::No
+}
+
+/// The same in a room: the first process in there does the rest.
+fn supervise_in_room(
+    spec: &Spec<'_>,
+    entrance: &Entrance<'_>,
+    descriptors: Descriptors,
+    watch: &OwnedFd,
+    started: impl FnOnce(),
+) {
+    let joined = enter::join(&descriptors, entrance);
+    // Said here, by the name this process has outside.
+    started();
+    if let Err(fault) = joined {
+        return tell(&descriptors.control, Report::not_confined(&fault));
+    }
+    let mut taken_along = Some(descriptors);
+    let first = system::hand_over_to_child(|| {
+        let Some(descriptors) = taken_along.take() else { return 1 };
+        match enter::settle(entrance) {
+            Ok(absent) => drop(attend(spec, descriptors, watch, &Watch::over(absent), || {})),
+            Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
+        }
+        0
+    });
+    match first {
+        // It has ended, and everything in there with it.
+        Ok(first) => drop(rustix::process::waitpid(Some(first), WaitOptions::empty())),
+        Err(error) => {
+            if let Some(descriptors) = taken_along {
+                tell(&descriptors.control, Report::not_started(&error));
+            }
+        }
+    }
 }
 
 /// Starts a command, waits for it, ends what it leaves behind and says how it went.

@@ -54,8 +54,18 @@ pub(super) fn fork_deaf() -> io::Result<Fork> {
 /// Like [`fork`] only called while there is one thread. What the child allocates before it becomes the program stays
 /// allocated here; a supervisor starts one child in its life.
 pub(super) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
-    /// More than the few calls on the way to exec need.
-    const STACK: usize = 256 * 1024;
+    borrow_to_child(0, become_program)
+}
+
+/// Starts a child that takes over from us, in whatever namespaces we have prepared: it has our memory and our open
+/// files, and we stand still until it has ended. Much cheaper than a copy that we would wait for.
+pub(super) fn hand_over_to_child(work: impl FnOnce() -> i32) -> io::Result<Pid> {
+    borrow_to_child(libc::CLONE_FILES, work)
+}
+
+fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
+    /// More than any child of ours needs; what is not touched is not there.
+    const STACK: usize = 1024 * 1024;
 
     extern "C" fn run<F: FnOnce() -> i32>(work: *mut libc::c_void) -> c_int {
         // SAFETY: points at the caller's Option, which outlives this child: the caller stands still until it is gone.
@@ -63,20 +73,16 @@ pub(super) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
         exit_now(work.take().map_or(126, |work| work()))
     }
 
-    fn entry<F: FnOnce() -> i32>(_: &Option<F>) -> extern "C" fn(*mut libc::c_void) -> c_int {
-        run::<F>
-    }
-
-    let mut work = Some(become_program);
-    let entry = entry(&work);
+    // What the child takes out of here is the child's to drop.
+    let mut work = Some(work);
     let mut stack = vec![0u128; STACK / 16];
     // SAFETY: the stack grows down from its end, which is aligned as the calling conventions ask for, and lives until
     // the child is done with it, because CLONE_VFORK holds us until its exec or exit. With one thread and us standing
     // still nobody else uses the memory that the child shares.
     let pid = unsafe {
         let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(entry, top, flags, (&raw mut work).cast())
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | also;
+        libc::clone(run::<F>, top, flags, (&raw mut work).cast())
     };
     match Pid::from_raw(pid) {
         Some(pid) if pid.as_raw_nonzero().get() > 0 => Ok(pid),

@@ -106,9 +106,7 @@ impl View {
             Kind::Read => self.show(entry, Use::READ).map_err(Step::Read.failed_at(path)),
             Kind::Write => self.show(entry, Use::WRITE).map_err(Step::Write.failed_at(path)),
             Kind::Hidden => self.hide(entry, holds_more).map_err(Step::Hide.failed_at(path)),
-            Kind::Scratch => {
-                self.make_scratch(entry, policy.scratch_bytes).map_err(Step::Scratch.failed_at(path))
-            }
+            Kind::Scratch => self.make_scratch(entry, policy).map_err(Step::Scratch.failed_at(path)),
         }
     }
 
@@ -172,11 +170,16 @@ impl View {
         mounting::put(mounting::copy(empty.as_fd(), Use::READ)?.as_fd(), place.as_fd())
     }
 
-    fn make_scratch(&self, entry: &Entry<'_>, bytes: u64) -> io::Result<()> {
+    fn make_scratch(&self, entry: &Entry<'_>, policy: &Policy) -> io::Result<()> {
         let shared = ["tmp", "shm"].iter().any(|name| entry.path.file_name() == Some(OsStr::new(name)));
-        let (bytes, mode) = (bytes.to_string(), if shared { "1777" } else { "755" });
-        let scratch =
-            mounting::new("tmpfs", &[("size", &bytes), ("nr_inodes", "1m"), ("mode", mode)], Use::WRITE)?;
+        let mode = if shared { "1777" } else { "755" };
+        let bytes = policy.scratch_bytes.to_string();
+        let owner = policy.owner.map(|owner| [owner.user.to_string(), owner.group.to_string()]);
+        let mut settings = vec![("size", bytes.as_str()), ("nr_inodes", "200k"), ("mode", mode)];
+        if let Some([user, group]) = &owner {
+            settings.extend([("uid", user.as_str()), ("gid", group.as_str())]);
+        }
+        let scratch = mounting::new("tmpfs", &settings, Use::WRITE)?;
         let place = self.place_for(entry.path, FileType::Directory, entry.links)?;
         mounting::put(scratch.as_fd(), place.as_fd())
     }
@@ -209,7 +212,7 @@ impl View {
                 mounting::put(terminals.as_fd(), place.as_fd())?;
             }
             let memory = Entry { path: Path::new("/dev/shm"), kind: Kind::Scratch, links: Links::Refused };
-            view.make_scratch(&memory, policy.scratch_bytes)?;
+            view.make_scratch(&memory, policy)?;
             view.sealed.push(devices);
             Ok(())
         };

@@ -11,6 +11,7 @@ use crate::stage::{SECRET, Stage, Test, is_root};
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("this_machine_confines_commands", this_machine_confines_commands),
     ("a_normal_user_is_confined", a_normal_user_is_confined),
+    ("root_works_for_the_owner_of_the_workspace", root_works_for_the_owner_of_the_workspace),
     ("root_is_confined_without_user_namespaces", root_is_confined_without_user_namespaces),
     ("where_nothing_holds_nothing_runs", where_nothing_holds_nothing_runs),
 ];
@@ -94,6 +95,20 @@ fn a_normal_user_is_confined(stage: &Stage) {
     let said = on_a_machine(stage, "exec setpriv --reuid 65534 --regid 65534 --clear-groups");
     assert_eq!(said, format!("namespaces\n65534\n{ALL_HOLDS}"));
     assert_eq!(std::fs::read_to_string(stage.outside("secret")).unwrap(), SECRET);
+}
+
+fn root_works_for_the_owner_of_the_workspace(stage: &Stage) {
+    if !is_root() {
+        return;
+    }
+    stage.bare("chown -R 65534:65534 .");
+    let sandbox = stage.sandbox();
+    let command = "id -u; id -g; id -G; echo made > made; echo t > /tmp/t; echo h > ~/h; cat ~/.gitconfig; grep Cap /proc/self/status | cut -f2 | sort -u; sleep 60 & sleep 0.1";
+    let outcome = stage.run(&sandbox, command);
+    assert_eq!(outcome.output, "65534\n65534\n65534\n[safe]\n\tdirectory = *\n0000000000000000\n");
+    assert_eq!(outcome.result.unwrap().ended, 1);
+    let made = std::fs::metadata(stage.path("made")).unwrap();
+    assert_eq!((std::os::unix::fs::MetadataExt::uid(&made), stage.line_of("made").as_str()), (65534, "made"));
 }
 
 fn root_is_confined_without_user_namespaces(stage: &Stage) {

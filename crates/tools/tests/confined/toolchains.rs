@@ -1,9 +1,11 @@
 //! What must work in the sandbox: the view itself, and the tools of the trade as far as this machine has them.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use fusee_tools::sandbox::{CommandFailure, Network};
-use fusee_tools::{Environment, Sandbox};
+use fusee_tools::sandbox::{CommandFailure, Network, Policy, Room};
+use fusee_tools::{CallContext, CommandSettings, Environment, Limits, Sandbox, Toolbox, Workspace};
+use tokio_util::sync::CancellationToken;
 
 use crate::stage::{SECRET, Stage, Test};
 
@@ -21,6 +23,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("settings_made_outside_are_guarded_from_then_on", settings_made_outside_are_guarded_from_then_on),
     ("what_cannot_be_confined_does_not_run", what_cannot_be_confined_does_not_run),
     ("a_directory_outside_is_refused", a_directory_outside_is_refused),
+    ("a_room_can_be_made_in_advance", a_room_can_be_made_in_advance),
+    ("a_model_is_told", a_model_is_told),
     ("git_works", git_works),
     ("git_works_in_a_linked_work_tree", git_works_in_a_linked_work_tree),
     ("a_new_repository_stays_one", a_new_repository_stays_one),
@@ -198,6 +202,46 @@ fn a_directory_outside_is_refused(stage: &Stage) {
     }
 }
 
+fn a_room_can_be_made_in_advance(stage: &Stage) {
+    let room = Arc::new(Room::new(stage.policy(&stage.environment())));
+    stage.runtime.block_on(room.prepare(&stage.keeper)).unwrap();
+    assert_eq!(stage.good(&Sandbox::Namespaces(room), "echo ready"), "ready\n");
+    let impossible = Room::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
+    let refused = stage.runtime.block_on(impossible.prepare(&stage.keeper)).unwrap_err();
+    assert!(refused.to_string().contains("making writable /missing"), "{refused}");
+}
+
+fn a_model_is_told(stage: &Stage) {
+    let settings = CommandSettings {
+        keeper: Some(stage.keeper.clone()),
+        environment: stage.environment(),
+        sandbox: stage.sandbox(),
+    };
+    let toolbox = Toolbox::standard(settings);
+    let context = CallContext {
+        workspace: Arc::new(Workspace::open(&stage.workspace()).unwrap()),
+        call_id: "call_1".to_owned(),
+        cancel: CancellationToken::new(),
+        progress: Arc::new(|_: &str| {}),
+        limits: Limits::default(),
+    };
+    let run = |arguments: serde_json::Value| {
+        let shell = toolbox.find("shell").unwrap();
+        stage.runtime.block_on(async {
+            let prepared = shell.prepare(arguments, &context).await.unwrap();
+            shell.perform(prepared, &context).await.content
+        })
+    };
+    assert_eq!(
+        run(serde_json::json!({ "command": "echo x > fusee.toml" })),
+        "(no output)\n[exit code 0; what it made at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was set aside, with `.refused` behind its name]"
+    );
+    assert_eq!(
+        run(serde_json::json!({ "command": "ls", "background": true })),
+        "fusee.toml.refused\n[exit code 0]"
+    );
+}
+
 fn git_works(stage: &Stage) {
     let home = stage.base.join("home");
     std::fs::write(home.join(".gitconfig"), format!("[user]\n\tname = Somebody\n\temail = some@body\n[credential]\n\thelper = {SECRET}\n[alias]\n\tx = !false\n")).unwrap();
@@ -282,17 +326,28 @@ fn python_runs_its_tests(stage: &Stage) {
     assert!(output.contains("Ran 3 tests") && output.ends_with("OK\n"), "{output}");
 }
 
+/// A crate that cargo has on this machine already, with its version.
+fn known_crate(stage: &Stage) -> Option<String> {
+    let found = "ls -d ${CARGO_HOME:-~/.cargo}/registry/src/*/itoa-1* | head -1";
+    let found = stage.run_in(&Sandbox::Off, found, &stage.workspace(), &machines_environment());
+    found.output.trim().rsplit_once("itoa-").map(|(_, version)| format!("itoa = \"={version}\"\n"))
+}
+
 fn cargo_checks_a_crate(stage: &Stage) {
     if !has(stage, "cargo") {
         return;
     }
-    stage.write(
-        "Cargo.toml",
-        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    let known = known_crate(stage);
+    let used = if known.is_some() { "pub use itoa::Buffer;\n" } else { "" };
+    let manifest =
+        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n[dependencies]\n";
+    stage.write("Cargo.toml", &format!("{manifest}{}", known.unwrap_or_default()));
+    stage.write("src/lib.rs", &format!("{used}#[test]\nfn one() {{\n    assert_eq!(1, 1);\n}}\n"));
+    let output = with_machines_tools(stage, "cargo check --offline 2>&1 && cargo test --offline 2>&1");
+    assert!(
+        output.contains("Finished") && output.contains("1 passed") && !output.contains("warning"),
+        "{output}"
     );
-    stage.write("src/lib.rs", "pub fn one() -> u8 {\n    1\n}\n");
-    let output = with_machines_tools(stage, "cargo check --offline 2>&1");
-    assert!(output.contains("Finished"), "{output}");
     assert!(stage.path("target/debug").is_dir());
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It happens as soon as the system tells of it, and once more when the command and all it started are gone.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -92,15 +93,19 @@ impl<'w> Watch<'w> {
 
     fn listen(&self) {
         let Some(news) = &self.news else { return };
-        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
-        for (path, made) in &self.paths {
-            let inside = match made {
-                Made::WithoutHooks => Some(*path),
-                Made::SetAside | Made::Tamed | Made::UnlessDirectory => None,
-            };
-            for directory in path.parent().into_iter().chain(inside) {
-                let _ = rustix::fs::inotify::add_watch(news, directory, flags);
-            }
+        let flags = WatchFlags::CREATE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MODIFY
+            | WatchFlags::ONLYDIR
+            | WatchFlags::DONT_FOLLOW;
+        let directories: BTreeSet<&Path> = self
+            .paths
+            .iter()
+            .flat_map(|(path, made)| [path.parent(), (*made == Made::WithoutHooks).then_some(*path)])
+            .flatten()
+            .collect();
+        for directory in directories {
+            let _ = rustix::fs::inotify::add_watch(news, directory, flags);
         }
     }
 }

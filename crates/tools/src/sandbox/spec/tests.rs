@@ -29,6 +29,7 @@ proptest! {
     fn a_way_into_a_room_survives_the_way(
         own_users in any::<bool>(),
         own_network in any::<bool>(),
+        owner in any::<Option<(u32, u32)>>(),
         directory in "/[^\0]{0,20}",
         absent in proptest::collection::vec(("/[^\0]{0,20}", 0usize..4), 0..5),
     ) {
@@ -36,12 +37,14 @@ proptest! {
             absent.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
         let users = if own_users { Users::Own } else { Users::Machine };
         let network = if own_network { Network::Own } else { Network::Machine };
-        let way = Way { users, network, directory: Path::new(&directory), absent: &absent };
+        let owner = owner.map(|(user, group)| Owner { user, group });
+        let way = Way { users, network, owner, directory: Path::new(&directory), absent: &absent };
         let message = encode(Some(way), OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
         let entrance = spec.entrance.as_ref().unwrap();
         prop_assert_eq!(entrance.users, users);
         prop_assert_eq!(entrance.network, network);
+        prop_assert_eq!(entrance.owner, owner);
         prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);
         prop_assert_eq!(&entrance.absent, &absent);
         prop_assert_eq!(spec.command.to_str().unwrap(), "true");
