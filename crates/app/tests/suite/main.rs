@@ -19,6 +19,8 @@ mod http_model;
 mod journal_troubles;
 mod kill_sweep;
 mod output;
+mod prompt;
 mod replay;
 mod resume;
 mod run_task;
+mod sandbox;

@@ -1,0 +1,38 @@
+//! Commands are confined unless the user says otherwise, and the events say which it was.
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::json;
+
+use crate::fusee::fusee;
+
+#[test]
+fn commands_are_confined_by_default_or_refused_where_that_cannot_be_had() {
+    let project = Project::new();
+    let reach = "echo x > inside.txt; echo x > ../outside.txt; echo x > fusee.toml; cat inside.txt";
+    let script = project.script(&[Line::call("shell", json!({"command": reach})), Line::text("Done.")]);
+    let events = fusee(&project).args(["run", "x", "--json", "--model", &script]).run().exits(0).events();
+    let result = of_type(&events, "tool_result")[0];
+    match events[0]["sandbox"].as_str() {
+        Some("namespaces") => {
+            assert_eq!(project.read("inside.txt"), "x\n");
+            assert!(result["content"].as_str().unwrap().contains("x\n"), "{result:#}");
+        }
+        Some("none") => assert_eq!(result["fate"], json!("refused"), "{result:#}"),
+        other => panic!("confined by {other:?}"),
+    }
+    assert!(!project.dir().join("../outside.txt").exists(), "a command wrote outside of the workspace");
+    assert!(!project.dir().join("fusee.toml").exists(), "a command wrote the project's settings");
+}
+
+#[test]
+fn sandbox_off_is_the_users_word_and_is_in_the_events() {
+    let project = Project::new();
+    let script =
+        project.script(&[Line::call("shell", json!({"command": "echo x > in.txt"})), Line::text("Done.")]);
+    let line = ["run", "x", "--json", "--sandbox", "off", "--model", &script];
+    let events = fusee(&project).args(line).run().exits(0).events();
+    assert_eq!(events[0]["sandbox"], json!("off"));
+    assert_eq!(project.read("in.txt"), "x\n");
+}
