@@ -81,11 +81,14 @@ const REFUSED: &[c_long] = &[
 /// Answered as an old kernel would, because what they ask for lies behind a pointer; callers know the older call.
 const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
+/// The same on every machine, which the C library's list does not know of yet.
+const FCHMODAT2: c_long = 452;
+
 /// Calls with the mode of a file, and which argument it is: none may make a file that runs as its owner.
 const MODES: &[(c_long, u32)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
-    (libc::SYS_fchmodat2, 2),
+    (FCHMODAT2, 2),
     (libc::SYS_mknodat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),

@@ -2,7 +2,7 @@
 //!
 //! It happens as soon as the system tells of it, and once more when the command and all it started are gone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -93,18 +93,22 @@ impl<'w> Watch<'w> {
 
     fn listen(&self) {
         let Some(news) = &self.news else { return };
-        let flags = WatchFlags::CREATE
-            | WatchFlags::MOVED_TO
-            | WatchFlags::MODIFY
-            | WatchFlags::ONLYDIR
-            | WatchFlags::DONT_FOLLOW;
-        let directories: BTreeSet<&Path> = self
-            .paths
-            .iter()
-            .flat_map(|(path, made)| [path.parent(), (*made == Made::WithoutHooks).then_some(*path)])
-            .flatten()
-            .collect();
-        for directory in directories {
+        let made_there = WatchFlags::CREATE | WatchFlags::MOVED_TO;
+        let mut directories: BTreeMap<&Path, WatchFlags> = BTreeMap::new();
+        for (path, made) in &self.paths {
+            let mut watch = |directory: &'w Path, flags: WatchFlags| {
+                *directories.entry(directory).or_insert(WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW) |=
+                    flags;
+            };
+            // Only settings are also looked at when they change: a command may write to files next to the others all
+            // the time.
+            let flags = if *made == Made::Tamed { made_there | WatchFlags::MODIFY } else { made_there };
+            path.parent().into_iter().for_each(|parent| watch(parent, flags));
+            if *made == Made::WithoutHooks {
+                watch(path, made_there);
+            }
+        }
+        for (directory, flags) in directories {
             let _ = rustix::fs::inotify::add_watch(news, directory, flags);
         }
     }

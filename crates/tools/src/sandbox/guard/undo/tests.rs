@@ -124,3 +124,27 @@ fn the_system_tells_when_something_is_made() {
     assert_eq!(watch.undo(), Undone::Something);
     assert_eq!(names(&hooks), ["pre-commit.refused"]);
 }
+
+#[test]
+fn settings_are_looked_at_when_they_change_and_files_next_to_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let (config, ours) = (directory.path().join(".git/config"), directory.path().join("fusee.toml"));
+    fs::create_dir(directory.path().join(".git")).unwrap();
+    fs::write(directory.path().join("log"), "one\n").unwrap();
+    let watch = Watch::over(vec![(&config, Made::Tamed), (&ours, Made::SetAside)]);
+    let told = || {
+        let mut events = [rustix::event::PollFd::new(watch.news().unwrap(), rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut events, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap()
+            == 1
+    };
+    fs::write(directory.path().join("log"), "two\n").unwrap();
+    assert!(!told());
+    fs::write(&config, PLAIN_SETTINGS).unwrap();
+    assert!(told());
+    assert_eq!(watch.undo(), Undone::Nothing);
+    let mut open = fs::OpenOptions::new().append(true).open(&config).unwrap();
+    std::io::Write::write_all(&mut open, b"\tfsmonitor = evil\n").unwrap();
+    assert!(told());
+    assert_eq!(watch.undo(), Undone::Something);
+    assert_eq!(fs::read_to_string(&config).unwrap(), PLAIN_SETTINGS);
+}
