@@ -39,7 +39,7 @@ const PLACES: [&str; 7] = [
 ];
 
 /// Where they usually are in a home.
-const IN_HOME: [&str; 37] = [
+const IN_HOME: [&str; 39] = [
     ".cargo",
     ".rustup",
     ".pyenv",
@@ -77,6 +77,8 @@ const IN_HOME: [&str; 37] = [
     ".local/share/pipx",
     ".local/share/fnm",
     ".local/share/virtualenvs",
+    ".cache/pypoetry/virtualenvs",
+    ".cache/ms-playwright",
 ];
 
 /// Links looked at in a directory of programs; more than that is no directory of a person's own programs.
