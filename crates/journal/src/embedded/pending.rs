@@ -10,6 +10,9 @@ use crate::rows::Op;
 use crate::writer::{Batch, Commit};
 use crate::{Branch, Event, Stamped, blob};
 
+/// How far back to look for the same content; what is found again later is stored once all the same.
+const NEAR: usize = 16;
+
 #[derive(Default)]
 pub(super) struct Pending {
     ops: Vec<Op>,
@@ -45,7 +48,7 @@ impl Pending {
         let encoded = blob::write(value, &mut |text| {
             size += text.len();
             // A tool's result is a step's and an event's: comparing is cheaper than hashing.
-            let known = ops.iter().rev().find_map(|op| match op {
+            let known = ops.iter().rev().take(NEAR).find_map(|op| match op {
                 Op::Content { hash, text: known } if known == text => Some(*hash),
                 _ => None,
             });

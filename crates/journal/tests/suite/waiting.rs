@@ -86,6 +86,8 @@ async fn an_answer_that_was_left_survives_a_crash_before_it_was_used() {
     drop(engine);
     let engine = resume(&journal, "r");
     assert_eq!(wait(&engine, "approval", Duration::ZERO).await.expect("recorded"), Some(json!("yes")));
+    // Used and committed, it is gone: the next wait needs an answer of its own.
+    assert_eq!(wait(&engine, "approval", Duration::ZERO).await.expect("over"), None);
 }
 
 #[tokio::test]
