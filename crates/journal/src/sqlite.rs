@@ -1,6 +1,7 @@
 //! The file: its format and how it is opened. `writer.rs`, `reader.rs` and `collect.rs` hold the statements on it.
 
-use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -72,23 +73,22 @@ const SCHEMA: &str = "
 ";
 
 /// Opens the file for writing, making it and its directory if need be.
+///
+/// Nothing here opens the file but SQLite: the kernel drops all locks of a process on a file when it closes any
+/// descriptor of it, so another connection of this process would stand there without its lock.
 pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
-    let fresh = make_if_missing(path)?;
-    // SQLite says less about why it cannot, and would write over a file of a few bytes.
-    let file = OpenOptions::new().read(true).append(true).create(true).open(path);
-    file.and_then(|file| file.metadata())
-        .map_err(|error| JournalError::from_io(path, &error))
-        .and_then(|file| require_pages(path, file.len()))?;
-    let mut connection = Connection::open(path)
-        .and_then(|connection| configure(&connection, durability).map(|()| connection))
-        .map_err(|error| unwritable(path, &error))?;
+    let fresh = make_if_missing(path, durability)?;
+    look_at(path)?;
+    let fail = |error: rusqlite::Error| unwritable(path, &error);
+    let mut connection = Connection::open(path).map_err(fail)?;
+    configure(&connection, durability).map_err(fail)?;
     migrate(path, &mut connection)?;
     if fresh && durability == Durability::Process {
         // The first commit begins the log, and would wait for the disk to have its header; see `settle`.
-        connection.pragma_update(None, "synchronous", "OFF").map_err(|error| unwritable(path, &error))?;
+        connection.pragma_update(None, "synchronous", "OFF").map_err(fail)?;
     }
     Ok(connection)
 }
@@ -102,29 +102,30 @@ pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlit
 }
 
 /// Makes an empty journal beside its place and puts it there in one go: killed at any instant, there is either
-/// none or a whole one. Nothing waits for the disk, as there is nothing to lose yet. Whether it was made.
-fn make_if_missing(path: &Path) -> Result<bool, JournalError> {
+/// none or a whole one. Nothing waits for the disk unless the disk matters. Whether it was made.
+fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
         return Ok(false);
     }
     let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let half = beside(path, &name);
-    let made = make(&half).map_err(|error| unwritable(path, &error)).and_then(|()| {
-        match std::fs::hard_link(&half, path) {
-            // Another process was faster, or a file of no length stood there.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-            linked => linked.map(|()| true).map_err(|error| JournalError::from_io(path, &error)),
-        }
-    });
+    let made = make(&half, durability).map_err(|error| unwritable(path, &error));
+    // Where this fails another was faster, or a file of no length stands there, or the disk has no links: then it
+    // is made in its place.
+    let linked = made.map(|()| std::fs::hard_link(&half, path).is_ok());
     // One that a kill left behind is small and harmless.
     let _ = std::fs::remove_file(&half);
-    made
+    linked
 }
 
-fn make(path: &Path) -> rusqlite::Result<()> {
+fn make(path: &Path, durability: Durability) -> rusqlite::Result<()> {
     let mut connection = Connection::open(path)?;
-    connection.pragma_update(None, "synchronous", "OFF")?;
+    let synchronous = match durability {
+        Durability::Process => "OFF",
+        Durability::Power => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let transaction = connection.transaction()?;
@@ -136,21 +137,23 @@ fn make(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// A file is empty or has at least the smallest page there is.
-fn require_pages(path: &Path, length: u64) -> Result<(), JournalError> {
-    match length {
-        1..512 => Err(JournalError::no_journal(path)),
+/// What can be said of the file without opening it: it is empty or has at least the smallest page there is. SQLite
+/// would write over one of a few bytes.
+fn look_at(path: &Path) -> Result<(), JournalError> {
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
+        Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::no_journal(path)),
         _ => Ok(()),
     }
 }
 
-/// SQLite only says that it cannot open the files it needs beside the journal.
+/// SQLite only says that it cannot open the files it needs; the system knows why.
 fn unwritable(path: &Path, error: &rusqlite::Error) -> JournalError {
     match (JournalError::from_sqlite(path, error), path.parent()) {
         (JournalError::Open { path, cause }, Some(directory)) => {
             match rustix::fs::access(directory, rustix::fs::Access::WRITE_OK) {
                 Ok(()) => JournalError::Open { path, cause },
-                Err(_) => JournalError::ReadOnly { path, cause },
+                Err(errno) => JournalError::from_io(&path, &errno.into()),
             }
         }
         (error, _) => error,
@@ -163,10 +166,9 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
     match ready_to_read(path, &connection) {
-        // Nobody has it open, and we may not make the index of its log: read the log without one.
-        Err(JournalError::Open { .. }) if !beside(path, "-shm").exists() => {
-            let alone = Connection::open_with_flags_and_vfs(path, flags, "unix-none").map_err(fail)?;
-            alone.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(fail)?;
+        // Nobody has it open, and we may not make what SQLite wants beside it.
+        Err(JournalError::Open { .. } | JournalError::ReadOnly { .. }) if !beside(path, "-shm").exists() => {
+            let alone = open_alone(path, flags).map_err(fail)?;
             ready_to_read(path, &alone)?;
             Ok(alone)
         }
@@ -174,9 +176,29 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     }
 }
 
+/// Opens a file in a place that cannot be written. Its log, if it has one, is read without an index and locks.
+fn open_alone(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    if beside(path, "-wal").exists() {
+        let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        return Ok(connection);
+    }
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                address.push(char::from(*byte))
+            }
+            other => address.push_str(&format!("%{other:02x}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_URI)
+}
+
 fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    require_pages(path, std::fs::metadata(path).map_or(0, |file| file.len()))?;
+    look_at(path)?;
     connection.busy_timeout(PATIENCE).map_err(fail)?;
     connection.pragma_update(None, "cache_size", -1024).map_err(fail)?;
     match format(path, connection)? {

@@ -16,8 +16,8 @@ use crate::kit::*;
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "the place is made for a process of its own")]
 fn within(prepare: &str, test: &str) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let script = format!("{prepare}\nexec \"$0\" --exact disk::{test} --ignored --nocapture");
+    let directory = tempfile::Builder::new().prefix("odd %41 ?#é ").tempdir().expect("a directory");
+    let script = format!("{prepare}\nexec ${{VIA-}} \"$0\" --exact disk::{test} --ignored --nocapture");
     let mut child = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-ec", &script])
         .arg(std::env::current_exe().expect("this program"))
@@ -230,6 +230,46 @@ fn a_journal_without_its_index_in_a_read_only_directory_can_be_read() {
         rm \"$1/journal.db-shm\"
         mount --bind \"$1\" \"$1\"; mount -o remount,ro,bind \"$1\"";
     within(prepare, "reading_in_a_read_only_directory");
+}
+
+/// Without the right of root to write everywhere.
+const AS_ANYBODY: &str = "VIA='setpriv --bounding-set=-dac_override,-dac_read_search'";
+
+#[test]
+fn a_directory_without_permission_to_write_says_so() {
+    within(&format!("chmod 555 \"$1\"; {AS_ANYBODY}"), "in_a_read_only_directory");
+}
+
+#[test]
+fn a_journal_in_a_directory_without_permission_to_write_can_be_read() {
+    for left in ["", "-shm", "-wal \"$1\"/journal.db-shm"] {
+        // A log that is removed must be empty first, or what was committed goes with it.
+        let remove = match left {
+            "" => String::new(),
+            "-shm" => "rm \"$1\"/journal.db-shm".to_owned(),
+            both => format!("rm \"$1\"/journal.db{both}"),
+        };
+        let write =
+            if left.starts_with("-wal") { "write_a_journal_without_a_log" } else { "write_a_journal" };
+        let prepare = format!(
+            "printf '%s\\n' \"$1/journal.db\" | \"$0\" --exact disk::{write} --ignored >/dev/null
+            {remove}
+            chmod 444 \"$1\"/journal.db*; chmod 555 \"$1\" \"$1\"/locks; {AS_ANYBODY}"
+        );
+        within(&prepare, "reading_in_a_read_only_directory");
+    }
+}
+
+#[tokio::test]
+#[ignore = "the first half of the test above"]
+async fn write_a_journal_without_a_log() {
+    let journal = open(&told_path()).expect("it opens");
+    let engine = begin(&journal, "r").await;
+    for n in 0..5 {
+        turn(&engine, n).await.expect("committed");
+    }
+    engine.finish(RunStatus::Completed).await.expect("ended");
+    journal.collect(usize::MAX).await.expect("collected");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! One process works on a run at a time, and the lock ends with the process however that ends.
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use fusee_journal::{Branch, Embedded, Engine, Journal, Kind, Options, RunStatus};
@@ -166,4 +167,25 @@ async fn what_was_committed_survives_kill_9_at_any_moment() {
         assert_eq!(events, (0..steps.len()).map(|n| n.to_string()).collect::<Vec<_>>());
         resume(&journal, "r").finish(RunStatus::Cancelled).await.expect("ended");
     }
+}
+
+/// The locks on a file, as the kernel lists them.
+fn kernel_locks(path: &std::path::Path) -> Vec<String> {
+    let inode = format!(":{} ", std::fs::metadata(path).expect("a file").ino());
+    let all = std::fs::read_to_string("/proc/locks").expect("Linux");
+    let ours = all.lines().filter(|line| line.contains(&inode));
+    ours.filter_map(|line| line.split_once(": ")).map(|(_, lock)| lock.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn opening_a_second_handle_gives_up_no_lock_of_the_first() {
+    // The kernel drops all locks of a process on a file when it closes any descriptor of it; SQLite knows, we must
+    // not open the file beside it. Without its lock another process may take the log away.
+    let place = Place::new();
+    let _first = place.open();
+    let before = kernel_locks(&place.path());
+    assert_eq!(before.len(), 1);
+    drop(place.open());
+    drop(Journal::open_to_read(&place.path(), clock()).expect("readable"));
+    assert_eq!(kernel_locks(&place.path()), before);
 }
