@@ -114,6 +114,12 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
     // Where this fails another was faster, or a file of no length stands there, or the disk has no links: then it
     // is made in its place.
     let linked = made.map(|()| std::fs::hard_link(&half, path).is_ok());
+    if durability == Durability::Power
+        && let Some(directory) = path.parent()
+    {
+        // The name must reach the disk too. Where a directory cannot be synced there is nothing to be done about it.
+        let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
+    }
     // One that a kill left behind is small and harmless.
     let _ = std::fs::remove_file(&half);
     linked

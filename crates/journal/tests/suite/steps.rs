@@ -1,6 +1,6 @@
 //! A step runs once, is written down, and is read back ever after.
 
-use fusee_journal::{Engine, Intention, Kind, Outcome, RunStatus};
+use fusee_journal::{Durability, Engine, Intention, Kind, Options, Outcome, RunStatus};
 use serde_json::{Value, json};
 
 use crate::kit::*;
@@ -24,6 +24,26 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
     let back = engine.step(call(Kind::Model, "m", json!({"q": 1})), ran.gives("other")).await.expect("known");
     assert_eq!((back.value, back.at_ms, back.replayed), (json!({"a": "x"}), NOW, true));
     assert_eq!(ran.count(), 1);
+}
+
+#[tokio::test]
+async fn commits_that_wait_for_the_disk_hold_the_same() {
+    let place = Place::new();
+    let options = Options { durability: Durability::Power, ..Options::default() };
+    let ran = Counter::default();
+    for _ in 0..2 {
+        let journal = place.open_with(options);
+        let engine = match journal.run("r") {
+            Ok(_) => resume(&journal, "r"),
+            Err(_) => begin(&journal, "r").await,
+        };
+        for n in 0..20 {
+            ask(&engine, "q", ran.gives(n)).await.expect("asked");
+        }
+        engine.flush().await.expect("committed");
+    }
+    assert_eq!(ran.count(), 20);
+    assert_eq!(place.open().steps(&run("r")).expect("steps").len(), 20);
 }
 
 #[tokio::test]
