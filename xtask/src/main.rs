@@ -15,7 +15,7 @@ mod needs;
 mod stage;
 mod test;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "cargo xtask COMMAND
@@ -62,8 +62,10 @@ fn docs() -> Outcome {
     stage::run("pages", stage::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
 }
 
-/// The root of the repository.
+/// The root of the repository. Cargo tells it when it runs us; what was known when we were built may be another
+/// checkout that shares the target directory.
 fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+    let here = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    here.parent().unwrap_or(&here).to_owned()
 }
