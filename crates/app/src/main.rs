@@ -45,6 +45,7 @@ fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
         Tools::Run => Some(sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
         Tools::Examined => sandbox::init().ok(),
     };
+    sandbox::withstand_limits();
     let process = Process { environment: Environment::of_this_process()?, keeper };
     // One thread works: a run waits most of its time, and a second worker costs memory and start-up. The
     // journal's writer and the face have threads of their own, so neither a disk nor a terminal holds it up.

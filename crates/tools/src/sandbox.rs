@@ -30,6 +30,7 @@ mod supervisor;
 mod sweep;
 mod system;
 mod view;
+mod withstand;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Sur
 pub use probe::{Layer, Probe, probe};
 pub use room::Room;
 pub use running::{CommandFailure, CommandRequest, Ending, Finished};
+pub use withstand::withstand_limits;
 
 /// What holds a command, decided once for a run.
 #[derive(Clone, Debug, Default)]

@@ -19,6 +19,7 @@ mod http_model;
 mod journal_troubles;
 mod kill_sweep;
 mod output;
+mod process;
 mod prompt;
 mod replay;
 mod resume;

@@ -71,12 +71,14 @@ const SECRET: [&str; 8] =
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "AUTH"];
 
 /// No command asks anything, pages anything or colours anything: nobody is there to see it.
-const FIXED: [(&str, &str); 5] = [
+const FIXED: [(&str, &str); 6] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    // In a sandbox a workspace and the repository above it are mounts of their own.
+    ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
 ];
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

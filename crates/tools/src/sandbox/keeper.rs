@@ -4,7 +4,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,7 +12,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, WaitOptions};
 use tokio::sync::OnceCell;
 
 use super::child::Descriptors;
@@ -23,6 +22,9 @@ use super::spec::{self, Order};
 use super::supervisor::{self, Clean};
 use super::sweep;
 use super::system::{self, Close, Fork};
+
+/// How long the end of a keeper is waited for.
+const END_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// No keeper could be started.
 #[derive(Debug, thiserror::Error)]
@@ -96,13 +98,12 @@ impl Keeper {
 impl Drop for Line {
     fn drop(&mut self) {
         drop(self.socket.take());
-        // It ends within moments; one that is stuck is left to the system.
-        for _ in 0..100 {
-            match rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
-                Ok(None) | Err(Errno::INTR) => std::thread::sleep(Duration::from_millis(1)),
-                _ => return,
-            }
+        // Nothing of a command outlives us, so its end is waited for, without a delay of our own. It comes within
+        // moments; a keeper that is stuck is left to the system.
+        if let Ok(end) = rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_PATIENCE));
         }
+        let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
     }
 }
 

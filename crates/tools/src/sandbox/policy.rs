@@ -208,6 +208,7 @@ impl Policy {
             policy.write.extend([common.clone(), tree.clone()]);
             policy.read.push(common.join("worktrees"));
         }
+        policy.read.extend(repository::above(workspace, home.as_deref()));
         policy.scratch.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
         policy.scratch.extend(environment.value("TMPDIR").map(PathBuf::from).filter(|path| is_plain(path)));
         if let Some(home) = &home {

@@ -173,6 +173,11 @@ pub(super) fn watch_children() -> io::Result<OwnedFd> {
     }
 }
 
+/// Makes a write past the largest allowed file an error like any other, instead of the end of this process.
+pub(super) fn outlive_file_limits() {
+    set_disposition(libc::SIGXFSZ, libc::SIG_IGN);
+}
+
 /// Puts signals back to how a program expects to find them.
 ///
 /// By the bare system call: the C library refuses to touch two signals it uses itself, yet leaves them ignored in

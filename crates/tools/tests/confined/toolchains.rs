@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_tools::sandbox::{CommandFailure, Network, Policy, Room};
+use fusee_tools::sandbox::{CommandFailure, Network, Policy, Room, Surroundings};
 use fusee_tools::{CallContext, CommandSettings, Environment, Limits, Sandbox, Toolbox, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("a_model_is_told", a_model_is_told),
     ("git_works", git_works),
     ("git_works_in_a_linked_work_tree", git_works_in_a_linked_work_tree),
+    ("git_works_below_the_top_of_a_repository", git_works_below_the_top_of_a_repository),
     ("a_new_repository_stays_one", a_new_repository_stays_one),
     ("python_runs_its_tests", python_runs_its_tests),
     ("cargo_checks_a_crate", cargo_checks_a_crate),
@@ -278,6 +279,25 @@ fn git_works_in_a_linked_work_tree(stage: &Stage) {
     assert_eq!(std::fs::read_to_string(main.join("file")).unwrap(), "one\n");
     assert_eq!(std::fs::read_to_string(main.join(".git/worktrees/workspace/commondir")).unwrap(), "../..\n");
     assert_eq!(stage.bare("git log --format=%s side"), "second\nfirst\n");
+}
+
+fn git_works_below_the_top_of_a_repository(stage: &Stage) {
+    stage.bare("git config --global user.name a; git config --global user.email a@b; git init -q -b main . && mkdir sub other && echo one > sub/file && echo two > other/file && git add . && git commit -q -m first");
+    let (environment, workspace) = (stage.environment(), stage.path("sub"));
+    let surroundings =
+        Surroundings { workspace: &workspace, environment: &environment, own: &[], network: Network::Own };
+    let sandbox = Sandbox::namespaces(Policy::usual(&surroundings).unwrap());
+    let run = |command: &str| stage.run_in(&sandbox, command, &workspace, &environment).output;
+    let script = "git log --format=%s; echo more >> file; git status --short .; git diff --stat .; git show HEAD:other/file; cat ../other/file 2>/dev/null || echo unseen";
+    assert_eq!(
+        run(script),
+        "first\n M file\n sub/file | 1 +\n 1 file changed, 1 insertion(+)\ntwo\nunseen\n"
+    );
+    run(
+        "echo evil > ../.git/hooks/pre-commit; echo evil >> ../.git/config; git commit -q -a -m second; rm -rf ../.git/HEAD",
+    );
+    assert!(!stage.path(".git/hooks/pre-commit").exists());
+    assert_eq!(stage.bare("git log --format=%s; grep -c evil .git/config"), "first\n0\n");
 }
 
 fn a_new_repository_stays_one(stage: &Stage) {

@@ -26,7 +26,17 @@ fn only_listed_names_pass_and_some_are_always_set() {
     ]));
     assert_eq!(
         names(&environment),
-        ["GIT_PAGER", "GIT_TERMINAL_PROMPT", "HOME", "LC_ALL", "NO_COLOR", "PAGER", "PATH", "TERM"]
+        [
+            "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+            "GIT_PAGER",
+            "GIT_TERMINAL_PROMPT",
+            "HOME",
+            "LC_ALL",
+            "NO_COLOR",
+            "PAGER",
+            "PATH",
+            "TERM"
+        ]
     );
     assert!(environment.variables().any(|pair| pair == (OsStr::new("TERM"), OsStr::new("dumb"))));
 }
@@ -38,7 +48,17 @@ fn names_can_be_added_but_never_secret_ones() {
     let environment = Environment::allowed_with(variables, &also);
     assert_eq!(
         names(&environment),
-        ["GIT_PAGER", "GIT_TERMINAL_PROMPT", "MONKEY", "MY_FLAG", "NO_COLOR", "PAGER", "PATH", "TERM"]
+        [
+            "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+            "GIT_PAGER",
+            "GIT_TERMINAL_PROMPT",
+            "MONKEY",
+            "MY_FLAG",
+            "NO_COLOR",
+            "PAGER",
+            "PATH",
+            "TERM"
+        ]
     );
 }
 

@@ -35,6 +35,27 @@ pub(super) fn apart(workspace: &Path) -> Option<Apart> {
     (is_repository && is_plain(&tree) && !workspace.starts_with(&common)).then_some(Apart { common, tree })
 }
 
+/// The repository of a workspace that is a directory of its work tree: what git must read of it.
+///
+/// Nothing of it can be changed, since its settings and hooks count for all of the work tree, which is not ours. A home
+/// that is a repository is not looked into from one of its directories.
+pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let holds = |path: &&Path| path.join(".git").symlink_metadata().is_ok();
+    let Some(top) = workspace.ancestors().find(holds).filter(|top| *top != workspace) else {
+        return Vec::new();
+    };
+    if !is_plain(top) || home.is_some_and(|home| home.starts_with(top)) {
+        return Vec::new();
+    }
+    let repository = top.join(".git");
+    match apart(top) {
+        Some(Apart { common, .. }) => vec![repository, common],
+        // A link or a pointer that nothing points back to may lead anywhere.
+        None if repository.symlink_metadata().is_ok_and(|found| found.is_dir()) => vec![repository],
+        None => Vec::new(),
+    }
+}
+
 /// The user's settings without anything but who he is. Whose files they are does not matter in a sandbox, so git is told
 /// not to mind.
 pub(super) fn identity(home: &Path, environment: &Environment) -> String {
