@@ -78,6 +78,20 @@ impl Choice {
         Ok(choice)
     }
 
+    /// The model of a run that continues another: the one named for this command, else that of the other.
+    pub(crate) fn continued(
+        earlier: &run::Settings,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        match config.value("model") {
+            Some((name, Origin::Flag(_) | Origin::Variable(_))) => {
+                Self::named(&name.to_string(), config, environment)
+            }
+            _ => Self::again(earlier, config, environment),
+        }
+    }
+
     /// The model of a run that goes on.
     pub(crate) fn again(
         began: &run::Settings,

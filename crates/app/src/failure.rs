@@ -93,7 +93,7 @@ impl From<StartError> for Failure {
         match error {
             StartError::Journal(error) => error.into(),
             StartError::Workspace(message) => Self::usage(message),
-            StartError::NoSettings { .. } => Self::usage(error.to_string()),
+            StartError::NoSettings { .. } | StartError::NotEnded { .. } => Self::usage(error.to_string()),
             StartError::Unreadable { .. } => Self::failed(error.to_string()),
         }
     }

@@ -1,6 +1,9 @@
 //! Which run is meant: by its id, by a beginning of it that no other has, or the newest that is open.
 
+use std::path::Path;
+
 use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
+use fusee_engine::run;
 
 use crate::failure::Failure;
 
@@ -31,6 +34,22 @@ pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, Failure> {
             Err(Failure::usage(message).help(help.join("\n")))
         }
     }
+}
+
+/// The newest run that worked in this directory and has ended.
+pub(crate) fn newest_ended(journal: &Journal, directory: &Path) -> Result<RunRow, Failure> {
+    let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
+    for row in ended {
+        // A run that cannot be read is no reason not to go on with another.
+        if run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory) {
+            return Ok(row);
+        }
+    }
+    Err(Failure::usage(format!(
+        "no run has ended in {} yet: there is nothing to continue",
+        directory.display()
+    ))
+    .help("start with `fusee run REQUEST`; `fusee runs` lists what is there"))
 }
 
 /// The newest run that has not ended.

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use fusee_engine::agent::Limits;
-use fusee_engine::approval::{Approve, Nobody};
+use fusee_engine::approval::Nobody;
 use fusee_engine::run::{self, Resources, SandboxMode, Settings};
 use fusee_journal::{Clock, Journal, Options};
-use fusee_model::{Models, RequestOptions, Wire};
+use fusee_model::Models;
 use fusee_tools::CommandSettings;
 
 struct Now;
@@ -55,21 +55,11 @@ async fn main() {
     let running: Vec<_> = (0..tasks)
         .map(|n| {
             let settings = Settings {
-                version: env!("CARGO_PKG_VERSION").into(),
-                request: format!("task {n}"),
-                background: None,
-                workspace: directory.path().to_owned(),
-                model: name.clone(),
-                base_url: None,
-                wire: Wire::Chat,
-                options: RequestOptions::default(),
                 limits: Limits { max_turns: u32::MAX, ..Limits::default() },
-                approve: Approve::Auto,
                 sandbox: SandboxMode::Off,
                 sandbox_state: "off".into(),
                 commands_settled: true,
-                review: None,
-                record: None,
+                ..Settings::new(format!("task {n}"), name.clone(), directory.path())
             };
             let resources = Resources {
                 journal: journal.clone(),

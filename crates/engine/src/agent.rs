@@ -8,6 +8,7 @@ mod calls;
 mod compaction;
 mod control;
 mod driver;
+mod earlier;
 mod facts;
 mod guard;
 mod limits;
@@ -19,6 +20,8 @@ mod session;
 mod task;
 mod turns;
 
+pub use earlier::Earlier;
+pub(crate) use earlier::STEP as EARLIER_STEP;
 pub use limits::Limits;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fusee_journal::{Clock, Journal, Options, Stamped};
-use fusee_model::{Models, RequestOptions, Wire};
+use fusee_model::Models;
 use fusee_tools::{CallContext, Category, CommandSettings, Definition, Prepared, Repeat, Tool, ToolOutput};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::agent::{Limits, TaskOutcome};
 use crate::approval::{Approve, Nobody};
-use crate::run::{self, Resources, RunOutcome, SandboxMode, Settings};
+use crate::run::{self, Resources, RunOutcome, Settings};
 
 /// What a tool of one's own answers.
 pub type Answer = ToolOutput;
@@ -143,21 +143,11 @@ impl Task {
         let id = format!("run-{}", SystemClock.now_ms());
         let run = id.parse().map_err(EmbedError::Stopped)?;
         let settings = Settings {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            request: self.request,
-            background: None,
-            workspace: self.workspace,
-            model: self.model,
             base_url: self.base_url,
-            wire: Wire::Chat,
-            options: RequestOptions::default(),
             limits: self.limits,
             approve: Approve::Never,
-            sandbox: SandboxMode::On,
             sandbox_state: "no commands".to_owned(),
-            commands_settled: false,
-            review: None,
-            record: None,
+            ..Settings::new(self.request, self.model, &self.workspace)
         };
         let resources = Resources {
             journal,

@@ -1,6 +1,7 @@
 //! Runs as a whole: started, resumed, replayed. Faces (terminal, JSON, web) send commands here and read events.
 
 mod absent;
+mod continued;
 mod outcome;
 mod settings;
 
@@ -10,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
 use fusee_journal::{
     Body, BoxFuture, Branch, Call, Embedded, Engine, Events, Journal, JournalError, Kind, RunId, RunStatus,
-    Stop,
+    StepKey, Stop,
 };
 use fusee_model::{CancellationToken, Model};
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
@@ -54,6 +55,12 @@ pub enum StartError {
     #[error("run {run} has no settings in the journal: it was killed before it began; start it anew")]
     NoSettings {
         /// The run.
+        run: RunId,
+    },
+    /// It is to continue a run that still goes on.
+    #[error("run {run} has not ended, so nothing can continue it yet: `fusee resume {run}` goes on with it")]
+    NotEnded {
+        /// The run to be continued.
         run: RunId,
     },
     /// Written by another version.
@@ -113,14 +120,18 @@ impl Running {
 /// Begins a run.
 pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
+    if let Some(earlier) = &settings.continues {
+        continued::check(&resources.journal, earlier)?;
+    }
     let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
     Ok(spawn(embedded, settings, resources, workspace, false))
 }
 
 /// What a run was started with.
 pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
-    let steps = journal.steps(run)?;
-    let first = steps.into_iter().find(|step| step.kind == Kind::Settings).and_then(|step| step.result);
+    let key = StepKey { branch: Branch::main(), n: 0 };
+    let first = journal.step(run, &key)?.filter(|step| step.kind == Kind::Settings);
+    let first = first.and_then(|step| step.result);
     let value = first.ok_or_else(|| StartError::NoSettings { run: run.clone() })?;
     serde_json::from_value(value)
         .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })
@@ -237,11 +248,18 @@ async fn task(
     let started_ms = recorded.at_ms;
     let settings: Settings = recorded.read()?;
 
-    let directory = settings.workspace.clone();
-    let look =
-        async move { serde_json::to_value(Environment::look(&directory, started_ms)).unwrap_or_default() };
-    let environment = engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?;
-    let environment: Environment = environment.read()?;
+    let earlier = continued::earlier(&*engine, &branch, &resources.journal, &settings).await?;
+    let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
+        // The session has looked at it already, and what was sent is not edited.
+        Some(environment) => environment,
+        None => {
+            let directory = settings.workspace.clone();
+            let look = async move {
+                serde_json::to_value(Environment::look(&directory, started_ms)).unwrap_or_default()
+            };
+            engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?.read()?
+        }
+    };
 
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
@@ -262,7 +280,9 @@ async fn task(
         review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,
-        resumed: AtomicBool::new(resumed),
+        // Between two runs files may change just as between two processes.
+        resumed: AtomicBool::new(resumed || earlier.is_some()),
+        continues: settings.continues.clone(),
     };
     let task = AgentTask::new(
         Arc::new(session),
@@ -274,6 +294,10 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
+    let task = match earlier {
+        Some(earlier) => task.continuing(earlier),
+        None => task,
+    };
     task.run(started_ms).await
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fusee_engine::agent::{Limits, Restrictions};
-use fusee_engine::approval::{Approve, Nobody};
+use fusee_engine::agent::Restrictions;
+use fusee_engine::approval::Nobody;
 use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings};
 use fusee_journal::event::{Event, Fate, TaskStatus};
 use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
@@ -49,21 +49,10 @@ impl World {
 
     fn settings(&self, request: &str) -> Settings {
         Settings {
-            version: "test".into(),
-            request: request.into(),
-            background: None,
-            workspace: self.path().to_owned(),
-            model: self.model_name(),
-            base_url: None,
-            wire: fusee_model::Wire::Chat,
-            options: RequestOptions::default(),
-            limits: Limits::default(),
-            approve: Approve::Auto,
             sandbox: SandboxMode::Off,
             sandbox_state: "off".into(),
             commands_settled: true,
-            review: None,
-            record: None,
+            ..Settings::new(request, self.model_name(), self.path())
         }
     }
 

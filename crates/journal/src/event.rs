@@ -226,6 +226,9 @@ pub struct TaskStarted {
     /// The task that began this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The run whose conversation this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
 }
 
 /// See [`Event::ToolResult`].

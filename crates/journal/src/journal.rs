@@ -159,6 +159,12 @@ impl Journal {
         self.read(|reader| reader.steps(key, run))
     }
 
+    /// One step of a run, if the journal holds it.
+    pub fn step(&self, run: &RunId, key: &StepKey) -> Result<Option<StepRow>, JournalError> {
+        let row = self.run(run.as_str())?;
+        self.read(|reader| reader.step(row.key, run, key))
+    }
+
     /// Events of a run after one number and up to another, at most `limit`.
     pub fn events(
         &self,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// The name of a run: 1 to 64 of letters, digits, dot, underscore and dash.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct RunId(Arc<str>);
 
 impl RunId {
@@ -28,6 +28,20 @@ impl FromStr for RunId {
         } else {
             Err(format!("`{text}` is not a run id: use 1 to 64 of A-Z a-z 0-9 . _ -"))
         }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.as_str().to_owned()
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use fusee_engine::journal::RunId;
 use fusee_engine::run::{self, Exit, Settings};
 
 use super::Process;
@@ -15,6 +16,7 @@ use crate::environment::Environment;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::selection;
 use crate::work::{self, Confinement};
 
 /// A request longer than this is a mistake, such as a file piped in by accident.
@@ -35,6 +37,10 @@ pub(crate) struct RunArgs {
     /// What is good to know for it
     #[arg(long, value_name = "TEXT")]
     pub(crate) background: Option<String>,
+    /// Go on with the conversation of an earlier run: the newest that has ended here, or the one named. Its model is
+    /// taken unless another is named
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) continues: Option<String>,
     /// Print events as JSON Lines instead of the answer
     #[arg(long)]
     pub(crate) json: bool,
@@ -51,23 +57,30 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
 }
 
+/// The run that is continued.
+struct Earlier {
+    run: RunId,
+    settings: Settings,
+}
+
 /// Runs a task.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
-    let request = request(args.request.as_deref(), environment)?;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let (continues, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
+    let request = request(words, environment)?;
     let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
     let show = Show::new(args.json, &config, environment);
     show.warn(&config);
-    let choice = Choice::make(&config, environment).await?;
+    let choice = match &continues {
+        Some(earlier) => Choice::continued(&earlier.settings, &config, environment)?,
+        None => Choice::make(&config, environment).await?,
+    };
     let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
     let settings = Settings {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        request,
         background: args.background,
-        workspace: project.directory.clone(),
-        model: choice.name.clone(),
+        continues: continues.map(|earlier| earlier.run),
         base_url: choice.settings.base_url.clone(),
         wire: choice.settings.wire,
         options: config.options(),
@@ -76,8 +89,8 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         sandbox: config.sandbox(),
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
-        review: None,
         record: args.record.map(|file| environment.directory().join(file)),
+        ..Settings::new(request, choice.name.clone(), &project.directory)
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
@@ -87,6 +100,29 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let plan = Plan::of(&settings);
     let running = run::start(&id, settings, resources).await?;
     work::see_through(running, &show, plan).await
+}
+
+/// The run to continue and the words of the request. A word after `--continue` names a run if there is a request
+/// beside it, and else is the request.
+fn continues<'a>(
+    continued: Option<&'a str>,
+    request: Option<&'a str>,
+    project: &Project,
+) -> Result<(Option<Earlier>, Option<&'a str>), Failure> {
+    let Some(word) = continued else { return Ok((None, request)) };
+    let journal = project.journal_with_runs()?;
+    let (run, request) = match (word, request) {
+        ("", request) => (None, request),
+        (name, Some(request)) => (Some(name), Some(request)),
+        (word, None) if selection::named(&journal, word).is_ok() => (Some(word), None),
+        (word, None) => (None, Some(word)),
+    };
+    let row = match run {
+        Some(name) => selection::named(&journal, name)?,
+        None => selection::newest_ended(&journal, &project.directory)?,
+    };
+    let settings = run::settings_of(&journal, &row.id)?;
+    Ok((Some(Earlier { run: row.id, settings }), request))
 }
 
 fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Failure> {

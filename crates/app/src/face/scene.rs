@@ -106,6 +106,7 @@ fn started() -> Event {
         model: "ollama:qwen2.5-coder".into(),
         sandbox: "none".into(),
         parent: None,
+        continues: None,
     })
 }
 

@@ -11,6 +11,7 @@
 
 mod architecture;
 mod cancel;
+mod continues;
 mod events;
 mod exit_codes;
 mod fusee;

@@ -20,11 +20,26 @@ use crate::approval::{Answer, Approve, Gate, Question};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
-struct Called {
+pub(crate) struct Called {
     #[serde(flatten)]
-    output: ToolOutput,
+    pub(crate) output: ToolOutput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    fate: Option<Fate>,
+    pub(crate) fate: Option<Fate>,
+    /// Sections that it opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) opened: Vec<String>,
+}
+
+impl Called {
+    /// A call that came to its end.
+    fn plain(output: ToolOutput) -> Self {
+        Self { output, fate: None, opened: Vec::new() }
+    }
+
+    /// One that ended in another way.
+    fn ended(output: ToolOutput, fate: Fate) -> Self {
+        Self { fate: Some(fate), ..Self::plain(output) }
+    }
 }
 
 /// What a call turned out to be.
@@ -113,11 +128,11 @@ impl Driver<'_> {
         match resolved {
             Resolved::Answer { output, sort } => {
                 self.facts.fed_back(sort);
-                self.answer_step(call, Called { output, fate: Some(Fate::Refused) }).await
+                self.answer_step(call, Called::ended(output, Fate::Refused)).await
             }
             Resolved::Control { output, finish } => {
                 answered.finished = finish.or(answered.finished.take());
-                self.answer_step(call, Called { output, fate: None }).await
+                self.answer_step(call, Called::plain(output)).await
             }
             Resolved::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {
@@ -218,7 +233,7 @@ impl Driver<'_> {
                     Ok(prepared) => within(left, &context, tool.perform(prepared, &context)).await,
                     Err(answer) => answer,
                 };
-                to_value(&Called { output, fate: None })
+                to_value(&Called::plain(output))
             };
             Box::pin(run) as BoxFuture<'_, Value>
         });
@@ -238,7 +253,7 @@ impl Driver<'_> {
         let intend = Box::new(move || {
             let prepare = async move {
                 match tool.prepare(asked, context_now).await {
-                    Err(output) => Intention::Answer(to_value(&Called { output, fate: None })),
+                    Err(output) => Intention::Answer(to_value(&Called::plain(output))),
                     Ok(prepared) => {
                         let intent = prepared.intent.clone();
                         *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
@@ -255,7 +270,7 @@ impl Driver<'_> {
                     Some(prepared) => within(left, context_now, tool.perform(prepared, context_now)).await,
                     None => ToolOutput::error("the call was not prepared"),
                 };
-                to_value(&Called { output, fate: None })
+                to_value(&Called::plain(output))
             };
             Box::pin(perform) as BoxFuture<'_, Value>
         });
@@ -299,7 +314,7 @@ impl Driver<'_> {
         ran: bool,
         answered: &mut Answered,
     ) {
-        let Called { output, fate } = called;
+        let Called { output, fate, opened: _ } = called;
         // A command that a crash ended counts as interrupted: nobody cancelled the task.
         let fate = fate.or(output.aborted.then_some(Fate::Aborted));
         self.session().workspace.recall(&output);
@@ -358,20 +373,20 @@ fn malformed(complaint: String) -> Resolved {
 }
 
 fn refusal(why: &str) -> Called {
-    Called { output: ToolOutput::error(format!("Not run: {why}.")), fate: Some(Fate::Refused) }
+    Called::ended(ToolOutput::error(format!("Not run: {why}.")), Fate::Refused)
 }
 
 /// Finds out what became of a call that a crash cut off, and finishes it where that is safe.
 async fn settle(tool: &dyn Tool, arguments: &Value, intent: &Value, context: &CallContext) -> Called {
     match tool.settle(arguments, intent, context).await {
-        Settled::Done(output) => Called { output, fate: None },
-        Settled::Unknown(output) => Called { output, fate: Some(Fate::Interrupted) },
+        Settled::Done(output) => Called::plain(output),
+        Settled::Unknown(output) => Called::ended(output, Fate::Interrupted),
         Settled::Redo => {
             let output = match tool.prepare(arguments.clone(), context).await {
                 Ok(prepared) => tool.perform(prepared, context).await,
                 Err(answer) => answer,
             };
-            Called { output, fate: None }
+            Called::plain(output)
         }
     }
 }

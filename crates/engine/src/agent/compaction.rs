@@ -26,9 +26,11 @@ use summary::Lines;
 
 /// What must survive word for word, beside the current plan and opened sections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keep {
+pub(crate) struct Keep<'a> {
     /// How many user messages, from the first, state the goal.
     pub(crate) first_user_messages: usize,
+    /// What is asked now states it too, where a conversation goes on with another request.
+    pub(crate) request: Option<&'a str>,
     /// What the newest turns may cost together. The last finished turn and what follows it stay whatever they
     /// cost.
     pub(crate) recent_tokens: u64,
@@ -57,7 +59,7 @@ const SUMMARY_BYTES: std::ops::RangeInclusive<u64> = 600..=12_000;
 /// `count` is asked once for each message and for each one written in its place.
 pub(crate) fn compact(
     messages: &[Message],
-    keep: &Keep,
+    keep: &Keep<'_>,
     target_tokens: u64,
     count: &dyn Fn(&Message) -> u64,
 ) -> Option<Compacted> {
@@ -66,7 +68,7 @@ pub(crate) fn compact(
     if draft.met() {
         return None;
     }
-    let outline = Outline::new(messages, keep.first_user_messages);
+    let outline = Outline::new(messages, keep);
     let window = outline.window(&draft.costs, keep.recent_tokens);
     let standing = Standing::of(&outline);
     prune::prune(&mut draft, &outline, &standing, window);

@@ -58,17 +58,17 @@ struct Turn {
 
 /// One attempt at a request, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
-struct Attempt {
+pub(crate) struct Attempt {
     /// What was added to the conversation right before sending, because the world had moved on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    preface: Option<String>,
+    pub(crate) preface: Option<String>,
     #[serde(flatten)]
-    result: AttemptResult,
+    pub(crate) result: AttemptResult,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum AttemptResult {
+pub(crate) enum AttemptResult {
     Reply(Reply),
     Error {
         error: ModelError,
@@ -91,12 +91,12 @@ impl<'t> Driver<'t> {
             conversation,
             turns: Turns::new(session.limits),
             facts: Facts::default(),
-            plan: Plan::default(),
+            plan: task.earlier.plan.clone(),
             occupancy: Occupancy::default(),
             active_ms: 0,
             started_ms,
             last_ms: started_ms,
-            known: Known::default(),
+            known: task.earlier.known.clone(),
             sent: 0,
             turn: Turn::default(),
             context_asked: false,
@@ -315,8 +315,11 @@ impl<'t> Driver<'t> {
 
     fn compact(&mut self, gauge: Gauge) -> Input {
         let limit = self.max_tokens as f64;
-        let goal = self.task.input.iter().filter(|message| matches!(message, Message::User { .. })).count();
-        let keep = Keep { first_user_messages: goal, recent_tokens: (limit * KEEP_RECENT) as u64 };
+        let keep = Keep {
+            first_user_messages: 1,
+            request: self.task.input.last().map(Message::text),
+            recent_tokens: (limit * KEEP_RECENT) as u64,
+        };
         // System prompt and tools stay as they are: what is left of the target is for the messages.
         let messages: usize = self.conversation.messages().iter().map(size).sum();
         let overhead = self.occupancy.estimate(self.conversation.encoded_len().saturating_sub(messages));
@@ -375,8 +378,8 @@ fn preface(session: &Session, known: &Known, conversation: &mut Conversation) ->
         return None;
     }
     let text = format!(
-        "The run was interrupted and goes on now. These files changed meanwhile, so read them again before you \
-         rely on them: {}.",
+        "{}These files changed meanwhile, so read them again before you rely on them: {}.",
+        if session.continues.is_some() { "" } else { "The run was interrupted and goes on now. " },
         changed.join(", ")
     );
     conversation.push(Message::User { text: text.clone() });
@@ -419,7 +422,7 @@ async fn send(
 
 /// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and
 /// some refuse two messages of the user in a row.
-fn said(reply: &Reply) -> Message {
+pub(crate) fn said(reply: &Reply) -> Message {
     let mut reply = reply.clone();
     if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {
         reply.text = "[nothing]".to_owned();

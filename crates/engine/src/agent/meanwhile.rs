@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use fusee_tools::workspace::Opened;
-use fusee_tools::{ContentHash, ToolOutput, Workspace};
+use fusee_tools::{ContentHash, Seen, ToolOutput, Workspace};
+use serde::{Deserialize, Serialize};
 
 /// Larger files are not compared; an edit looks at their content anyway.
 const MOST_BYTES: u64 = 16 << 20;
@@ -13,7 +14,8 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_NAMES: usize = 20;
 
 /// The content of files as the run knows it; `None` is a file it deleted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct Known(BTreeMap<String, Option<ContentHash>>);
 
 impl Known {
@@ -24,6 +26,15 @@ impl Known {
         }
         for change in &output.changed {
             self.0.insert(change.path.clone(), change.after);
+        }
+    }
+
+    /// Lets a workspace know of it, so that what was seen can be edited without another look.
+    pub(crate) fn remind(&self, workspace: &Workspace) {
+        for (path, hash) in &self.0 {
+            if let Some(hash) = *hash {
+                workspace.saw(&Seen { path: path.clone(), hash });
+            }
         }
     }
 

@@ -39,7 +39,8 @@ pub struct PlannedTask {
 }
 
 /// The current plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Plan {
     tasks: Vec<PlannedTask>,
 }

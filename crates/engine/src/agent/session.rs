@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fusee_journal::RunId;
 use fusee_model::{Model, RequestOptions, ToolSpec};
 use fusee_tools::{Definition, Toolbox, Workspace};
 
@@ -34,6 +35,8 @@ pub struct Session {
     /// Whether an earlier process worked on this run: then the world may have moved on meanwhile. Cleared by
     /// the first request that takes that into account.
     pub resumed: AtomicBool,
+    /// The run in which the conversation began, if that is another.
+    pub continues: Option<RunId>,
 }
 
 impl Session {

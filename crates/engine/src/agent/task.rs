@@ -8,6 +8,7 @@ use fusee_journal::{Branch, Engine, Stop};
 use fusee_model::{CancellationToken, Message, Usage};
 
 use super::driver::Driver;
+use super::earlier::Earlier;
 use super::facts::End;
 use super::session::Session;
 use super::turns::Ending;
@@ -21,6 +22,7 @@ pub struct AgentTask {
     pub(crate) turn_type: TurnType,
     pub(crate) system: String,
     pub(crate) input: Vec<Message>,
+    pub(crate) earlier: Earlier,
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
@@ -72,8 +74,29 @@ impl AgentTask {
         turn_type: TurnType,
     ) -> Self {
         let input = vec![Message::User { text: request.clone() }];
-        let (cancel, progress) = (CancellationToken::new(), Arc::default());
-        Self { session, engine, branch, submission_id, turn_type, system, input, request, cancel, progress }
+        let (cancel, progress, earlier) = (CancellationToken::new(), Arc::default(), Earlier::default());
+        Self {
+            session,
+            engine,
+            branch,
+            submission_id,
+            turn_type,
+            system,
+            input,
+            earlier,
+            request,
+            cancel,
+            progress,
+        }
+    }
+
+    /// The same task as the next request of an earlier conversation.
+    #[must_use]
+    pub fn continuing(mut self, mut earlier: Earlier) -> Self {
+        earlier.known.remind(&self.session.workspace);
+        let mut input = std::mem::take(&mut earlier.messages);
+        input.append(&mut self.input);
+        Self { input, earlier, ..self }
     }
 
     /// The same task with a token and a progress that others hold too.
@@ -120,6 +143,7 @@ impl AgentTask {
                 model: self.session.model.name().to_owned(),
                 sandbox: self.session.sandbox.clone(),
                 parent: None,
+                continues: self.session.continues.as_ref().map(ToString::to_string),
             }),
         );
         let mut driver = Driver::new(self, started_ms);

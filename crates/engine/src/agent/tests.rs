@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Limits;
 use super::compaction::legal::legal;
-use crate::approval::{Approve, Nobody};
+use crate::approval::Nobody;
 use crate::run::{self, Resources, RunOutcome, SandboxMode, Settings};
 
 struct Ticking(AtomicI64);
@@ -94,21 +94,11 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     let mut limits = Limits { max_tokens, ..Limits::default() };
     limits.retry_policy.backoff_ms = 0;
     let settings = Settings {
-        version: "test".into(),
-        request: "the goal".into(),
-        background: None,
-        workspace: directory.path().to_owned(),
-        model: name,
-        base_url: None,
-        wire: Wire::Chat,
-        options: RequestOptions::default(),
         limits,
-        approve: Approve::Auto,
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
         commands_settled: true,
-        review: None,
-        record: None,
+        ..Settings::new("the goal", name, directory.path())
     };
     let resources = Resources {
         journal: journal.clone(),

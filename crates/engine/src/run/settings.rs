@@ -1,8 +1,9 @@
 //! What a run was started with: its step 0. Resuming needs no flags, and a run finishes on the settings it
 //! began with. Keys are never part of it, only what names them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use fusee_journal::RunId;
 use fusee_model::{RequestOptions, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Settings {
     /// What is good to know for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
+    /// The run whose conversation this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<RunId>,
     /// Where it works.
     pub workspace: PathBuf,
     /// The model, as the user named it.
@@ -63,6 +67,28 @@ pub enum SandboxMode {
 }
 
 impl Settings {
+    /// A plain request for a model, by the usual rules: the sandbox on, and nothing known of it yet.
+    pub fn new(request: impl Into<String>, model: impl Into<String>, workspace: &Path) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            request: request.into(),
+            background: None,
+            continues: None,
+            workspace: workspace.to_owned(),
+            model: model.into(),
+            base_url: None,
+            wire: Wire::default(),
+            options: RequestOptions::default(),
+            limits: Limits::default(),
+            approve: Approve::default(),
+            sandbox: SandboxMode::default(),
+            sandbox_state: "none".to_owned(),
+            commands_settled: false,
+            review: None,
+            record: None,
+        }
+    }
+
     /// The request on one line.
     pub(crate) fn title(&self) -> String {
         let line = self.request.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -43,6 +43,7 @@ fn every_event() -> Vec<Event> {
             model: text(),
             sandbox: text(),
             parent: None,
+            continues: None,
         }),
         Event::TaskStarted(TaskStarted {
             submission_id: text(),
@@ -52,6 +53,7 @@ fn every_event() -> Vec<Event> {
             model: text(),
             sandbox: text(),
             parent: Some(text()),
+            continues: None,
         }),
         Event::TaskResumed { from_seq: 7 },
         Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fusee_model::{Message, ToolCall};
 
-use super::summary;
+use super::{Keep, summary};
 
 /// One reply with its results, and the user messages it answers.
 pub(super) struct Turn {
@@ -39,8 +39,8 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub(super) fn new(messages: &'a [Message], first_user_messages: usize) -> Self {
-        let goal = goal(messages, first_user_messages);
+    pub(super) fn new(messages: &'a [Message], keep: &Keep<'_>) -> Self {
+        let goal = goal(messages, keep);
         let opening = goal.iter().take_while(|stated| **stated).count();
         let turns = turns(messages);
         let mut exchanges = Vec::new();
@@ -71,8 +71,10 @@ impl<'a> Outline<'a> {
 }
 
 /// An earlier summary is spoken in the user's place but is never the goal.
-fn goal(messages: &[Message], mut left: usize) -> Vec<bool> {
+fn goal(messages: &[Message], keep: &Keep<'_>) -> Vec<bool> {
+    let mut left = keep.first_user_messages;
     let states_goal = |message: &Message| match message {
+        Message::User { text } if keep.request == Some(text) => true,
         Message::User { text } if left > 0 && !summary::is_summary(text) => {
             left -= 1;
             true

@@ -148,7 +148,7 @@ proptest! {
         share in 0..100u64,
     ) {
         prop_assert_eq!(legal(&messages), Ok(()));
-        let keep = Keep { first_user_messages: goals, recent_tokens };
+        let keep = Keep { first_user_messages: goals, recent_tokens, request: None };
         let target = messages.iter().map(tokens).sum::<u64>() * share / 100;
         let compacted = compact(&messages, &keep, target, &tokens);
         prop_assert_eq!(&compacted, &compact(&messages, &keep, target, &tokens));
@@ -182,7 +182,7 @@ proptest! {
         recent_tokens in 0..1_000u64,
         target in 0..3_000u64,
     ) {
-        let keep = Keep { first_user_messages: 1, recent_tokens };
+        let keep = Keep { first_user_messages: 1, recent_tokens, request: None };
         for (index, turn) in more.into_iter().enumerate() {
             if let Some(compacted) = compact(&messages, &keep, target, &tokens) {
                 let again = compact(&compacted.messages, &keep, target, &tokens);
@@ -201,7 +201,7 @@ proptest! {
 
     #[test]
     fn a_read_is_a_stub_only_if_its_text_stands_later(messages in conversation(), share in 0..100u64) {
-        let keep = Keep { first_user_messages: 1, recent_tokens: 0 };
+        let keep = Keep { first_user_messages: 1, recent_tokens: 0, request: None };
         let target = messages.iter().map(tokens).sum::<u64>() * share / 100;
         let Some(compacted) = compact(&messages, &keep, target, &tokens) else { return Ok(()) };
         let arguments = |at: usize| {
@@ -276,7 +276,7 @@ fn large() -> Vec<Message> {
 #[test]
 fn a_large_conversation_reaches_the_target() {
     let messages = large();
-    let keep = Keep { first_user_messages: 1, recent_tokens: 20_000 };
+    let keep = Keep { first_user_messages: 1, recent_tokens: 20_000, request: None };
     let compacted = compact(&messages, &keep, 40_000, &tokens).expect("it gets smaller");
     assert_eq!(legal(&compacted.messages), Ok(()));
     assert!(compacted.tokens_before >= 100_000);
@@ -330,7 +330,7 @@ fn a_hundred_thousand_tokens_take_less_than_five_milliseconds() {
         [("session", large()), ("small turns", many_small()), ("one reply", many_calls())]
     {
         for (recent_tokens, target) in [(20_000, 70_000), (20_000, 40_000), (2_000, 5_000), (0, 0)] {
-            let keep = Keep { first_user_messages: 1, recent_tokens };
+            let keep = Keep { first_user_messages: 1, recent_tokens, request: None };
             let time = || {
                 let start = std::time::Instant::now();
                 std::hint::black_box(compact(std::hint::black_box(&messages), &keep, target, &tokens));

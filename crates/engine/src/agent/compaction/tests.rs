@@ -10,7 +10,7 @@ use fusee_model::{Message, ToolCall};
 use super::legal::legal;
 use super::{Compacted, Keep, compact};
 
-const GOAL_ONLY: Keep = Keep { first_user_messages: 1, recent_tokens: 0 };
+const GOAL_ONLY: Keep = Keep { first_user_messages: 1, recent_tokens: 0, request: None };
 
 /// A token a byte, so that sizes in these tests can be seen.
 fn bytes(message: &Message) -> u64 {

@@ -1,0 +1,154 @@
+//! What an earlier run leaves to one that continues it: the conversation, the plan, what was opened and seen.
+//!
+//! It is put together from that run's journal alone, whatever version wrote it, and is a step of the new run
+//! ([`crate::run`]), which from then on needs the earlier one no more.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use fusee_journal::{Branch, Kind, StepRow};
+use fusee_model::{Message, ToolCall};
+use fusee_tools::arguments;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::calls::Called;
+use super::control;
+use super::driver::{Attempt, AttemptResult, said};
+use super::meanwhile::Known;
+use super::plan::Plan;
+use crate::prompt::Environment;
+
+/// The step of a run that holds this.
+pub(crate) const STEP: &str = "earlier";
+
+/// Stands for a reply that never came: some servers refuse two messages of the user in a row.
+const NO_REPLY: &str = "[no reply]";
+
+/// Answers a call that the earlier run never answered.
+const NO_RESULT: &str = "The run ended before this call was made.";
+
+/// A conversation so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// What was said, as the model last saw it.
+    #[serde(default)]
+    pub messages: Vec<Message>,
+    /// The model's plan.
+    #[serde(default)]
+    pub plan: Plan,
+    /// The sections that were opened.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub opened: BTreeSet<String>,
+    /// The world the session began in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+    /// Files as the model knows them.
+    #[serde(default)]
+    pub(crate) known: Known,
+}
+
+impl Earlier {
+    /// Puts it together from the steps of a run. A step that cannot be read is named.
+    pub(crate) fn of(steps: &[StepRow]) -> Result<Self, String> {
+        let mut fold = Fold::default();
+        let main = Branch::main();
+        for step in steps.iter().filter(|step| step.key.branch == main) {
+            fold.take(step).map_err(|error| format!("{}: {error}", step.key))?;
+        }
+        Ok(fold.end())
+    }
+
+    /// A conversation of nothing but a request and its answer: what is left of a run whose work was done on
+    /// other branches.
+    pub(crate) fn spoken(mut self, request: &str, answer: &str) -> Self {
+        let answer = if answer.trim().is_empty() { NO_REPLY } else { answer };
+        self.messages = vec![
+            Message::User { text: request.to_owned() },
+            Message::Assistant { text: answer.to_owned(), reasoning: None, tool_calls: Vec::new() },
+        ];
+        self
+    }
+}
+
+#[derive(Default)]
+struct Fold {
+    earlier: Earlier,
+    /// Results since the last reply: the next request, if there is one, tells them itself.
+    results: Vec<Message>,
+    /// Calls of the last reply that have no result yet.
+    open: VecDeque<ToolCall>,
+}
+
+impl Fold {
+    fn take(&mut self, step: &StepRow) -> Result<(), serde_json::Error> {
+        let Some(result) = &step.result else { return Ok(()) };
+        match (step.kind, step.callee.as_str()) {
+            (Kind::Environment, STEP) => self.earlier = serde_json::from_value(result.clone())?,
+            (Kind::Environment, "session") => {
+                self.earlier.environment = Some(serde_json::from_value(result.clone())?);
+            }
+            (Kind::Model, _) => self.asked(&step.args, result)?,
+            (Kind::Tool, callee) => self.called(callee, &step.args, result),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn asked(&mut self, args: &Value, result: &Value) -> Result<(), serde_json::Error> {
+        self.results.clear();
+        self.open.clear();
+        let messages = &mut self.earlier.messages;
+        // A request that names the system prompt tells the whole conversation, as after a compaction.
+        if args.get("system").is_some() {
+            messages.clear();
+        }
+        let added: Vec<Message> = serde_json::from_value(args["messages"].clone())?;
+        messages.extend(added);
+        let attempt: Attempt = serde_json::from_value(result.clone())?;
+        messages.extend(attempt.preface.map(|text| Message::User { text }));
+        if let AttemptResult::Reply(reply) = attempt.result {
+            messages.push(said(&reply));
+            self.open = reply.tool_calls.into();
+        }
+        Ok(())
+    }
+
+    fn called(&mut self, callee: &str, args: &Value, result: &Value) {
+        // What the runtime ran on its own account has another shape, or stands where no call is open.
+        let Ok(called) = serde_json::from_value::<Called>(result.clone()) else { return };
+        self.earlier.known.learn(&called.output);
+        self.earlier.opened.extend(called.opened);
+        if callee == "plan_tasks" && called.output.ok {
+            self.plan(args.as_str().unwrap_or_default());
+        }
+        if let Some(call) = self.open.pop_front() {
+            let (content, ok) = (called.output.content, called.output.ok);
+            self.results.push(Message::Tool { call_id: call.id, name: call.name, content, ok });
+        }
+    }
+
+    fn plan(&mut self, text: &str) {
+        let definition = control::definitions().iter().find(|definition| definition.name == "plan_tasks");
+        let arguments = definition.and_then(|definition| arguments::parse(text, definition).ok());
+        if let Some(arguments) = arguments {
+            // It was accepted then; should it not be now, the plan before it stands.
+            let _ = self.earlier.plan.call(arguments);
+        }
+    }
+
+    fn end(mut self) -> Earlier {
+        let messages = &mut self.earlier.messages;
+        messages.append(&mut self.results);
+        messages.extend(self.open.into_iter().map(|call| Message::Tool {
+            call_id: call.id,
+            name: call.name,
+            content: NO_RESULT.to_owned(),
+            ok: false,
+        }));
+        if matches!(messages.last(), Some(Message::User { .. })) {
+            let (text, tool_calls) = (NO_REPLY.to_owned(), Vec::new());
+            messages.push(Message::Assistant { text, reasoning: None, tool_calls });
+        }
+        self.earlier
+    }
+}

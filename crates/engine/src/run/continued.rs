@@ -1,0 +1,67 @@
+//! A run that continues an earlier one: what it takes over is read from the journal once, as a step of its own,
+//! so that resuming and replaying it need the earlier run no more. What that is, is [`Earlier`]'s.
+
+use fusee_journal::event::Event;
+use fusee_journal::{Branch, Engine, Journal, JournalError, Kind, RunId, RunStatus, Stop};
+use serde_json::Value;
+
+use super::{Settings, StartError, call, settings_of, value_body};
+use crate::agent::{EARLIER_STEP, Earlier};
+
+/// Events read at a time.
+const PAGE: usize = 512;
+
+/// Whether a run can be continued.
+pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
+    if journal.run(run.as_str())?.status == RunStatus::Open {
+        return Err(StartError::NotEnded { run: run.clone() });
+    }
+    settings_of(journal, run).map(drop)
+}
+
+/// What the run takes over, if it continues one.
+pub(super) async fn earlier(
+    engine: &dyn Engine,
+    branch: &Branch,
+    journal: &Journal,
+    settings: &Settings,
+) -> Result<Option<Earlier>, Stop> {
+    let Some(run) = settings.continues.clone() else { return Ok(None) };
+    let read = async move {
+        match gather(journal, &run) {
+            Ok(earlier) => serde_json::to_value(earlier).unwrap_or_default(),
+            Err(error) => Value::String(format!("the run {run} cannot be continued: {error}")),
+        }
+    };
+    let recorded = engine.step(call(branch, Kind::Environment, EARLIER_STEP), value_body(read)).await?;
+    match &recorded.value {
+        Value::String(problem) => Err(Stop::Unreadable(problem.clone())),
+        _ => recorded.read().map(Some),
+    }
+}
+
+fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
+    let steps = journal.steps(run).map_err(|error| error.to_string())?;
+    let earlier = Earlier::of(&steps)?;
+    if !earlier.messages.is_empty() {
+        return Ok(earlier);
+    }
+    let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
+    let answer = answer_of(journal, run).map_err(|error| error.to_string())?;
+    Ok(earlier.spoken(&settings.request, &answer))
+}
+
+/// What a run said at its end.
+fn answer_of(journal: &Journal, run: &RunId) -> Result<String, JournalError> {
+    let (mut after, mut answer) = (0, String::new());
+    loop {
+        let page = journal.events(run, after, u64::MAX, PAGE)?;
+        let Some(last) = page.last() else { return Ok(answer) };
+        after = last.seq;
+        for stamped in page {
+            if let Event::TaskComplete(complete) = stamped.event {
+                answer = complete.answer;
+            }
+        }
+    }
+}
