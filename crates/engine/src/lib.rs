@@ -8,6 +8,7 @@ pub mod approval;
 pub mod embed;
 pub mod prompt;
 pub mod run;
+pub mod task_system;
 
 // The crates beneath, for faces and embedders: they know this crate alone.
 pub use {fusee_journal as journal, fusee_model as model, fusee_text as text, fusee_tools as tools};

@@ -60,6 +60,8 @@ pub struct TaskOutcome {
     pub total_turns: u32,
     /// As reported, over all model calls.
     pub usage: Usage,
+    /// What a template or a workflow came to, in full.
+    pub result: Option<Box<crate::task_system::TaskResult>>,
 }
 
 impl AgentTask {
@@ -194,6 +196,7 @@ fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
         unreachable: false,
         total_turns,
         usage,
+        result: None,
     };
     match ending {
         Ending::Completed { answer } => TaskOutcome { status: TaskStatus::Completed, answer, ..base },

@@ -1,0 +1,132 @@
+//! The shapes that outsiders read, byte for byte.
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::run::Exit;
+
+#[test]
+fn a_failed_result_is_the_object_of_the_format() {
+    let error = TaskError::failure(Reason::OutputFormatFailure, "the answer is not an object").caused_by(
+        Cause::Mismatch(Mismatch {
+            error_type: "type_mismatch".to_owned(),
+            message: "expected object, found array".to_owned(),
+            location: String::new(),
+        }),
+    );
+    let result = TaskResult::failed(&error, "[1]");
+    let value = serde_json::to_value(&result).unwrap();
+    assert_eq!(
+        value,
+        json!({
+            "status": "FAILED",
+            "content": "[1]",
+            "notes": {
+                "error": {
+                    "type": "TASK_FAILURE",
+                    "reason": "output_format_failure",
+                    "message": "the answer is not an object",
+                    "cause": {
+                        "error_type": "type_mismatch",
+                        "message": "expected object, found array",
+                        "location": ""
+                    }
+                },
+                "recovery": error.recovery(),
+            }
+        })
+    );
+    let back: TaskResult = serde_json::from_value(value).unwrap();
+    assert_eq!((back.error(), back), (Some(error), result));
+}
+
+#[test]
+fn a_null_that_was_parsed_is_kept() {
+    let result = TaskResult { parsed_content: Some(Value::Null), ..TaskResult::complete("null") };
+    let text = serde_json::to_string(&result).unwrap();
+    assert_eq!(text, r#"{"status":"COMPLETE","content":"null","parsedContent":null,"notes":{}}"#);
+    assert_eq!(serde_json::from_str::<TaskResult>(&text).unwrap(), result);
+}
+
+#[test]
+fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
+    let metrics = ResourceMetrics { turns: 3, input_tokens: 10, output_tokens: 2 };
+    let inner = TaskError {
+        kind: ErrorType::ResourceExhaustion,
+        ..TaskError::failure(Reason::Turns, "too many turns").measured(metrics)
+    };
+    let outer = TaskError::subtask(inner, "review");
+    assert_eq!(
+        serde_json::to_value(&outer).unwrap(),
+        json!({
+            "type": "TASK_FAILURE", "reason": "subtask_failure",
+            "message": "the subtask `review` failed: too many turns",
+            "metrics": {"turns": 3, "input_tokens": 10, "output_tokens": 2},
+            "cause": {
+                "type": "RESOURCE_EXHAUSTION", "reason": "turns", "message": "too many turns",
+                "metrics": {"turns": 3, "input_tokens": 10, "output_tokens": 2},
+            }
+        })
+    );
+}
+
+#[test]
+fn exit_codes_are_those_of_the_table() {
+    let of = |reason| TaskError::failure(reason, "").exit();
+    assert_eq!(of(Reason::InputValidationFailure), Exit::Failed);
+    assert_eq!(of(Reason::TemplateNotFound), Exit::Usage);
+    assert_eq!(of(Reason::ConfigurationError), Exit::Usage);
+    assert_eq!(of(Reason::OutputFormatFailure), Exit::Failed);
+    assert_eq!(of(Reason::SubtaskFailure), Exit::Failed);
+    let limit = TaskError { kind: ErrorType::ResourceExhaustion, ..TaskError::failure(Reason::Turns, "") };
+    assert_eq!(limit.exit(), Exit::Limit);
+}
+
+#[test]
+fn every_reason_is_written_as_it_is_named() {
+    for name in [
+        "turns",
+        "context",
+        "output",
+        "time",
+        "cost",
+        "context_retrieval_failure",
+        "context_matching_failure",
+        "context_parsing_failure",
+        "xml_validation_failure",
+        "output_format_failure",
+        "execution_timeout",
+        "execution_halted",
+        "subtask_failure",
+        "input_validation_failure",
+        "template_not_found",
+        "tool_execution_error",
+        "llm_error",
+        "configuration_error",
+        "unexpected_error",
+    ] {
+        assert_eq!(Reason::named(name).map(Reason::as_str), Some(name));
+    }
+}
+
+#[test]
+fn a_request_reads_what_a_model_would_write() {
+    let request: SubtaskRequest = serde_json::from_value(json!({
+        "name": "review", "inputs": {"path": "a.rs"}, "inherited_context": "The bug is in line 3.",
+        "context_management": {"inherit_context": "subset"}
+    }))
+    .unwrap();
+    let mut inputs = Map::new();
+    inputs.insert("path".to_owned(), json!("a.rs"));
+    let expected = SubtaskRequest {
+        inherited_context: Some(InheritedContext::text("The bug is in line 3.")),
+        context_management: Some(ContextOverrides {
+            inherit_context: Some(InheritContext::Subset),
+            ..ContextOverrides::default()
+        }),
+        ..SubtaskRequest::named("review", inputs)
+    };
+    assert_eq!(request, expected);
+    let unknown = serde_json::from_value::<SubtaskRequest>(json!({"name": "x", "nmae": 1}));
+    assert!(unknown.unwrap_err().to_string().contains("nmae"));
+}
