@@ -1,0 +1,206 @@
+//! The reader: one pass over the text, a stack instead of recursion, every loop ends with the text.
+//!
+//! `mark.rs` reads what stands between `<` and `>`, `reference.rs` what begins with `&`.
+
+mod mark;
+mod reference;
+
+use super::tree::{Content, Document, Element, ElementId};
+use crate::{Diagnostic, Diagnostics, Source, Span};
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+/// A text longer than this is refused unread.
+pub const LARGEST: usize = 1 << 20;
+
+/// Elements nest no deeper; what is deeper is reported and not read.
+const DEEPEST: usize = 64;
+
+/// More elements than this are reported and not read.
+const MOST_ELEMENTS: usize = 20_000;
+
+/// Reads a whole text. Where anything was reported as an error, the document is what could be understood.
+pub fn read(source: &Source) -> (Document, Diagnostics) {
+    let mut reader = Reader::new(source);
+    if source.text().len() > LARGEST {
+        let message = format!("the file has {} bytes, and {LARGEST} are read", source.text().len());
+        reader.problems.push(Diagnostic::error("xml-too-large", source, Span::at(0), message));
+        return (reader.document, reader.problems);
+    }
+    reader.whole();
+    (reader.document, reader.problems)
+}
+
+pub(super) struct Reader<'s> {
+    source: &'s Source,
+    text: &'s str,
+    at: usize,
+    document: Document,
+    /// Elements whose end has not come.
+    open: Vec<ElementId>,
+    /// Elements that are not kept because they are too deep or too many.
+    skipped: usize,
+    rooted: bool,
+    full: bool,
+    problems: Diagnostics,
+}
+
+impl<'s> Reader<'s> {
+    fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            text: source.text(),
+            at: 0,
+            document: Document::default(),
+            open: Vec::new(),
+            skipped: 0,
+            rooted: false,
+            full: false,
+            problems: Diagnostics::new(),
+        }
+    }
+
+    fn whole(&mut self) {
+        while self.at < self.text.len() {
+            if self.rest().starts_with('<') {
+                self.mark();
+            } else {
+                self.characters();
+            }
+        }
+        for id in std::mem::take(&mut self.open).into_iter().rev() {
+            let element = self.document.element(id);
+            let message = format!("`<{}>` is never closed", element.name);
+            let help = format!("add `</{}>`", element.name);
+            self.report("xml-unclosed", element.tag_span, message, Some(help));
+        }
+        if !self.rooted {
+            let message = "there is no element in the file".to_owned();
+            self.report("xml-empty", Span::at(self.text.len()), message, None);
+        }
+    }
+
+    fn rest(&self) -> &'s str {
+        &self.text[self.at..]
+    }
+
+    fn report(&mut self, code: &'static str, span: Span, message: String, help: Option<String>) {
+        self.problems.push(Diagnostic::error(code, self.source, span, message).maybe_help(help));
+    }
+
+    /// Text up to the next `<`.
+    fn characters(&mut self) {
+        let start = self.at;
+        let end = self.rest().find('<').map_or(self.text.len(), |length| start + length);
+        let raw = &self.text[start..end];
+        self.at = end;
+        if self.open.is_empty() && self.skipped == 0 {
+            let outside = raw.trim_matches(is_space);
+            if !outside.is_empty() {
+                let first = start + raw.find(outside).unwrap_or(0);
+                let message = "text stands outside the outermost element".to_owned();
+                self.report("xml-text-outside", Span::new(first, first + outside.len()), message, None);
+            }
+            return;
+        }
+        if let Some(at) = raw.find("]]>") {
+            let message = "`]]>` in text is written `]]&gt;`".to_owned();
+            self.report("xml-text", Span::new(start + at, start + at + 3), message, None);
+        }
+        let text = self.resolved(start, end);
+        self.add_text(text, Span::new(start, end));
+    }
+
+    fn add_text(&mut self, more: String, place: Span) {
+        if self.skipped > 0 || more.is_empty() {
+            return;
+        }
+        let Some(parent) = self.open.last() else { return };
+        let content = &mut self.document.elements[parent.0 as usize].content;
+        match content.last_mut() {
+            Some(Content::Text { text, span }) => {
+                text.push_str(&more);
+                *span = span.to(place);
+            }
+            _ => content.push(Content::Text { text: more, span: place }),
+        }
+    }
+
+    /// An element begins; one that closes itself ends at once.
+    fn begin(&mut self, element: Element, closed: bool) {
+        let inside = !self.open.is_empty();
+        if !inside && self.rooted {
+            let message = format!("a second outermost element, `<{}>`: a file has one", element.name);
+            self.report("xml-second-root", element.tag_span, message, None);
+        }
+        if !self.keeps(&element) || (!inside && self.rooted) {
+            self.skipped += usize::from(!closed);
+            return;
+        }
+        self.rooted = true;
+        let id = ElementId(u32::try_from(self.document.elements.len()).unwrap_or(u32::MAX));
+        if let Some(parent) = self.open.last() {
+            self.document.elements[parent.0 as usize].content.push(Content::Element(id));
+        }
+        self.document.elements.push(element);
+        if !closed {
+            self.open.push(id);
+        }
+    }
+
+    fn keeps(&mut self, element: &Element) -> bool {
+        if self.skipped > 0 {
+            return false;
+        }
+        let (span, name) = (element.tag_span, &element.name);
+        if self.open.len() >= DEEPEST {
+            let message = format!("`<{name}>` is nested deeper than {DEEPEST} elements");
+            self.report("xml-too-deep", span, message, None);
+            return false;
+        }
+        if self.document.elements.len() >= MOST_ELEMENTS {
+            if !self.full {
+                let message = format!("there are more than {MOST_ELEMENTS} elements, from `<{name}>` on");
+                self.report("xml-too-many", span, message, None);
+            }
+            self.full = true;
+            return false;
+        }
+        true
+    }
+
+    /// An end tag came.
+    fn end(&mut self, name: &str, span: Span) {
+        if self.skipped > 0 {
+            // Which of the elements that are not kept it closes does not matter.
+            self.skipped -= 1;
+            return;
+        }
+        let place = self.open.iter().rposition(|id| self.document.element(*id).name == name);
+        let Some(place) = place else {
+            let open = self.open.last().map(|id| self.document.element(*id).name.clone());
+            let help = open.map(|open| format!("the element that is open here is `<{open}>`"));
+            self.report("xml-unopened", span, format!("`</{name}>` closes nothing that is open"), help);
+            return;
+        };
+        for id in self.open.split_off(place).into_iter().skip(1).rev() {
+            let element = self.document.element(id);
+            let message = format!("`<{}>` is not closed before `</{name}>`", element.name);
+            let help = format!("add `</{}>`", element.name);
+            self.report("xml-unclosed", element.tag_span, message, Some(help));
+        }
+    }
+}
+
+/// White space of XML.
+pub(super) fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
+/// A character that XML may hold at all.
+pub(super) fn is_legal(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}

@@ -1,0 +1,117 @@
+//! What is read, what is reported, and where.
+
+use super::super::{Content, decode};
+use super::*;
+
+fn problems(text: &str) -> Vec<String> {
+    let source = Source::new("t.xml", text);
+    let (_, problems) = read(&source);
+    problems.into_iter().map(|p| format!("{} {}: {}", p.start, p.code, p.message)).collect()
+}
+
+fn outline(text: &str) -> String {
+    fn show(document: &Document, id: ElementId, out: &mut String) {
+        let element = document.element(id);
+        out.push_str(&element.name);
+        for attribute in &element.attributes {
+            out.push_str(&format!("[{}={:?}]", attribute.name, attribute.value));
+        }
+        out.push('(');
+        for content in &element.content {
+            match content {
+                Content::Text { text, .. } => out.push_str(&format!("{text:?}")),
+                Content::Element(child) => show(document, *child, out),
+            }
+        }
+        out.push(')');
+    }
+    let (document, problems) = read(&Source::new("t.xml", text));
+    assert!(problems.is_empty(), "{problems:?}");
+    let mut out = String::new();
+    show(&document, document.root().unwrap(), &mut out);
+    out
+}
+
+#[test]
+fn elements_attributes_text_and_what_stands_between() {
+    let text = "<?xml version=\"1.0\"?>\n<!-- c --><a x='1' y = \"&lt;2&#x41;\n\">t&amp;<b/> <![CDATA[<raw> & \r\n]]>u\r\nv<!-- d -->w</a>\n";
+    assert_eq!(outline(text), r#"a[x="1"][y="<2A "]("t&"b()" <raw> & \nu\nvw")"#);
+}
+
+#[test]
+fn every_mistake_is_reported_with_its_place() {
+    let text = "<a x=1 y>\n <b>&nope; & <\n  <c></b>\n</d>\n</a>\n<e/>";
+    assert_eq!(
+        problems(text),
+        [
+            "1:6 xml-attribute: the value of `x` stands without quotes",
+            "1:8 xml-attribute: the attribute `y` has no value",
+            "2:5 xml-reference: there is no entity `&nope;`",
+            "2:12 xml-reference: `&` begins no reference",
+            "2:14 xml-text: a `<` begins no tag here",
+            "3:3 xml-unclosed: `<c>` is not closed before `</b>`",
+            "4:1 xml-unopened: `</d>` closes nothing that is open",
+            "6:1 xml-second-root: a second outermost element, `<e>`: a file has one",
+        ]
+    );
+}
+
+#[test]
+fn dtds_and_their_entities_are_refused() {
+    let bomb = "<!DOCTYPE a [<!ENTITY x \"&y;&y;\"> <!ENTITY y '>'>]>\n<a>&x;</a>";
+    assert_eq!(
+        problems(bomb),
+        [
+            "1:1 xml-dtd: DTDs and entity declarations are not allowed",
+            "2:4 xml-reference: there is no entity `&x;`",
+        ]
+    );
+}
+
+#[test]
+fn what_never_ends_is_reported_once() {
+    assert_eq!(
+        problems("<a><!-- x"),
+        ["1:1 xml-unclosed: `<a>` is never closed", "1:4 xml-unclosed: a comment is never closed"]
+    );
+    assert_eq!(problems(""), ["1:1 xml-empty: there is no element in the file"]);
+    assert_eq!(
+        problems("words"),
+        [
+            "1:1 xml-text-outside: text stands outside the outermost element",
+            "1:6 xml-empty: there is no element in the file"
+        ]
+    );
+    assert_eq!(problems("<a b=\"1><c/></a>").len(), 2);
+}
+
+#[test]
+fn characters_that_xml_has_not_are_reported() {
+    assert_eq!(problems("<a>\0</a>"), ["1:4 xml-character: the character U+0000 may not stand in XML"]);
+    assert_eq!(problems("<a>&#0;</a>"), ["1:4 xml-reference: `&#0;` is no character of XML"]);
+    assert_eq!(problems("<a>&#xD800;</a>"), ["1:4 xml-reference: `&#xD800;` is no character of XML"]);
+}
+
+#[test]
+fn depth_and_number_are_bounded() {
+    let deep = "<a>".repeat(100_000);
+    let (document, problems) = read(&Source::new("t.xml", deep));
+    assert_eq!(document.len(), DEEPEST);
+    assert_eq!(problems.len(), DEEPEST + 1);
+    let wide = format!("<a>{}</a>", "<b/>".repeat(100_000));
+    let (document, problems) = read(&Source::new("t.xml", wide));
+    assert_eq!((document.len(), problems.len()), (MOST_ELEMENTS, 1));
+    let (document, problems) = read(&Source::new("t.xml", " ".repeat(LARGEST + 1)));
+    assert_eq!((document.len(), problems.len()), (0, 1));
+}
+
+#[test]
+fn encodings_are_told_apart() {
+    assert_eq!(decode(b"\xEF\xBB\xBF<a/>").unwrap(), "<a/>");
+    assert_eq!(decode(b"\xFF\xFE<\0a\0/\0>\0").unwrap(), "<a/>");
+    assert_eq!(decode(b"\xFE\xFF\0<\0a\0/\0>").unwrap(), "<a/>");
+    let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xE9</a>";
+    assert!(decode(latin).unwrap().ends_with("<a>\u{e9}</a>"));
+    assert_eq!(decode(b"<a>\xE9</a>").unwrap_err(), "byte 4 is not UTF-8; save the file as UTF-8");
+    assert!(decode(b"<?xml version=\"1.0\" encoding=\"KOI8-R\"?><a/>").unwrap_err().contains("`koi8-r`"));
+}
