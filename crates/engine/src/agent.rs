@@ -18,6 +18,7 @@ mod plan;
 mod review;
 mod session;
 mod task;
+mod terms;
 mod turns;
 
 pub use earlier::Earlier;
@@ -27,6 +28,7 @@ pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
 pub use task::{AgentTask, Progress, TaskOutcome};
+pub use terms::{Amendment, Terms};
 
 #[cfg(test)]
 mod tests;

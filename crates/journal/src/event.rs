@@ -27,6 +27,9 @@ pub enum Event {
     TaskResumed {
         /// The last event that stood in the journal.
         from_seq: u64,
+        /// What changed of limits and approvals, and from which steps on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amended: Option<Value>,
     },
     /// A request is about to be sent to the model.
     TurnStart {

@@ -16,7 +16,7 @@ use super::driver::{Driver, to_value};
 use super::facts::change_of;
 use super::review::Ruling;
 use super::turns::{Answered, Finish, Planned, Planning};
-use crate::approval::{Answer, Approve, Gate, Question};
+use crate::approval::{Answer, Approve, Gate, Gatekeeper, Question};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -58,6 +58,7 @@ impl Driver<'_> {
         let mut answered = Answered::default();
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
         for Planned { call, verdict } in planned {
+            self.take_terms();
             let arguments =
                 serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
             let (call_id, name) = (call.id.clone(), call.name.clone());
@@ -148,11 +149,11 @@ impl Driver<'_> {
     /// Whether a call may run: first the rules of a review, then the user's policy.
     fn judge(&self, tool: &dyn Tool) -> Gate {
         let (definition, session) = (tool.definition(), self.session());
-        let policy = session.gatekeeper.judge(definition.category, tool.repeat() == Repeat::Never);
+        let policy = Gatekeeper::judge(&self.terms, definition.category, tool.repeat() == Repeat::Never);
         let Some(review) = &session.review else { return policy };
         match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
             Ruling::Allowed => policy,
-            Ruling::AskFirst => match session.gatekeeper.approve {
+            Ruling::AskFirst => match self.terms.approve {
                 Approve::Never => Gate::Shut("a review only looks".to_owned()),
                 Approve::Auto | Approve::Ask => {
                     Gate::Ask("a review only looks unless a person allows more".to_owned())

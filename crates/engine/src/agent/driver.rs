@@ -12,15 +12,17 @@ use serde_json::{Value, json};
 
 use super::compaction::{self, Keep};
 use super::facts::Facts;
+use super::limits::Limits;
 use super::meanwhile::Known;
 use super::occupancy::Occupancy;
 use super::plan::Plan;
 use super::session::Session;
 use super::task::AgentTask;
+use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
 
 /// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
-const ASK_CONTEXT_FROM: u64 = 2_000;
+const ASK_CONTEXT_FROM: u64 = 3_000;
 
 /// The share of the limit that a compaction aims at.
 const COMPACT_TO: f64 = 0.4;
@@ -45,7 +47,10 @@ pub(crate) struct Driver<'t> {
     sent: usize,
     turn: Turn,
     context_asked: bool,
-    max_tokens: u64,
+    /// What holds now.
+    pub(crate) terms: Terms,
+    /// The size of the model's context, where its server tells it.
+    context_tokens: Option<u64>,
 }
 
 /// The turn under way.
@@ -100,7 +105,8 @@ impl<'t> Driver<'t> {
             sent: 0,
             turn: Turn::default(),
             context_asked: false,
-            max_tokens: session.limits.max_tokens,
+            terms: session.terms_at(&task.branch, 0),
+            context_tokens: None,
         }
     }
 
@@ -125,6 +131,7 @@ impl<'t> Driver<'t> {
     pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
         let mut input = Input::Ready;
         loop {
+            self.take_terms();
             self.learn_context().await?;
             let gauge = self.gauge();
             let mut warnings = Vec::new();
@@ -157,6 +164,25 @@ impl<'t> Driver<'t> {
         }
     }
 
+    /// Takes what a resume changed, where it changed it.
+    pub(crate) fn take_terms(&mut self) {
+        if self.session().amendments.is_empty() {
+            return;
+        }
+        let next = self.engine().position(&self.task.branch);
+        self.terms = self.session().terms_at(&self.task.branch, next);
+        self.turns.set_limits(self.limits());
+    }
+
+    /// The limits, none beyond what the model's server can take.
+    fn limits(&self) -> Limits {
+        Limits { max_tokens: self.max_tokens(), ..self.terms.limits }
+    }
+
+    fn max_tokens(&self) -> u64 {
+        self.terms.limits.max_tokens.min(self.context_tokens.unwrap_or(u64::MAX))
+    }
+
     fn gauge(&self) -> Gauge {
         Gauge { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
     }
@@ -169,7 +195,7 @@ impl<'t> Driver<'t> {
 
     /// Working time left, if there is a limit.
     pub(crate) fn left_ms(&self) -> Option<u64> {
-        self.session().limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
+        self.terms.limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
     }
 
     fn say(&mut self, text: &str) {
@@ -314,7 +340,7 @@ impl<'t> Driver<'t> {
     }
 
     fn compact(&mut self, gauge: Gauge) -> Input {
-        let limit = self.max_tokens as f64;
+        let limit = self.max_tokens() as f64;
         let keep = Keep {
             first_user_messages: 1,
             request: self.task.input.last().map(Message::text),
@@ -361,8 +387,8 @@ impl<'t> Driver<'t> {
         });
         let recorded = self.engine().step(call, body).await?;
         if let Some(tokens) = recorded.value.as_u64().filter(|tokens| *tokens > 0) {
-            self.turns.learn_context(tokens);
-            self.max_tokens = self.max_tokens.min(tokens);
+            self.context_tokens = Some(tokens);
+            self.turns.set_limits(self.limits());
         }
         Ok(())
     }

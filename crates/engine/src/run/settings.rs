@@ -7,7 +7,7 @@ use fusee_journal::RunId;
 use fusee_model::{RequestOptions, Wire};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Limits, Restrictions};
+use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 
 /// Longer titles are cut in listings.
@@ -87,6 +87,17 @@ impl Settings {
             review: None,
             record: None,
         }
+    }
+
+    /// What of it a resume may change.
+    pub(crate) fn terms(&self) -> Terms {
+        let Self { limits, approve, commands_settled, .. } = *self;
+        Terms { limits, approve, commands_settled }
+    }
+
+    pub(crate) fn set_terms(&mut self, terms: Terms) {
+        let Terms { limits, approve, commands_settled } = terms;
+        (self.limits, self.approve, self.commands_settled) = (limits, approve, commands_settled);
     }
 
     /// The request on one line.

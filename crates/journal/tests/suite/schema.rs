@@ -55,7 +55,7 @@ fn every_event() -> Vec<Event> {
             parent: Some(text()),
             continues: None,
         }),
-        Event::TaskResumed { from_seq: 7 },
+        Event::TaskResumed { from_seq: 7, amended: None },
         Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },
         Event::TurnComplete {
             turn_index: 0,
