@@ -7,6 +7,7 @@
 mod calls;
 mod compaction;
 mod control;
+mod disclosure;
 mod driver;
 mod earlier;
 mod facts;
@@ -21,6 +22,7 @@ mod task;
 mod terms;
 mod turns;
 
+pub use disclosure::Disclosure;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub use limits::Limits;

@@ -4,6 +4,7 @@ mod absent;
 mod amended;
 mod continued;
 mod outcome;
+mod prompted;
 mod settings;
 
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::prompt::{self, Environment};
 
 pub use outcome::{Exit, RunOutcome};
-pub use settings::{SandboxMode, Settings};
+pub use settings::{PromptText, SandboxMode, Settings};
 
 /// What a run needs from its process.
 pub struct Resources {
@@ -58,6 +59,9 @@ pub enum StartError {
         /// The run.
         run: RunId,
     },
+    /// Its prompt.
+    #[error("{0}")]
+    Prompt(String),
     /// It is to continue a run that still goes on.
     #[error("run {run} has not ended, so nothing can continue it yet: `fusee resume {run}` goes on with it")]
     NotEnded {
@@ -121,6 +125,7 @@ impl Running {
 /// Begins a run.
 pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
+    prompted::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continued::check(&resources.journal, earlier)?;
     }
@@ -315,6 +320,12 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
+    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
+    let task = match prompted::disclosure(&settings, opened) {
+        Ok(Some(disclosure)) => task.disclosing(disclosure),
+        Ok(None) => task,
+        Err(problem) => return Err(Stop::Unreadable(problem)),
+    };
     let task = match earlier {
         Some(earlier) => task.continuing(earlier),
         None => task,

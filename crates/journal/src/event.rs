@@ -113,6 +113,15 @@ pub enum Event {
         /// Messages removed or shortened.
         items_removed: u32,
     },
+    /// The model opened sections of its prompt, which is shown anew.
+    Expansion {
+        /// The sections it asked for and that were closed, each once.
+        section_keys: Vec<String>,
+        /// Why, in the model's words.
+        reason: String,
+        /// All that is open now and was not, closed sections around those asked for included.
+        opened: Vec<String>,
+    },
     /// A request failed and will be made again.
     Retry {
         /// The attempt that failed, from 1.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use fusee_journal::event::{Delta, Event, Role};
 use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
-use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply};
+use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::compaction::{self, Keep};
+use super::disclosure::Shown;
 use super::facts::Facts;
 use super::limits::Limits;
 use super::meanwhile::Known;
@@ -34,6 +35,8 @@ const KEEP_RECENT: f64 = 0.2;
 pub(crate) struct Driver<'t> {
     pub(crate) task: &'t AgentTask,
     pub(crate) conversation: Conversation,
+    /// The prompt, if it has sections that open.
+    pub(crate) shown: Option<Shown<'t>>,
     pub(crate) turns: Turns,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
@@ -87,13 +90,16 @@ pub(crate) enum AttemptResult {
 impl<'t> Driver<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let session = &task.session;
-        let mut conversation = Conversation::new(session.model.wire(), task.system.clone(), session.specs());
+        let shown = task.disclosure.as_ref().map(Shown::new);
+        let (system, tools) = frame(task, shown.as_ref());
+        let mut conversation = Conversation::new(session.model.wire(), system, tools);
         for message in &task.input {
             conversation.push(message.clone());
         }
         Self {
             task,
             conversation,
+            shown,
             turns: Turns::new(session.limits),
             facts: Facts::default(),
             plan: task.earlier.plan.clone(),
@@ -181,6 +187,20 @@ impl<'t> Driver<'t> {
 
     fn max_tokens(&self) -> u64 {
         self.terms.limits.max_tokens.min(self.context_tokens.unwrap_or(u64::MAX))
+    }
+
+    /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
+    pub(crate) fn reframe(&mut self) {
+        let (system, tools) = frame(self.task, self.shown.as_ref());
+        self.conversation.reframe(system, tools);
+        self.sent = 0;
+    }
+
+    /// About how many bytes more the context can hold.
+    pub(crate) fn room_bytes(&self) -> usize {
+        let left = self.max_tokens().saturating_sub(self.gauge().tokens);
+        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
+        (left as f64 * per_token) as usize
     }
 
     fn gauge(&self) -> Gauge {
@@ -392,6 +412,15 @@ impl<'t> Driver<'t> {
         }
         Ok(())
     }
+}
+
+/// System prompt and tools, in the order a model sees them.
+fn frame(task: &AgentTask, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
+    let mut tools = task.session.specs();
+    let Some(shown) = shown else { return (task.system.clone(), tools) };
+    tools.retain(|tool| shown.hides(&tool.name).is_none());
+    tools.extend(shown.specs());
+    (shown.text().to_owned(), tools)
 }
 
 /// What to tell the model first, if an earlier process began this run and files changed since it looked.

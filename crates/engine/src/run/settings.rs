@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fusee_journal::RunId;
 use fusee_model::{RequestOptions, Wire};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
@@ -26,6 +27,9 @@ pub struct Settings {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// The prompt that drives it, if that is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptText>,
     /// Where it works.
     pub workspace: PathBuf,
     /// The model, as the user named it.
@@ -55,6 +59,18 @@ pub struct Settings {
     pub record: Option<PathBuf>,
 }
 
+/// A prompt file as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptText {
+    /// The file, for people.
+    pub file: String,
+    /// What it held.
+    pub text: String,
+    /// Fields of the task beside its request and its background.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub fields: Map<String, Value>,
+}
+
 /// What the user said of the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,6 +90,7 @@ impl Settings {
             request: request.into(),
             background: None,
             continues: None,
+            prompt: None,
             workspace: workspace.to_owned(),
             model: model.into(),
             base_url: None,
