@@ -1,6 +1,7 @@
 //! Which model answers, where it is and with which key: from what was typed and configured to what the model
 //! crate opens. Where nothing was said, [`crate::discover`] looks.
 
+mod known;
 mod stand_in;
 
 use std::path::Path;
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use fusee_engine::agent::Limits;
 use fusee_engine::model::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{Model, Models, Recorder, Secret, Settings, Target};
+use fusee_engine::model::{
+    Model, Models, Price, Profile, Recorder, RequestOptions, Secret, Settings, Target, ToolFormat,
+};
 use fusee_engine::run;
 use fusee_engine::text::near;
 
@@ -35,8 +38,11 @@ pub(crate) struct Choice {
     pub(crate) name: String,
     /// How it is reached.
     pub(crate) settings: Settings,
-    /// The size of its context, where the configuration says.
+    /// The size of its context, where the configuration or its profile says.
     pub(crate) context_tokens: Option<u64>,
+    /// What it costs, where that is known.
+    pub(crate) price: Option<Price>,
+    profile: Profile,
 }
 
 impl Choice {
@@ -71,10 +77,19 @@ impl Choice {
             }
         };
         let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
-        let wire = api.as_deref().and_then(config::wire).unwrap_or_default();
         let mut choice = Self::reach(target, base_url, entry, config, environment)?;
-        choice.settings.wire = wire;
-        choice.context_tokens = entry.and_then(|entry| entry.context_tokens);
+        if let Some(wire) = api.as_deref().and_then(config::wire) {
+            choice.settings.wire = wire;
+        }
+        choice.context_tokens = entry.and_then(|entry| entry.context_tokens).or(choice.context_tokens);
+        let traits = &mut choice.settings.traits;
+        let said = config.text("tool_format").or(entry.and_then(|entry| entry.tool_format.as_deref()));
+        traits.tool_format = match said {
+            Some("native") => ToolFormat::Native,
+            Some("text") => ToolFormat::Text,
+            Some("schema") => ToolFormat::Schema,
+            _ => traits.tool_format,
+        };
         Ok(choice)
     }
 
@@ -104,6 +119,7 @@ impl Choice {
         let entry = config.models().iter().find(same);
         let mut choice = Self::reach(&began.model, began.base_url.clone(), entry, config, environment)?;
         choice.settings.wire = began.wire;
+        choice.settings.traits = began.traits;
         choice.settings.silence = Duration::from_secs(began.limits.timeout_s);
         Ok(choice)
     }
@@ -116,15 +132,22 @@ impl Choice {
         environment: &Environment,
     ) -> Result<Self, Failure> {
         let silence = Duration::from_secs(config.limits().timeout_s);
-        let Target::Server { provider, .. } = Target::parse(name)? else {
+        let Target::Server { provider: named, model } = Target::parse(name)? else {
             let settings = Settings { silence, ..Settings::default() };
-            return Ok(Self { name: name.to_owned(), settings, context_tokens: None });
+            let (context_tokens, price, profile) = (None, None, Profile::default());
+            return Ok(Self { name: name.to_owned(), settings, context_tokens, price, profile });
         };
-        let (provider, base_url) = server(name, provider, base_url, config, environment)?;
+        let (provider, base_url) = server(name, named, base_url, config, environment)?;
         let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
         let address = base_url.as_deref().or(provider.map(|provider| provider.base_url)).unwrap_or_default();
+        // Whose format it is: that of the provider somebody named, or whose place it is. A server that only stands in
+        // for a provider speaks what almost all speak.
+        let speaker = named.or(provider.filter(|provider| host(provider.base_url) == host(address)));
+        let profile = known::profile(speaker.map(|provider| provider.name), &model, environment)?;
         let settings = Settings {
             api_key,
+            wire: speaker.map(|provider| provider.wire).unwrap_or_default(),
+            traits: profile.traits(),
             proxy: proxy(address, environment),
             no_proxy: first_text(environment, &["NO_PROXY", "no_proxy"]),
             ca_file: environment.variable("SSL_CERT_FILE").map(Into::into),
@@ -132,7 +155,20 @@ impl Choice {
             base_url,
             ..Settings::default()
         };
-        Ok(Self { name: name.to_owned(), settings, context_tokens: None })
+        let price = known::price(speaker.map(|provider| provider.name), &model, environment)?;
+        Ok(Self { name: name.to_owned(), settings, context_tokens: profile.context_tokens, price, profile })
+    }
+
+    /// The knobs of its requests: what the user says, else what its profile does.
+    pub(crate) fn options(&self, config: &Config) -> RequestOptions {
+        let said = config.options();
+        RequestOptions {
+            temperature: said.temperature.or(self.profile.temperature),
+            top_p: said.top_p.or(self.profile.top_p),
+            max_output_tokens: said.max_output_tokens.or(self.profile.max_output_tokens),
+            reasoning_effort: said.reasoning_effort.or_else(|| self.profile.reasoning_effort.clone()),
+            ..said
+        }
     }
 
     /// The limits of a task with it: never more tokens than it can hold.
@@ -164,11 +200,8 @@ fn server(
     match (provider, base_url) {
         (None, Some(url)) => {
             // Keys go to the server they belong to and nowhere else.
-            let host = |url: &str| {
-                url.split("://").nth(1).and_then(|rest| rest.split('/').next()).map(str::to_owned)
-            };
             let known = PROVIDERS.iter().find(|provider| host(provider.base_url) == host(&url));
-            Ok((known.filter(|provider| provider.key_variable.is_some()), Some(url)))
+            Ok((known, Some(url)))
         }
         (Some(provider), Some(url)) => Ok((Some(provider), Some(url))),
         (Some(provider), None) => Ok((Some(provider), own_url(provider, environment)?)),
@@ -178,6 +211,12 @@ fn server(
             if url.is_some() { Ok((openai, url)) } else { Err(nowhere(name, config)) }
         }
     }
+}
+
+/// The place in an address, port included; this machine has one name.
+fn host(url: &str) -> Option<String> {
+    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next())?;
+    Some(host.replace("localhost:", "127.0.0.1:"))
 }
 
 /// `OPENAI_BASE_URL` for `OPENAI_API_KEY`, and so for the others.

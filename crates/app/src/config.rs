@@ -60,13 +60,15 @@ pub(crate) struct ModelEntry {
     pub(crate) api: Option<String>,
     pub(crate) api_key_env: Option<String>,
     pub(crate) context_tokens: Option<u64>,
+    pub(crate) tool_format: Option<String>,
     pub(crate) origin: Origin,
 }
 
 impl ModelEntry {
     fn new(name: &str, origin: Origin) -> Self {
-        let (model, base_url, api, api_key_env, context_tokens) = (None, None, None, None, None);
-        Self { name: name.to_owned(), model, base_url, api, api_key_env, context_tokens, origin }
+        let (model, base_url, api, api_key_env) = (None, None, None, None);
+        let (context_tokens, tool_format) = (None, None);
+        Self { name: name.to_owned(), model, base_url, api, api_key_env, context_tokens, tool_format, origin }
     }
 
     fn set(&mut self, field: &str, value: Value) {
@@ -76,6 +78,7 @@ impl ModelEntry {
             ("api", Value::Text(text)) => self.api = Some(text),
             ("api_key_env", Value::Text(text)) => self.api_key_env = Some(text),
             ("context_tokens", Value::Whole(number)) => self.context_tokens = Some(number),
+            ("tool_format", Value::Text(text)) => self.tool_format = Some(text),
             _ => {}
         }
     }
@@ -306,7 +309,12 @@ fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
 
 /// The wire format of this name.
 pub(crate) fn wire(name: &str) -> Option<Wire> {
-    (name == "chat").then_some(Wire::Chat)
+    match name {
+        "chat" => Some(Wire::Chat),
+        "responses" => Some(Wire::Responses),
+        "anthropic" => Some(Wire::Anthropic),
+        _ => None,
+    }
 }
 
 fn built_in() -> BTreeMap<&'static str, (Value, Origin)> {

@@ -7,7 +7,6 @@
 mod calls;
 mod compaction;
 mod control;
-mod disclosure;
 mod driver;
 mod earlier;
 mod facts;
@@ -19,10 +18,8 @@ mod plan;
 mod review;
 mod session;
 mod task;
-mod terms;
 mod turns;
 
-pub use disclosure::Disclosure;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub use limits::Limits;
@@ -30,7 +27,6 @@ pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
 pub use task::{AgentTask, Progress, TaskOutcome};
-pub use terms::{Amendment, Terms};
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,8 @@
 //! Runs as a whole: started, resumed, replayed. Faces (terminal, JSON, web) send commands here and read events.
 
 mod absent;
-mod amended;
 mod continued;
 mod outcome;
-mod prompted;
 mod settings;
 
 use std::sync::Arc;
@@ -19,12 +17,12 @@ use fusee_model::{CancellationToken, Model};
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms};
+use crate::agent::{AgentTask, Progress, Session, TaskOutcome};
 use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::prompt::{self, Environment};
 
 pub use outcome::{Exit, RunOutcome};
-pub use settings::{PromptText, SandboxMode, Settings};
+pub use settings::{SandboxMode, Settings};
 
 /// What a run needs from its process.
 pub struct Resources {
@@ -59,9 +57,6 @@ pub enum StartError {
         /// The run.
         run: RunId,
     },
-    /// Its prompt.
-    #[error("{0}")]
-    Prompt(String),
     /// It is to continue a run that still goes on.
     #[error("run {run} has not ended, so nothing can continue it yet: `fusee resume {run}` goes on with it")]
     NotEnded {
@@ -125,43 +120,33 @@ impl Running {
 /// Begins a run.
 pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
-    prompted::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continued::check(&resources.journal, earlier)?;
     }
     let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
-    Ok(spawn(embedded, settings, resources, workspace, Past::default()))
+    Ok(spawn(embedded, settings, resources, workspace, false))
 }
 
-/// What a run was started with, and what resumes have changed since.
+/// What a run was started with.
 pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
     let key = StepKey { branch: Branch::main(), n: 0 };
     let first = journal.step(run, &key)?.filter(|step| step.kind == Kind::Settings);
     let first = first.and_then(|step| step.result);
     let value = first.ok_or_else(|| StartError::NoSettings { run: run.clone() })?;
-    let mut settings: Settings = serde_json::from_value(value)
-        .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })?;
-    if let Some(last) = amended::read(journal, run)?.pop() {
-        settings.set_terms(last.terms);
-    }
-    Ok(settings)
+    serde_json::from_value(value)
+        .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })
 }
 
 /// Goes on with a run. One that has ended gives its result again.
 pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
-    let in_force = settings_of(&resources.journal, run)?.terms();
-    let mut amendments = amended::read(&resources.journal, run)?;
     let embedded = Embedded::resume(&resources.journal, run, None)?;
     if open {
-        let terms = Terms { commands_settled: resources.commands_settled, ..settings.terms() };
-        let new = (terms != in_force).then(|| amended::from_here(&embedded, terms));
-        let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(amended::written));
-        embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
-        amendments.extend(new);
+        let from_seq = embedded.resumed_from();
+        embedded.note(&Branch::main(), Event::TaskResumed { from_seq });
     }
-    Ok(spawn(embedded, settings, resources, workspace, Past { resumed: true, amendments }))
+    Ok(spawn(embedded, settings, resources, workspace, true))
 }
 
 /// Runs it again from the journal alone: no model, no workspace, and no tool runs. `extra_tools` are those the
@@ -185,17 +170,7 @@ pub async fn replay(
         approver: Arc::new(Nobody),
         jitter: || 0.0,
     };
-    let past = Past { resumed: false, amendments: amended::read(journal, run)? };
-    Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
-}
-
-/// What earlier processes left to this one.
-#[derive(Default)]
-struct Past {
-    /// Whether one worked on the run, so that the world may have moved on.
-    resumed: bool,
-    /// What they changed of its terms.
-    amendments: Vec<Amendment>,
+    Ok(spawn(embedded, settings, resources, Arc::new(workspace), false).outcome().await)
 }
 
 fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
@@ -214,7 +189,7 @@ fn spawn(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    past: Past,
+    resumed: bool,
 ) -> Running {
     let (cancel, progress) = (CancellationToken::new(), Arc::new(Progress::default()));
     let work = work(
@@ -222,7 +197,7 @@ fn spawn(
         settings,
         resources,
         workspace,
-        past,
+        resumed,
         cancel.clone(),
         Arc::clone(&progress),
     );
@@ -235,11 +210,11 @@ async fn work(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    past: Past,
+    resumed: bool,
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
-    let result = task(&embedded, settings, resources, workspace, past, cancel, progress).await;
+    let result = task(&embedded, settings, resources, workspace, resumed, cancel, progress).await;
     let result = match result {
         Ok(outcome) => {
             let status = match outcome.status {
@@ -262,7 +237,7 @@ async fn task(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    past: Past,
+    resumed: bool,
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
@@ -294,20 +269,20 @@ async fn task(
     let session = Session {
         model: resources.model,
         options: settings.options.clone(),
+        price: settings.price,
         toolbox,
         workspace,
         limits: settings.limits,
         gatekeeper: Gatekeeper {
             approve: settings.approve,
-            commands_settled: settings.commands_settled,
+            commands_settled: resources.commands_settled,
             approver: resources.approver,
         },
-        amendments: past.amendments,
         review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,
         // Between two runs files may change just as between two processes.
-        resumed: AtomicBool::new(past.resumed || earlier.is_some()),
+        resumed: AtomicBool::new(resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
     let task = AgentTask::new(
@@ -320,12 +295,6 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
-    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
-    let task = match prompted::disclosure(&settings, opened) {
-        Ok(Some(disclosure)) => task.disclosing(disclosure),
-        Ok(None) => task,
-        Err(problem) => return Err(Stop::Unreadable(problem)),
-    };
     let task = match earlier {
         Some(earlier) => task.continuing(earlier),
         None => task,
@@ -355,6 +324,7 @@ fn stopped(embedded: &Embedded, stop: &Stop) -> Event {
         duration_ms: 0,
         status: TaskStatus::Failed,
         answer: String::new(),
+        cost_usd: None,
         error: Some(error),
     })
 }

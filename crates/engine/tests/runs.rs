@@ -11,7 +11,8 @@ use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings
 use fusee_journal::event::{Event, Fate, TaskStatus};
 use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Model, ModelError, Models, Reply, RequestOptions, Wire,
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Model, ModelError, Models, Reply,
+    RequestOptions,
 };
 use fusee_tools::CommandSettings;
 
@@ -301,8 +302,8 @@ impl Model for Spy {
         self.model.name()
     }
 
-    fn wire(&self) -> Wire {
-        self.model.wire()
+    fn dialect(&self) -> Dialect {
+        self.model.dialect()
     }
 
     fn send<'a>(

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use crate::http::HttpModel;
 use crate::http::endpoint::Endpoint;
+use crate::profile::{ToolFormat, Traits};
 use crate::provider::{PROVIDERS, Provider};
 use crate::recorded::Cassette;
 use crate::scripted::Script;
-use crate::{Model, Secret, Wire};
+use crate::{Dialect, Model, Secret, Wire};
 
 /// The wall clock, handed in by the app; only `Retry-After` dates need it.
 pub type Clock = fn() -> SystemTime;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub headers: Vec<(String, Secret)>,
     /// The format the server speaks.
     pub wire: Wire,
+    /// What the model's profile says about how it is talked to.
+    pub traits: Traits,
     /// A proxy for all requests, if any.
     pub proxy: Option<String>,
     /// Hosts that are reached without the proxy, in the usual comma-separated form.
@@ -60,11 +63,25 @@ impl Default for Settings {
             api_key: None,
             headers: Vec::new(),
             wire: Wire::Chat,
+            traits: Traits::default(),
             proxy: None,
             no_proxy: None,
             ca_file: None,
             silence: Duration::from_secs(300),
         }
+    }
+}
+
+impl Settings {
+    fn dialect(&self) -> Result<Dialect, ChoiceError> {
+        if self.traits.tool_format != ToolFormat::Native && self.wire != Wire::Chat {
+            return Err(ChoiceError::Settings(
+                "tool_format text and schema are for servers that speak chat completions: choose the api `chat`, or \
+                 tool_format native"
+                    .into(),
+            ));
+        }
+        Ok(Dialect { wire: self.wire, traits: self.traits })
     }
 }
 
@@ -121,7 +138,7 @@ impl Models {
             Target::Server { provider, model } => {
                 let endpoint =
                     shared.endpoint(&base_url(*provider, model, settings)?, settings, self.clock)?;
-                Arc::new(HttpModel::new(name, model, settings.wire, endpoint))
+                Arc::new(HttpModel::new(name, model, settings.dialect()?, endpoint))
             }
         };
         shared.models.insert(key, model.clone());

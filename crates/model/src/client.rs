@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Conversation, ModelError, Reply, RequestOptions, Wire};
+use crate::{Conversation, Dialect, ModelError, Reply, RequestOptions};
 
 /// A future that can be stored in a trait object's return type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -14,8 +14,8 @@ pub trait Model: Send + Sync {
     /// What the user called it.
     fn name(&self) -> &str;
 
-    /// The format conversations for this model are encoded in.
-    fn wire(&self) -> Wire;
+    /// The form in which conversations for this model are encoded.
+    fn dialect(&self) -> Dialect;
 
     /// One attempt: sends the conversation, tells `sink` about every piece as it arrives, and gives the whole
     /// reply. Never retries. Returns promptly with `Cancelled` once `cancel` fires.

@@ -6,14 +6,16 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::{Frames, Message, RequestOptions, ToolSpec, Wire};
+use crate::schema_calls::More;
+use crate::wire::{Before, Dialect};
+use crate::{Frames, Message, RequestOptions, ToolSpec};
 
 /// The tail is copied into every request, so it is sealed into a shared chunk before it grows past this.
 const TAIL_LIMIT: usize = 64 * 1024;
 
 /// System prompt, tools and messages, with their encoded form.
 pub struct Conversation {
-    wire: Wire,
+    dialect: Dialect,
     system: String,
     tools: Vec<ToolSpec>,
     messages: Vec<Message>,
@@ -28,10 +30,10 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// An empty conversation for a model that speaks `wire`.
-    pub fn new(wire: Wire, system: String, tools: Vec<ToolSpec>) -> Self {
+    /// An empty conversation for a model that speaks `dialect`.
+    pub fn new(dialect: impl Into<Dialect>, system: String, tools: Vec<ToolSpec>) -> Self {
         let mut conversation = Conversation {
-            wire,
+            dialect: dialect.into(),
             system,
             tools,
             messages: Vec::new(),
@@ -48,7 +50,7 @@ impl Conversation {
 
     /// Appends a message and encodes it.
     pub fn push(&mut self, message: Message) {
-        self.encode(&message, !self.messages.is_empty());
+        self.encode(&message, self.messages.len());
         self.messages.push(message);
     }
 
@@ -68,8 +70,8 @@ impl Conversation {
     }
 
     /// The format this conversation is encoded in.
-    pub fn wire(&self) -> Wire {
-        self.wire
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Replaces all messages. Only a compaction may do this: it breaks the server's prefix cache.
@@ -92,14 +94,26 @@ impl Conversation {
 
     /// The body of a request for the model `id`, whatever `options.model` says.
     pub fn body_for(&self, id: &str, options: &RequestOptions) -> Frames {
+        self.body_with(None, id, options)
+    }
+
+    /// The same with what a half-made call adds, which the conversation does not keep in this form.
+    pub(crate) fn body_with(&self, more: Option<More<'_>>, id: &str, options: &RequestOptions) -> Frames {
         let mut frames = Frames::default();
         frames.push(self.head.clone());
         for chunk in &self.sealed {
             frames.push(chunk.clone());
         }
-        frames.push(Bytes::copy_from_slice(&self.tail));
+        let end = self.dialect.end(self.messages.last());
+        let mut tail = BytesMut::with_capacity(self.tail.len() + end.len());
+        tail.extend_from_slice(&self.tail);
+        if let Some(more) = more {
+            more.write(&mut tail, self.before(self.messages.len()));
+        }
+        tail.extend_from_slice(end);
+        frames.push(tail.freeze());
         frames.push(self.tools_encoded.clone());
-        frames.push(self.wire.closing(id, options));
+        frames.push(self.dialect.closing(id, options));
         frames
     }
 
@@ -114,38 +128,46 @@ impl Conversation {
         self.hash.finalize().to_hex().to_string()
     }
 
-    fn encode(&mut self, message: &Message, follows: bool) {
-        let from = self.tail.len();
-        let follows = follows || self.wire.opening_lists_system(&self.system);
-        self.wire.message(&mut self.tail, message, follows);
-        self.hash.update(&self.tail[from..]);
-        self.encoded_len += self.tail.len() - from;
-        if self.tail.len() > TAIL_LIMIT {
-            let full = std::mem::take(&mut self.tail);
-            self.sealed.push(full.freeze());
+    /// What stands before the message at `index`.
+    fn before(&self, index: usize) -> Before<'_> {
+        match index.checked_sub(1).and_then(|index| self.messages.get(index)) {
+            Some(message) => Before::Message(message),
+            None => self.dialect.before_first(&self.system, &self.tools),
+        }
+    }
+
+    fn encode(&mut self, message: &Message, index: usize) {
+        let mut tail = std::mem::take(&mut self.tail);
+        let from = tail.len();
+        self.dialect.message(&mut tail, message, self.before(index));
+        self.hash.update(&tail[from..]);
+        self.encoded_len += tail.len() - from;
+        if tail.len() > TAIL_LIMIT {
+            self.sealed.push(tail.freeze());
+        } else {
+            self.tail = tail;
         }
     }
 
     fn encode_again(&mut self) {
-        self.head = self.wire.opening(&self.system);
-        self.tools_encoded = self.wire.tools(&self.tools);
+        self.head = self.dialect.opening(&self.system, &self.tools);
+        self.tools_encoded = self.dialect.tools(&self.tools);
         self.sealed.clear();
         self.tail.clear();
         self.encoded_len = self.head.len() + self.tools_encoded.len();
         self.hash = blake3::Hasher::new();
         self.hash.update(&self.tools_encoded).update(&self.head);
-        let messages = std::mem::take(&mut self.messages);
-        for (index, message) in messages.iter().enumerate() {
-            self.encode(message, index > 0);
+        // Each is pushed anew, because the one before it decides how a message begins.
+        for message in std::mem::take(&mut self.messages) {
+            self.push(message);
         }
-        self.messages = messages;
     }
 }
 
 impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation")
-            .field("wire", &self.wire)
+            .field("dialect", &self.dialect)
             .field("system", &self.system)
             .field("tools", &self.tools)
             .field("messages", &self.messages)

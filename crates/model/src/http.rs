@@ -16,10 +16,13 @@ use reqwest::{Body, Response};
 use tokio::time::timeout;
 
 use self::endpoint::Endpoint;
+use crate::profile::ToolFormat;
+use crate::schema_calls::{self, Exchange, More};
 use crate::stream::{Decoder, Progress, Sink};
+use crate::text_calls::{self, Holding};
 use crate::{
-    BoxFuture, CancellationToken, Conversation, Delta, ErrorKind, Model, ModelError, Reply, RequestOptions,
-    Wire, fault, retry,
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, ErrorKind, Model, ModelError, Reply,
+    RequestOptions, fault, retry,
 };
 
 /// The body of a refusal is read up to this size and this long.
@@ -35,15 +38,15 @@ pub struct HttpModel {
     name: String,
     /// What the server calls it.
     id: String,
-    wire: Wire,
+    dialect: Dialect,
     endpoint: Arc<Endpoint>,
     context: tokio::sync::OnceCell<Option<u64>>,
 }
 
 impl HttpModel {
-    pub(crate) fn new(name: &str, id: &str, wire: Wire, endpoint: Arc<Endpoint>) -> Self {
+    pub(crate) fn new(name: &str, id: &str, dialect: Dialect, endpoint: Arc<Endpoint>) -> Self {
         let context = tokio::sync::OnceCell::new();
-        HttpModel { name: name.to_owned(), id: id.to_owned(), wire, endpoint, context }
+        HttpModel { name: name.to_owned(), id: id.to_owned(), dialect, endpoint, context }
     }
 
     async fn attempt(
@@ -52,10 +55,56 @@ impl HttpModel {
         options: &RequestOptions,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ModelError> {
+        let traits = self.dialect.traits;
+        if traits.tool_format == ToolFormat::Schema {
+            return schema_calls::ask(self, conversation, options, sink).await;
+        }
+        let mut reply = if traits.text_calls || traits.tool_format == ToolFormat::Text {
+            self.spoken(conversation, options, sink).await?
+        } else {
+            self.exchange(conversation, None, options, sink).await?
+        };
+        if traits.one_call {
+            reply.tool_calls.truncate(1);
+        }
+        Ok(reply)
+    }
+
+    /// One exchange in which calls may come as text.
+    async fn spoken(
+        &self,
+        conversation: &Conversation,
+        options: &RequestOptions,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ModelError> {
+        let mut holding = Holding::default();
+        let mut held = |delta: Delta<'_>| match delta {
+            Delta::Text(piece) => holding.take(piece, &mut |text| sink(Delta::Text(text))),
+            other => sink(other),
+        };
+        let mut reply = self.exchange(conversation, None, options, &mut held).await?;
+        let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
+        let native = reply.tool_calls.len();
+        text_calls::lift(&mut reply, &known, conversation.messages().len());
+        holding.settle(&reply.text, &mut |text| sink(Delta::Text(text)));
+        for (index, call) in reply.tool_calls.iter().enumerate().skip(native) {
+            sink(Delta::ToolCall { index, name: &call.name });
+            sink(Delta::ToolArguments { index, fragment: &call.arguments });
+        }
+        Ok(reply)
+    }
+
+    async fn request(
+        &self,
+        conversation: &Conversation,
+        more: Option<More<'_>>,
+        options: &RequestOptions,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ModelError> {
         self.endpoint.gate.pass(sink).await;
         let id = if options.model.is_empty() { &self.id } else { &options.model };
-        let request =
-            self.endpoint.post(self.wire.path()).body(Body::wrap(conversation.body_for(id, options)));
+        let body = conversation.body_with(more, id, options);
+        let request = self.endpoint.post(self.dialect.wire.path()).body(Body::wrap(body));
         let response = match timeout(self.endpoint.silence, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.endpoint.unsent(&error)),
@@ -78,7 +127,7 @@ impl HttpModel {
             let message = format!("the reply is compressed ({coding:?}), which was not asked for");
             return Err(ModelError::new(ErrorKind::Protocol, message));
         }
-        let mut decoder = Decoder::new(self.wire, seed);
+        let mut decoder = Decoder::new(self.dialect.wire, seed);
         let mut progress = Progress::Open;
         let mut started = false;
         while progress != Progress::Done {
@@ -158,8 +207,8 @@ impl Model for HttpModel {
         &self.name
     }
 
-    fn wire(&self) -> Wire {
-        self.wire
+    fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     fn send<'a>(
@@ -180,6 +229,18 @@ impl Model for HttpModel {
 
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async { *self.context.get_or_init(|| context::ask(&self.endpoint, &self.id)).await })
+    }
+}
+
+impl Exchange for HttpModel {
+    fn exchange<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        more: Option<More<'a>>,
+        options: &'a RequestOptions,
+        sink: &'a mut Sink<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(self.request(conversation, more, options, sink))
     }
 }
 

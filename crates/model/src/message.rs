@@ -96,6 +96,19 @@ pub struct Usage {
     /// The part of the reply that was reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
+    /// The part of the prompt that was put into the server's cache, where that is told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// What prompt and reply hold together, where that is not their sum: a call in two parts asks twice.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_tokens: u64,
+}
+
+impl Usage {
+    /// What the context holds after the reply.
+    pub fn held(&self) -> u64 {
+        if self.held_tokens > 0 { self.held_tokens } else { self.input_tokens + self.output_tokens }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]

@@ -1,6 +1,8 @@
 //! The servers people have, by the word before the colon in `provider:model`. Data; which keys and addresses
 //! a user really has is for the app to find out.
 
+use crate::Wire;
+
 /// A known kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Provider {
@@ -8,13 +10,19 @@ pub struct Provider {
     pub name: &'static str,
     /// Where it is unless the user says otherwise.
     pub base_url: &'static str,
+    /// What it speaks, unless the user says otherwise.
+    pub wire: Wire,
     /// The environment variable its key is usually in; none for servers of one's own.
     pub key_variable: Option<&'static str>,
 }
 
 /// All of them.
 pub const PROVIDERS: &[Provider] = &[
-    hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    Provider { wire: Wire::Responses, ..hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY") },
+    Provider {
+        wire: Wire::Anthropic,
+        ..hosted("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
+    },
     hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
@@ -34,9 +42,9 @@ impl Provider {
 }
 
 const fn hosted(name: &'static str, base_url: &'static str, key_variable: &'static str) -> Provider {
-    Provider { name, base_url, key_variable: Some(key_variable) }
+    Provider { name, base_url, wire: Wire::Chat, key_variable: Some(key_variable) }
 }
 
 const fn own(name: &'static str, base_url: &'static str) -> Provider {
-    Provider { name, base_url, key_variable: None }
+    Provider { name, base_url, wire: Wire::Chat, key_variable: None }
 }

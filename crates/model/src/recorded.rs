@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::scripted::line::{Line, Vocabulary};
 use crate::scripted::{parse_lines, play, read_file};
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
-    RequestOptions, Wire,
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
+    Reply, RequestOptions,
 };
 
 /// The version of the format this code writes; it reads no other.
@@ -28,8 +28,8 @@ struct Header {
     cassette: u32,
     /// What the recorded model was called.
     model: String,
-    #[serde(default)]
-    wire: Wire,
+    #[serde(flatten)]
+    dialect: Dialect,
     /// The size of the recorded model's context, which decides when a conversation is compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context_tokens: Option<u64>,
@@ -126,8 +126,8 @@ impl Model for Cassette {
         &self.name
     }
 
-    fn wire(&self) -> Wire {
-        self.header.wire
+    fn dialect(&self) -> Dialect {
+        self.header.dialect
     }
 
     fn send<'a>(

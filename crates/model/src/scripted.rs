@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use self::fields::Fault;
 use self::line::{Line, Vocabulary};
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
-    RequestOptions, Wire,
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
+    Reply, RequestOptions,
 };
 
 /// A script larger than this is not read; it is held in memory as a whole.
@@ -96,8 +96,8 @@ impl Model for Script {
         &self.name
     }
 
-    fn wire(&self) -> Wire {
-        Wire::Chat
+    fn dialect(&self) -> Dialect {
+        Dialect::default()
     }
 
     fn send<'a>(

@@ -6,7 +6,7 @@ pub mod growing;
 
 use self::growing::Growing;
 use crate::sse::{Parser, SseError};
-use crate::wire::openai_chat;
+use crate::wire::Decoding;
 use crate::{Delta, ErrorKind, ModelError, Reply, Wire};
 
 /// A non-streamed reply is gathered in memory up to this size.
@@ -31,7 +31,7 @@ pub enum Progress {
 
 /// Decodes one response.
 pub struct Decoder {
-    wire: Wire,
+    decoding: Decoding,
     form: Form,
     reply: Growing,
 }
@@ -51,7 +51,7 @@ impl Decoder {
     /// `seed` goes into ids for calls that came without one; the number of messages sent keeps them unique in
     /// a conversation and the same on every replay.
     pub fn new(wire: Wire, seed: usize) -> Self {
-        Decoder { wire, form: Form::Unknown, reply: Growing::new(seed) }
+        Decoder { decoding: Decoding::of(wire), form: Form::Unknown, reply: Growing::new(seed) }
     }
 
     /// Takes the next bytes of the response.
@@ -81,8 +81,8 @@ impl Decoder {
             Form::Events { parser, beginning } => {
                 let room = BEGINNING - beginning.len();
                 beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                let (wire, reply) = (self.wire, &mut self.reply);
-                parser.feed(bytes, |event| decode_event(wire, reply, event.data, sink))?;
+                let (decoding, reply) = (&mut self.decoding, &mut self.reply);
+                parser.feed(bytes, |event| decoding.event(reply, event.data, sink))?;
             }
         }
         Ok(self.reply.progress())
@@ -94,14 +94,12 @@ impl Decoder {
             Form::Unknown => {}
             Form::Document(gathered) => {
                 let text = String::from_utf8_lossy(gathered);
-                match self.wire {
-                    Wire::Chat => openai_chat::decode::document(&mut self.reply, &text, sink)?,
-                }
+                self.decoding.document(&mut self.reply, &text, sink)?;
             }
             Form::Events { parser, beginning } => {
-                let (wire, reply) = (self.wire, &mut self.reply);
+                let (decoding, reply) = (&mut self.decoding, &mut self.reply);
                 // Half an event at a cut is a sign of the cut, not a fault of its own.
-                match parser.finish(|event| decode_event(wire, reply, event.data, sink)) {
+                match parser.finish(|event| decoding.event(reply, event.data, sink)) {
                     Err(error) if matches!(error.kind, ErrorKind::Protocol | ErrorKind::Cut) => {}
                     rest => rest?,
                 }
@@ -111,12 +109,6 @@ impl Decoder {
             }
         }
         self.reply.finish(sink)
-    }
-}
-
-fn decode_event(wire: Wire, reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-    match wire {
-        Wire::Chat => openai_chat::decode::event(reply, data, sink),
     }
 }
 

@@ -1,12 +1,22 @@
 //! The formats servers speak. Each codec is a folder of its own and does no I/O: it writes messages into a
 //! buffer and is fed what a server sent. [`crate::http`] moves the bytes.
+//!
+//! A body is an opening, the messages, what ends them, the tools, and the closing fields. A message may leave its
+//! end open, so that the next one can join it: [`Dialect::end`] says what closes the last one in a request. What was
+//! written is never touched again, so the bytes of request n up to that end begin request n+1.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, RequestOptions, ToolSpec};
+use crate::profile::{ToolFormat, Traits};
+use crate::stream::Sink;
+use crate::stream::growing::Growing;
+use crate::{Message, ModelError, RequestOptions, ToolSpec};
 
+pub mod anthropic;
 pub mod openai_chat;
+pub mod openai_responses;
+pub mod plain;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -15,6 +25,10 @@ pub enum Wire {
     /// OpenAI chat completions, which almost every server speaks.
     #[default]
     Chat,
+    /// OpenAI responses.
+    Responses,
+    /// Anthropic messages.
+    Anthropic,
 }
 
 impl Wire {
@@ -22,41 +36,189 @@ impl Wire {
     pub fn path(self) -> &'static str {
         match self {
             Wire::Chat => "chat/completions",
+            Wire::Responses => "responses",
+            Wire::Anthropic => "messages",
+        }
+    }
+}
+
+/// A wire format as one model speaks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Dialect {
+    /// The format.
+    #[serde(default)]
+    pub wire: Wire,
+    /// What the model's profile says about it.
+    #[serde(default, skip_serializing_if = "Traits::are_usual")]
+    pub traits: Traits,
+}
+
+impl From<Wire> for Dialect {
+    fn from(wire: Wire) -> Self {
+        Dialect { wire, traits: Traits::default() }
+    }
+}
+
+/// What stands before a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Before<'a> {
+    /// Nothing in the list of messages.
+    Nothing,
+    /// The system prompt, in the same list.
+    System,
+    /// Another message.
+    Message(&'a Message),
+}
+
+enum Codec {
+    Chat,
+    Plain,
+    Responses,
+    Anthropic,
+}
+
+impl Dialect {
+    fn codec(self) -> Codec {
+        match (self.wire, self.traits.tool_format) {
+            (Wire::Chat, ToolFormat::Native) => Codec::Chat,
+            (Wire::Chat, ToolFormat::Text | ToolFormat::Schema) => Codec::Plain,
+            (Wire::Responses, _) => Codec::Responses,
+            (Wire::Anthropic, _) => Codec::Anthropic,
         }
     }
 
     /// What stands before the first message.
-    pub(crate) fn opening(self, system: &str) -> Bytes {
-        match self {
-            Wire::Chat => openai_chat::opening(system),
+    pub(crate) fn opening(self, system: &str, tools: &[ToolSpec]) -> Bytes {
+        match self.codec() {
+            Codec::Chat => openai_chat::opening(system),
+            Codec::Plain => openai_chat::opening(&plain::system(system, tools, self.traits)),
+            Codec::Responses => openai_responses::opening(system),
+            Codec::Anthropic => anthropic::opening(system),
         }
     }
 
-    /// One message. `follows` tells whether another element of the same list stands before it.
-    pub(crate) fn message(self, out: &mut BytesMut, message: &Message, follows: bool) {
-        match self {
-            Wire::Chat => openai_chat::message(out, message, follows),
+    /// What stands before the first message in its list.
+    pub(crate) fn before_first(self, system: &str, tools: &[ToolSpec]) -> Before<'static> {
+        let listed = match self.codec() {
+            Codec::Chat => !system.is_empty(),
+            Codec::Plain => !system.is_empty() || !tools.is_empty(),
+            Codec::Responses | Codec::Anthropic => false,
+        };
+        if listed { Before::System } else { Before::Nothing }
+    }
+
+    /// One message.
+    pub(crate) fn message(self, out: &mut BytesMut, message: &Message, before: Before<'_>) {
+        match self.codec() {
+            Codec::Chat => openai_chat::message(out, message, before, self.traits),
+            Codec::Plain => plain::message(out, message, before, self.traits),
+            Codec::Responses => openai_responses::message(out, message, before, self.traits),
+            Codec::Anthropic => anthropic::message(out, message, before, self.traits),
         }
     }
 
-    /// Whether the opening already holds an element of the message list.
-    pub(crate) fn opening_lists_system(self, system: &str) -> bool {
-        match self {
-            Wire::Chat => !system.is_empty(),
+    /// What closes the last message of a request.
+    pub(crate) fn end(self, last: Option<&Message>) -> &'static [u8] {
+        match (self.codec(), last) {
+            (_, None) | (Codec::Chat | Codec::Responses, _) => b"",
+            (Codec::Plain, Some(_)) => plain::END,
+            (Codec::Anthropic, Some(last)) => anthropic::end(last),
         }
     }
 
     /// What stands after the last message, whatever the options are.
     pub(crate) fn tools(self, tools: &[ToolSpec]) -> Bytes {
-        match self {
-            Wire::Chat => openai_chat::tools(tools),
+        match self.codec() {
+            Codec::Chat => openai_chat::tools(tools),
+            Codec::Plain => openai_chat::tools(&[]),
+            Codec::Responses => openai_responses::tools(tools),
+            Codec::Anthropic => anthropic::tools(tools),
         }
     }
 
     /// The rest of the body.
     pub(crate) fn closing(self, id: &str, options: &RequestOptions) -> Bytes {
+        let fields = match self.codec() {
+            Codec::Chat => openai_chat::closing(id, options, self.traits),
+            Codec::Plain => plain::closing(id, options, self.traits),
+            Codec::Responses => openai_responses::closing(id, options, self.traits),
+            Codec::Anthropic => anthropic::closing(id, options, self.traits),
+        };
+        let mut out = BytesMut::new();
+        json(&mut out, &fields);
+        if let Some(brace) = out.first_mut() {
+            *brace = b',';
+        }
+        out.freeze()
+    }
+}
+
+/// What a codec remembers of a response beside the growing reply.
+pub(crate) enum Decoding {
+    Chat,
+    Responses(openai_responses::decode::Items),
+    Anthropic(anthropic::decode::Blocks),
+}
+
+impl Decoding {
+    pub(crate) fn of(wire: Wire) -> Self {
+        match wire {
+            Wire::Chat => Decoding::Chat,
+            Wire::Responses => Decoding::Responses(openai_responses::decode::Items::default()),
+            Wire::Anthropic => Decoding::Anthropic(anthropic::decode::Blocks::default()),
+        }
+    }
+
+    /// The data of one server-sent event.
+    pub(crate) fn event(
+        &mut self,
+        reply: &mut Growing,
+        data: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
         match self {
-            Wire::Chat => openai_chat::closing(id, options),
+            Decoding::Chat => openai_chat::decode::event(reply, data, sink),
+            Decoding::Responses(items) => items.event(reply, data, sink),
+            Decoding::Anthropic(blocks) => blocks.event(reply, data, sink),
+        }
+    }
+
+    /// A whole reply, from a server that does not stream.
+    pub(crate) fn document(
+        &mut self,
+        reply: &mut Growing,
+        text: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
+        match self {
+            Decoding::Chat => openai_chat::decode::document(reply, text, sink),
+            Decoding::Responses(items) => items.document(reply, text, sink),
+            Decoding::Anthropic(blocks) => blocks.document(reply, text, sink),
         }
     }
 }
+
+/// Writes a value as JSON.
+pub(crate) fn json(out: &mut BytesMut, value: &impl Serialize) {
+    let from = out.len();
+    // Strings, numbers and lists into memory cannot fail; should that ever change, the body stays valid JSON.
+    if serde_json::to_writer(out.writer(), value).is_err() {
+        out.truncate(from);
+        out.put_slice(b"null");
+    }
+}
+
+/// A call's arguments as the object that servers want. llama.cpp, vLLM and Anthropic fail the whole request on bad JSON of
+/// a past call.
+pub(crate) fn arguments_text(arguments: &str) -> std::borrow::Cow<'_, str> {
+    if serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok() {
+        arguments.into()
+    } else if arguments.trim().is_empty() {
+        "{}".into()
+    } else {
+        serde_json::json!({ "malformed_arguments": arguments }).to_string().into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

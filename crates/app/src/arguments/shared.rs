@@ -133,12 +133,18 @@ pub(crate) struct NewRun {
 pub(crate) enum Api {
     /// OpenAI chat completions, which almost every server speaks
     Chat,
+    /// OpenAI responses
+    Responses,
+    /// Anthropic messages; the base URL needs no version path
+    Anthropic,
 }
 
 impl From<Api> for fusee_engine::model::Wire {
     fn from(api: Api) -> Self {
         match api {
             Api::Chat => Self::Chat,
+            Api::Responses => Self::Responses,
+            Api::Anthropic => Self::Anthropic,
         }
     }
 }

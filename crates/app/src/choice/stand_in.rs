@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fusee_engine::model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Model, ModelError, Reply, RequestOptions, Wire,
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Model, ModelError, Reply, RequestOptions,
 };
 
 /// Answers under the name of another.
@@ -25,8 +25,8 @@ impl Model for StandIn {
         &self.name
     }
 
-    fn wire(&self) -> Wire {
-        self.model.wire()
+    fn dialect(&self) -> Dialect {
+        self.model.dialect()
     }
 
     fn send<'a>(

@@ -92,6 +92,8 @@ fn changed(
     settings.model.clone_from(&choice.name);
     settings.base_url.clone_from(&choice.settings.base_url);
     settings.wire = choice.settings.wire;
+    settings.traits = choice.settings.traits;
+    settings.price = choice.price;
     settings.approve = args.gates.approve.map_or(settings.approve, Into::into);
     settings.sandbox = args.gates.sandbox.map_or(settings.sandbox, Into::into);
     let limits = &mut settings.limits;

@@ -48,6 +48,9 @@ pub(crate) enum Unit {
 
 const MANY: u64 = i64::MAX as u64;
 
+const APIS: &[&str] = &["chat", "responses", "anthropic"];
+const TOOL_FORMATS: &[&str] = &["native", "text", "schema"];
+
 /// All keys, in the order they are shown.
 pub(crate) const KEYS: &[Key] = &[
     key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], script:FILE or replay:FILE.")
@@ -55,8 +58,14 @@ pub(crate) const KEYS: &[Key] = &[
     key("base_url", Kind::Url, None, "Where the model's server is, version path included.")
         .flag("--base-url")
         .outside(),
-    key("api", Kind::Word(&["chat"]), None, "What the server speaks; `chat` unless the provider says otherwise.")
-        .flag("--api"),
+    key("api", Kind::Word(APIS), None, "What the server speaks; `chat` unless the provider says otherwise.").flag("--api"),
+    key(
+        "tool_format",
+        Kind::Word(TOOL_FORMATS),
+        None,
+        "How the model is asked for calls: native (its server's own way), text (tags in its text), schema (replies \
+         constrained to a call that is open); as its profile says if not set.",
+    ),
     key(
         "approve",
         Kind::Word(&["auto", "ask", "never"]),
@@ -116,9 +125,10 @@ pub(crate) const KEYS: &[Key] = &[
 pub(crate) const MODEL_KEYS: &[Key] = &[
     key("model", Kind::Text, None, "The model: PROVIDER:MODEL, or the id its server knows it by."),
     key("base_url", Kind::Url, None, "Where its server is, version path included."),
-    key("api", Kind::Word(&["chat"]), None, "What the server speaks."),
+    key("api", Kind::Word(APIS), None, "What the server speaks."),
     key("api_key_env", Kind::Text, None, "The environment variable that holds its key."),
     key("context_tokens", whole(1, MANY), None, "The size of its context, where the server does not tell."),
+    key("tool_format", Kind::Word(TOOL_FORMATS), None, "How it is asked for calls: native, text or schema."),
 ];
 
 /// Names of the specification that are accepted as well.

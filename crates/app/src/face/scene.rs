@@ -146,6 +146,7 @@ fn complete(status: TaskStatus, answer: &str, error: Option<TaskError>) -> Event
         duration_ms: 9_401,
         status,
         answer: answer.into(),
+        cost_usd: None,
         error,
     })
 }

@@ -26,4 +26,3 @@ mod replay;
 mod resume;
 mod run_task;
 mod sandbox;
-mod sections;

@@ -30,8 +30,9 @@ impl Occupancy {
     pub(crate) fn replied(&mut self, encoded: usize, reply_bytes: usize, usage: Option<&Usage>) {
         match usage.filter(|usage| usage.input_tokens > 0) {
             Some(usage) => {
-                self.estimator.correct(self.estimator.count(encoded), usage.input_tokens);
-                self.known = usage.input_tokens + usage.output_tokens;
+                let prompt = usage.held().saturating_sub(usage.output_tokens);
+                self.estimator.correct(self.estimator.count(encoded), prompt);
+                self.known = usage.held();
             }
             None => self.known = self.now(encoded) + self.estimator.count(reply_bytes),
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use fusee_journal::{Clock, Journal, Options};
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Message, Model, ModelError, Models, Reply,
-    RequestOptions, Wire,
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Message, Model, ModelError, Models, Reply,
+    RequestOptions,
 };
 use fusee_tools::CommandSettings;
 use proptest::prelude::*;
@@ -36,8 +36,8 @@ impl Model for Judge {
         self.model.name()
     }
 
-    fn wire(&self) -> Wire {
-        self.model.wire()
+    fn dialect(&self) -> Dialect {
+        self.model.dialect()
     }
 
     fn send<'a>(

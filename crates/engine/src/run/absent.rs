@@ -1,20 +1,21 @@
 //! The model of a replay: it has a name and a wire format, and nobody ever asks it.
 
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, ErrorKind, Model, ModelError, Reply, RequestOptions,
-    Wire,
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, ErrorKind, Model, ModelError, Reply,
+    RequestOptions,
 };
 
 use super::Settings;
 
 pub(crate) struct Absent {
     name: String,
-    wire: Wire,
+    dialect: Dialect,
 }
 
 impl Absent {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { name: settings.model.clone(), wire: settings.wire }
+        let dialect = Dialect { wire: settings.wire, traits: settings.traits };
+        Self { name: settings.model.clone(), dialect }
     }
 }
 
@@ -23,8 +24,8 @@ impl Model for Absent {
         &self.name
     }
 
-    fn wire(&self) -> Wire {
-        self.wire
+    fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     fn send<'a>(

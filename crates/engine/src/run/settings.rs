@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
-use fusee_model::{RequestOptions, Wire};
+use fusee_model::{Price, RequestOptions, Traits, Wire};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::agent::{Limits, Restrictions, Terms};
+use crate::agent::{Limits, Restrictions};
 use crate::approval::Approve;
 
 /// Longer titles are cut in listings.
@@ -27,9 +26,6 @@ pub struct Settings {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
-    /// The prompt that drives it, if that is not the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<PromptText>,
     /// Where it works.
     pub workspace: PathBuf,
     /// The model, as the user named it.
@@ -39,6 +35,12 @@ pub struct Settings {
     pub base_url: Option<String>,
     /// The format that the model speaks.
     pub wire: Wire,
+    /// What the model's profile says about how it is talked to.
+    #[serde(default, skip_serializing_if = "Traits::are_usual")]
+    pub traits: Traits,
+    /// What its tokens cost, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// The knobs of each request.
     pub options: RequestOptions,
     /// How much it may use up.
@@ -57,18 +59,6 @@ pub struct Settings {
     /// A file that records the model's traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
-}
-
-/// A prompt file as it was when the run began.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PromptText {
-    /// The file, for people.
-    pub file: String,
-    /// What it held.
-    pub text: String,
-    /// Fields of the task beside its request and its background.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub fields: Map<String, Value>,
 }
 
 /// What the user said of the sandbox.
@@ -90,11 +80,12 @@ impl Settings {
             request: request.into(),
             background: None,
             continues: None,
-            prompt: None,
             workspace: workspace.to_owned(),
             model: model.into(),
             base_url: None,
             wire: Wire::default(),
+            traits: Traits::default(),
+            price: None,
             options: RequestOptions::default(),
             limits: Limits::default(),
             approve: Approve::default(),
@@ -104,17 +95,6 @@ impl Settings {
             review: None,
             record: None,
         }
-    }
-
-    /// What of it a resume may change.
-    pub(crate) fn terms(&self) -> Terms {
-        let Self { limits, approve, commands_settled, .. } = *self;
-        Terms { limits, approve, commands_settled }
-    }
-
-    pub(crate) fn set_terms(&mut self, terms: Terms) {
-        let Terms { limits, approve, commands_settled } = terms;
-        (self.limits, self.approve, self.commands_settled) = (limits, approve, commands_settled);
     }
 
     /// The request on one line.

@@ -55,7 +55,7 @@ fn every_event() -> Vec<Event> {
             parent: Some(text()),
             continues: None,
         }),
-        Event::TaskResumed { from_seq: 7, amended: None },
+        Event::TaskResumed { from_seq: 7 },
         Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },
         Event::TurnComplete {
             turn_index: 0,
@@ -88,7 +88,6 @@ fn every_event() -> Vec<Event> {
             tokens_after: 10,
             items_removed: 4,
         },
-        Event::Expansion { section_keys: vec![text()], reason: text(), opened: vec![text(), text()] },
         Event::Retry { attempt: 1, after_ms: 100, reason: text() },
         Event::ApprovalRequested { call_id: text(), name: text(), arguments: Value::Null, reason: text() },
         Event::ApprovalResolved { call_id: text(), approved: true, reason: None },
@@ -131,6 +130,7 @@ fn every_event() -> Vec<Event> {
             duration_ms: 3,
             status,
             answer: text(),
+            cost_usd: None,
             error: (status == TaskStatus::Failed).then_some(error),
         })
     });
@@ -244,6 +244,7 @@ fn what_is_no_event_is_not_valid() {
         duration_ms: 0,
         status: TaskStatus::Failed,
         answer: String::new(),
+        cost_usd: None,
         error: Some(TaskError { code: ErrorCode::Budget, reason: String::new(), message: String::new() }),
     }));
     assert!(validator.is_valid(&nested));

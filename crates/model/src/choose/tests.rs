@@ -74,7 +74,7 @@ fn what_is_missing_is_said() {
     assert_eq!(
         fault("gpt", Settings::default()),
         "no server is known for the model `gpt`: give its base URL, or say PROVIDER:MODEL with one of openai, \
-         openrouter, groq, deepseek, mistral, together, ollama, llama.cpp, lmstudio, vllm, script:FILE or replay:FILE"
+         anthropic, openrouter, groq, deepseek, mistral, together, ollama, llama.cpp, lmstudio, vllm, script:FILE or replay:FILE"
     );
     let at = |url: &str| Settings { base_url: Some(url.into()), ..Settings::default() };
     assert_eq!(

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Reasoning, ToolCall};
+use crate::{Reasoning, ToolCall, ToolFormat, Traits, Wire};
 
 fn tool() -> ToolSpec {
     ToolSpec { name: "t".into(), description: "d".into(), parameters: json!({"type": "object"}) }
@@ -47,27 +47,44 @@ proptest! {
     ) {
         let tools = if with_tools { vec![tool()] } else { vec![] };
         let options = RequestOptions { model: "m".into(), ..RequestOptions::default() };
-        let closing = {
-            let mut closing = Wire::Chat.tools(&tools).to_vec();
-            closing.extend_from_slice(&Wire::Chat.closing("m", &options));
-            closing
-        };
-        let mut conversation = Conversation::new(Wire::Chat, system, tools);
-        let mut before = conversation.body(&options).to_vec();
-        for message in &messages {
-            conversation.push(message.clone());
-            let body = conversation.body(&options).to_vec();
-            let stem = before.strip_suffix(closing.as_slice()).unwrap();
-            prop_assert!(body.starts_with(stem));
-            prop_assert!(body.ends_with(&closing));
-            let sent: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            let listed = sent["messages"].as_array().unwrap().len();
-            prop_assert_eq!(listed, conversation.messages().len() + usize::from(!conversation.system().is_empty()));
-            before = body;
+        for dialect in dialects() {
+            let closing = [&dialect.tools(&tools)[..], &dialect.closing("m", &options)].concat();
+            let mut conversation = Conversation::new(dialect, system.clone(), tools.clone());
+            let mut before = conversation.body(&options).to_vec();
+            for message in &messages {
+                let end = [dialect.end(conversation.messages().last()), &closing].concat();
+                let stem = before.strip_suffix(end.as_slice()).unwrap().to_vec();
+                conversation.push(message.clone());
+                let body = conversation.body(&options).to_vec();
+                prop_assert!(body.starts_with(&stem), "{dialect:?}");
+                let sent: serde_json::Value = serde_json::from_slice(&body).unwrap();
+                prop_assert!(sent.is_object());
+                before = body;
+            }
+            prop_assert_eq!(conversation.messages(), messages.as_slice());
+            let end = dialect.end(messages.last()).len() + dialect.closing("m", &options).len();
+            prop_assert_eq!(before.len(), conversation.encoded_len() + end);
+            // Written at once or one by one, it is the same.
+            let mut fresh = Conversation::new(dialect, String::new(), vec![]);
+            fresh.rewrite(messages.clone());
+            fresh.reframe(system.clone(), tools.clone());
+            prop_assert_eq!(fresh.body(&options).to_vec(), before);
+            prop_assert_eq!(fresh.hash(), conversation.hash());
         }
-        prop_assert_eq!(conversation.messages(), messages.as_slice());
-        prop_assert_eq!(before.len(), conversation.encoded_len() + Wire::Chat.closing("m", &options).len());
     }
+}
+
+/// Every way of writing a conversation.
+fn dialects() -> Vec<Dialect> {
+    let asked =
+        |tool_format| Dialect { wire: Wire::Chat, traits: Traits { tool_format, ..Traits::default() } };
+    vec![
+        Wire::Chat.into(),
+        Wire::Responses.into(),
+        Wire::Anthropic.into(),
+        asked(ToolFormat::Text),
+        asked(ToolFormat::Schema),
+    ]
 }
 
 #[test]

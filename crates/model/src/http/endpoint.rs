@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::gate::Gate;
 use super::root_cause;
-use crate::{ChoiceError, Clock, ErrorKind, ModelError, Secret, Settings};
+use crate::{ChoiceError, Clock, ErrorKind, ModelError, Secret, Settings, Wire};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Finds connections whose other end has gone without a word.
@@ -35,7 +35,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(base_url: &str, settings: &Settings, clock: Clock) -> Result<Endpoint, ChoiceError> {
-        let base = parse_base(base_url)?;
+        let base = parse_base(base_url, settings.wire)?;
         let mut shown = base.clone();
         // These only fail for addresses that have no host.
         let _ = shown.set_username("").and_then(|()| shown.set_password(None));
@@ -98,14 +98,21 @@ impl Endpoint {
     }
 }
 
-fn parse_base(base_url: &str) -> Result<Url, ChoiceError> {
+fn parse_base(base_url: &str, wire: Wire) -> Result<Url, ChoiceError> {
     let wrong = |why: &str| ChoiceError::Settings(format!("`{base_url}` is not a base URL: {why}"));
     // People paste the whole address of the endpoint.
     let trimmed = base_url.trim().trim_end_matches('/');
-    let trimmed = trimmed.strip_suffix("/chat/completions").unwrap_or(trimmed);
-    let url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
+    let trimmed = trimmed.strip_suffix(&format!("/{}", wire.path())).unwrap_or(trimmed);
+    let mut url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
     match (url.scheme(), url.has_host()) {
-        ("http" | "https", true) => Ok(url),
+        ("http" | "https", true) => {
+            // This format's address does not hold the version, and people give it all the same.
+            let path = url.path().trim_end_matches('/').to_owned();
+            if wire == Wire::Anthropic && !path.ends_with("/v1") {
+                url.set_path(&format!("{path}/v1"));
+            }
+            Ok(url)
+        }
         _ => Err(wrong("it must begin with http:// or https:// and name a host")),
     }
 }
@@ -122,7 +129,16 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
         Ok(value)
     };
     if let Some(key) = &settings.api_key {
-        headers.insert(AUTHORIZATION, hidden("the API key", &format!("Bearer {}", key.reveal().trim()))?);
+        let key = key.reveal().trim();
+        match settings.wire {
+            Wire::Anthropic => headers.insert("x-api-key", hidden("the API key", key)?),
+            Wire::Chat | Wire::Responses => {
+                headers.insert(AUTHORIZATION, hidden("the API key", &format!("Bearer {key}"))?)
+            }
+        };
+    }
+    if settings.wire == Wire::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
     for (name, value) in &settings.headers {
         let known = HeaderName::from_bytes(name.as_bytes())

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::{Header, VERSION};
 use crate::stream::excerpt;
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, ErrorKind, Model, ModelError, Reply,
-    RequestOptions, StopReason, Usage, Wire,
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
+    Reply, RequestOptions, StopReason, Usage,
 };
 
 /// So much of the last message is kept, for people who read a cassette.
@@ -46,7 +46,7 @@ impl Recorder {
             Some(Header {
                 cassette: VERSION,
                 model: model.name().to_owned(),
-                wire: model.wire(),
+                dialect: model.dialect(),
                 context_tokens: None,
             })
         } else {
@@ -103,8 +103,8 @@ impl Model for Recorder {
         self.model.name()
     }
 
-    fn wire(&self) -> Wire {
-        self.model.wire()
+    fn dialect(&self) -> Dialect {
+        self.model.dialect()
     }
 
     fn send<'a>(

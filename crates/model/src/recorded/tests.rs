@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::recorder::Recorder;
 use super::*;
+use crate::Wire;
 use crate::scripted::Script;
 use crate::{Message, Reasoning, StopReason, ToolCall, Usage};
 
@@ -50,7 +51,7 @@ async fn a_recording_plays_back_exactly() {
     let path = folder.path().join("c.jsonl");
     let live = record(&path).await;
     let cassette = Cassette::open("replay:c", &path).unwrap();
-    assert_eq!((cassette.name(), cassette.wire()), ("replay:c", Wire::Chat));
+    assert_eq!((cassette.name(), cassette.dialect()), ("replay:c", Wire::Chat.into()));
     let mut played = Vec::new();
     for texts in ASKED {
         played.push(without_line(send(&cassette, texts).await));
@@ -91,7 +92,13 @@ async fn what_only_a_server_tells_is_kept() {
             opaque: vec![serde_json::json!({"signature": "s"})],
         }),
         tool_calls: vec![ToolCall { id: "i".into(), name: "n".into(), arguments: "not json".into() }],
-        usage: Some(Usage { input_tokens: 1, output_tokens: 2, cached_tokens: 3, reasoning_tokens: 4 }),
+        usage: Some(Usage {
+            input_tokens: 1,
+            output_tokens: 2,
+            cached_tokens: 3,
+            reasoning_tokens: 4,
+            ..Usage::default()
+        }),
         stop: StopReason::Other("pause".into()),
         source_line: None,
     };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::Wire;
 use crate::{Message, Reasoning, StopReason, ToolCall, Usage};
 
 fn script(text: &str) -> Script {

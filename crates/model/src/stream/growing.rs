@@ -276,5 +276,5 @@ fn grows(key: &str) -> bool {
 }
 
 fn text_len(value: &Value) -> usize {
-    value.as_str().map_or(16, str::len)
+    value.as_str().map_or_else(|| value.to_string().len(), str::len)
 }

@@ -6,12 +6,13 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use crate::{Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
+use super::{Before, json};
+use crate::profile::{LimitField, ReasoningReplay, ToolFormat, Traits};
+use crate::{Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {
     let mut out = BytesMut::new();
@@ -22,8 +23,8 @@ pub(crate) fn opening(system: &str) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn message(out: &mut BytesMut, message: &Message, follows: bool) {
-    if follows {
+pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
+    if !matches!(before, Before::Nothing) {
         out.put_u8(b',');
     }
     match message {
@@ -32,11 +33,28 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, follows: bool) {
             out,
             &Wired::Assistant {
                 content: if text.is_empty() && !tool_calls.is_empty() { None } else { Some(text) },
-                reasoning_details: reasoning.as_ref().map_or(&[], |Reasoning { opaque, .. }| opaque),
+                reasoning_content: readable(reasoning.as_ref(), traits),
+                reasoning_details: opaque(reasoning.as_ref(), traits),
                 tool_calls: tool_calls.iter().map(WiredCall::from).collect(),
             },
         ),
         Message::Tool { call_id, content, .. } => json(out, &Wired::Tool { tool_call_id: call_id, content }),
+    }
+}
+
+fn readable(reasoning: Option<&Reasoning>, traits: Traits) -> &str {
+    match traits.reasoning_replay {
+        ReasoningReplay::Text => reasoning.map_or("", |reasoning| &reasoning.text),
+        ReasoningReplay::Opaque | ReasoningReplay::Nothing => "",
+    }
+}
+
+fn opaque(reasoning: Option<&Reasoning>, traits: Traits) -> &[Value] {
+    match traits.reasoning_replay {
+        ReasoningReplay::Opaque | ReasoningReplay::Text => {
+            reasoning.map_or(&[], |reasoning| &reasoning.opaque)
+        }
+        ReasoningReplay::Nothing => &[],
     }
 }
 
@@ -51,28 +69,55 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions) -> Bytes {
-    let RequestOptions { model: _, temperature, top_p, max_output_tokens, reasoning_effort, stream, extra } =
-        options;
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
+    let RequestOptions {
+        model: _,
+        temperature,
+        top_p,
+        max_output_tokens,
+        reasoning_effort,
+        stream,
+        tool_choice,
+        output_schema,
+        open: _,
+        extra,
+    } = options;
     let mut fields = Map::new();
     fields.insert("model".into(), id.into());
     fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
     fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
-    fields.extend(max_output_tokens.map(|value| ("max_tokens".into(), value.into())));
+    let limit = match traits.limit_field {
+        LimitField::MaxTokens => "max_tokens",
+        LimitField::MaxCompletionTokens => "max_completion_tokens",
+    };
+    fields.extend(max_output_tokens.map(|value| (limit.into(), value.into())));
     fields.extend(reasoning_effort.as_ref().map(|value| ("reasoning_effort".into(), value.as_str().into())));
+    fields.extend(choice(tool_choice).map(|value| ("tool_choice".into(), value)));
+    if traits.one_call && traits.tool_format == ToolFormat::Native {
+        fields.insert("parallel_tool_calls".into(), false.into());
+    }
+    fields.extend(output_schema.as_ref().map(|schema| ("response_format".into(), response_format(schema))));
     fields.insert("stream".into(), (*stream).into());
     if *stream {
         fields.insert("stream_options".into(), json!({ "include_usage": true }));
     }
     // A field the user gave word for word wins over the one we would send.
     fields.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+    fields
+}
 
-    let mut out = BytesMut::new();
-    json(&mut out, &Value::Object(fields));
-    if let Some(brace) = out.first_mut() {
-        *brace = b',';
+fn choice(tool_choice: &ToolChoice) -> Option<Value> {
+    match tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::Nothing => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Named(name) => Some(json!({ "type": "function", "function": { "name": name } })),
     }
-    out.freeze()
+}
+
+/// The field that holds an answer to a JSON Schema.
+pub(crate) fn response_format(schema: &Value) -> Value {
+    json!({ "type": "json_schema", "json_schema": { "name": "answer", "strict": true, "schema": schema } })
 }
 
 #[derive(Serialize)]
@@ -86,6 +131,8 @@ enum Wired<'a> {
     },
     Assistant {
         content: Option<&'a str>,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        reasoning_content: &'a str,
         #[serde(skip_serializing_if = "<[Value]>::is_empty")]
         reasoning_details: &'a [Value],
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,14 +160,7 @@ struct WiredFunction<'a> {
 
 impl<'a> From<&'a ToolCall> for WiredCall<'a> {
     fn from(call: &'a ToolCall) -> Self {
-        let arguments = if serde_json::from_str::<IgnoredAny>(&call.arguments).is_ok() {
-            call.arguments.as_str().into()
-        } else if call.arguments.trim().is_empty() {
-            "{}".into()
-        } else {
-            // llama.cpp and vLLM parse the arguments of past calls and fail the whole request on bad JSON.
-            json!({ "malformed_arguments": call.arguments }).to_string().into()
-        };
+        let arguments = super::arguments_text(&call.arguments);
         WiredCall { id: &call.id, kind: "function", function: WiredFunction { name: &call.name, arguments } }
     }
 }
@@ -130,15 +170,6 @@ struct WiredTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: &'a ToolSpec,
-}
-
-fn json(out: &mut BytesMut, value: &impl Serialize) {
-    let from = out.len();
-    // Strings, numbers and lists into memory cannot fail; should that ever change, the body stays valid JSON.
-    if serde_json::to_writer(out.writer(), value).is_err() {
-        out.truncate(from);
-        out.put_slice(b"null");
-    }
 }
 
 #[cfg(test)]

@@ -13,12 +13,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
 
-/// The release binaries.
+/// The two release binaries.
 pub(crate) struct Programs {
     pub(crate) fusee: PathBuf,
     pub(crate) floor: PathBuf,
-    /// Many tasks in one process.
-    pub(crate) many_tasks: PathBuf,
 }
 
 /// Which of them runs.

@@ -37,9 +37,6 @@ pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -
         Some(variable) => hosted(provider, variable, found),
         None => own(provider, found),
     }));
-    if Provider::named("anthropic").is_none() {
-        findings.push(Finding::new("anthropic", State::Absent, "not in this build yet"));
-    }
     findings.push(Finding::new("script", State::Ready, "-m script:FILE, replies written by hand"));
     findings.push(Finding::new("replay", State::Ready, "-m replay:FILE, a recorded run"));
     let servers: Vec<String> = found

@@ -270,8 +270,9 @@ fn usage(raw: &RawValue) -> Option<Usage> {
     Some(Usage {
         input_tokens: wired.prompt_tokens.or(wired.input_tokens).unwrap_or(0),
         output_tokens: wired.completion_tokens.or(wired.output_tokens).unwrap_or(0),
-        cached_tokens: cached.or(wired.prompt_cache_hit_tokens).unwrap_or(0),
+        cached_tokens: cached.filter(|cached| *cached > 0).or(wired.prompt_cache_hit_tokens).unwrap_or(0),
         reasoning_tokens: reasoning.unwrap_or(0),
+        ..Usage::default()
     })
 }
 

@@ -83,7 +83,8 @@ fn text_reasoning_calls_and_usage() {
                 input_tokens: 90,
                 output_tokens: 12,
                 cached_tokens: 64,
-                reasoning_tokens: 5
+                reasoning_tokens: 5,
+                ..Usage::default()
             }),
             stop: StopReason::ToolCalls,
             source_line: None,
@@ -251,7 +252,7 @@ fn usage_in_odd_places() {
     );
     assert_eq!(
         one(json!({"usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}})),
-        Some(Usage { input_tokens: 9, output_tokens: 1, cached_tokens: 4, reasoning_tokens: 0 })
+        Some(Usage { input_tokens: 9, output_tokens: 1, cached_tokens: 4, ..Usage::default() })
     );
     assert_eq!(one(json!({"usage": {"prompt_tokens": 0, "completion_tokens": 0}})), None);
     assert_eq!(one(json!({"usage": "many"})), None);

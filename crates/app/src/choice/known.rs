@@ -1,0 +1,58 @@
+//! What is known of models beside their servers' word: profiles and prices, the product's and the user's own files.
+
+use std::io;
+
+use fusee_engine::model::{Price, Prices, Profile, Profiles};
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+/// No such file is larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The profile of a model.
+pub(crate) fn profile(
+    provider: Option<&str>,
+    model: &str,
+    environment: &Environment,
+) -> Result<Profile, Failure> {
+    let mut profiles = Profiles::shipped()?;
+    if let Some((name, text)) = own_file("profiles.toml", environment)? {
+        profiles.add(&name, &text)?;
+    }
+    Ok(profiles.of(provider, model))
+}
+
+/// All prices.
+pub(crate) fn prices(environment: &Environment) -> Result<Prices, Failure> {
+    let mut prices = Prices::shipped()?;
+    if let Some((name, text)) = own_file("prices.toml", environment)? {
+        prices.add(&name, &text)?;
+    }
+    Ok(prices)
+}
+
+/// The price of a model, if it is known.
+pub(crate) fn price(
+    provider: Option<&str>,
+    model: &str,
+    environment: &Environment,
+) -> Result<Option<Price>, Failure> {
+    Ok(prices(environment)?.of(provider, model))
+}
+
+/// A file of the user's configuration folder, if it is there.
+fn own_file(name: &str, environment: &Environment) -> Result<Option<(String, String)>, Failure> {
+    let Some(path) = environment.config_folder().map(|folder| folder.join(name)) else { return Ok(None) };
+    let shown = path.display().to_string();
+    let wrong = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
+    match std::fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.len() > MOST_BYTES => return Err(wrong("it is larger than 1 MiB".to_owned())),
+        _ => {}
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((shown, text))),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}

@@ -1,0 +1,70 @@
+//! Which entries fit, and what holds then.
+
+use super::*;
+
+fn shipped() -> Profiles {
+    Profiles::shipped().unwrap()
+}
+
+#[test]
+fn stars_stand_for_anything() {
+    for (pattern, text, fits) in [
+        ("gpt-5", "gpt-5", true),
+        ("gpt-5", "gpt-5-mini", false),
+        ("gpt-5*", "gpt-5-mini", true),
+        ("*coder*", "qwen2.5-coder:1.5b", true),
+        ("*coder*1.5b*", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", true),
+        ("*coder*1.5b", "qwen2.5-coder-1.5b-instruct", false),
+        ("a*b*b", "ab", false),
+        ("*", "", true),
+        ("", "x", false),
+    ] {
+        assert_eq!(looks_like(pattern, text), fits, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn a_local_server_has_native_tools_with_text_forms_recognised() {
+    for provider in ["ollama", "llama.cpp", "lmstudio", "vllm"] {
+        let traits = shipped().of(Some(provider), "anything").traits();
+        assert_eq!((traits.tool_format, traits.text_calls), (ToolFormat::Native, true), "{provider}");
+    }
+    assert_eq!(shipped().of(Some("groq"), "anything").traits(), Traits::default());
+    assert_eq!(shipped().of(None, "anything").traits(), Traits::default());
+}
+
+#[test]
+fn every_entry_that_fits_counts_the_later_over_the_earlier() {
+    let profile = shipped().of(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
+    assert_eq!(
+        profile.traits(),
+        Traits {
+            text_calls: true,
+            one_call: true,
+            constraint: Constraint::LlamaCpp,
+            edit_format: EditFormat::Whole,
+            ..Traits::default()
+        }
+    );
+    assert_eq!(shipped().of(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
+    assert_eq!(shipped().of(Some("anthropic"), "claude-sonnet-4-5").max_output_tokens, Some(16384));
+}
+
+#[test]
+fn a_users_file_goes_before_ours() {
+    let mut profiles = shipped();
+    profiles
+        .add("mine", "[[profile]]\nmodel = [\"smollm2\"]\ntool_format = \"schema\"\none_call = false\n")
+        .unwrap();
+    let traits = profiles.of(None, "SmolLM2").traits();
+    assert_eq!((traits.tool_format, traits.one_call, traits.text_calls), (ToolFormat::Schema, false, true));
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_named_with_its_place() {
+    let fault = |text: &str| Profiles::default().add("mine.toml", text).unwrap_err().to_string();
+    insta::assert_snapshot!(fault("x = 1\n"), @"mine.toml:1:1: unknown field `x`, expected `profile`");
+    insta::assert_snapshot!(fault("\n[[profile]]\nmodel = [\"a\"]\ntool_fromat = \"text\"\n"), @"mine.toml:2:1: there is no `tool_fromat` in a profile; there is tool_format");
+    insta::assert_snapshot!(fault("[[profile]]\ntool_format = \"magic\"\n"), @"mine.toml:1:1: unknown variant `magic`, expected one of `native`, `text`, `schema`; in `tool_format`");
+    insta::assert_snapshot!(fault("[[profile]]\nmodel = \"a\"\n"), @r#"mine.toml:1:1: invalid type: string "a", expected a sequence; in `model`"#);
+}

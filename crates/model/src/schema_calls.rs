@@ -1,0 +1,200 @@
+//! Calls by schema: the reply is constrained to a call of a tool that is open, so a gate is in the grammar and a closed
+//! tool cannot be called at all. The constraint stands outside the prompt: gates change from turn to turn without
+//! changing a byte of the prefix.
+//!
+//! A call has two parts. The header is JSON under the union of the open tools (`union`); the long text of a call, if it
+//! has one, is a fenced block that a second request asks for on the same prefix (`body`), because code inside a JSON
+//! string is what breaks small models. [`crate::wire::plain`] is the form in which both stand in the conversation.
+
+mod body;
+mod union;
+
+use serde_json::{Map, Value, json};
+
+use crate::stream::Sink;
+use crate::wire::openai_chat::response_format;
+use crate::wire::plain::{self, Body};
+use crate::{
+    Conversation, Delta, ModelError, Reasoning, Reply, RequestOptions, StopReason, ToolCall, ToolChoice,
+    Usage, text_calls,
+};
+
+/// The bound of a header, unless the user's is lower: it may hold an answer.
+const HEADER_TOKENS: u32 = 2_048;
+
+/// One request of the two: `more` is what it adds to the conversation's messages, encoded.
+pub(crate) trait Exchange: Sync {
+    /// Sends it and gives the whole reply; the sink gets its pieces.
+    fn exchange<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        more: Option<body::More<'a>>,
+        options: &'a RequestOptions,
+        sink: &'a mut Sink<'_>,
+    ) -> crate::BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+pub(crate) use body::More;
+
+/// What the model decided.
+struct Header {
+    thought: String,
+    tool: String,
+    arguments: Map<String, Value>,
+}
+
+/// Asks for one call, or for an answer where that is open.
+pub(crate) async fn ask(
+    server: &dyn Exchange,
+    conversation: &Conversation,
+    options: &RequestOptions,
+    sink: &mut Sink<'_>,
+) -> Result<Reply, ModelError> {
+    let open = union::Open::of(conversation, options);
+    if open.is_empty() {
+        // Nothing is on offer: a question like any other.
+        return server.exchange(conversation, None, options, sink).await;
+    }
+    let mut asked = RequestOptions { tool_choice: ToolChoice::Auto, output_schema: None, ..options.clone() };
+    asked.max_output_tokens = Some(options.max_output_tokens.unwrap_or(HEADER_TOKENS).min(HEADER_TOKENS));
+    asked
+        .extra
+        .insert("response_format".into(), response_format(&open.schema(options.output_schema.as_ref())));
+    let mut quiet = |delta: Delta<'_>| match delta {
+        Delta::Waiting { .. } | Delta::Started | Delta::Reasoning(_) => sink(delta),
+        // The inside of a header is told once it is whole.
+        Delta::Text(_) | Delta::ToolCall { .. } | Delta::ToolArguments { .. } => {}
+    };
+    let reply = server.exchange(conversation, None, &asked, &mut quiet).await?;
+    let Some(header) = Header::read(&reply.text) else {
+        return Ok(unconstrained(reply, conversation, sink));
+    };
+    if header.tool == plain::ANSWER {
+        return Ok(answer(header, reply, sink));
+    }
+    if !header.thought.is_empty() {
+        sink(Delta::Reasoning(&header.thought));
+    }
+    sink(Delta::ToolCall { index: 0, name: &header.tool });
+    match Body::of(&header.tool) {
+        None => {
+            let arguments = Value::Object(header.arguments.clone()).to_string();
+            sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+            Ok(called(header, arguments, reply, None, conversation))
+        }
+        Some(kind) => {
+            let (text, second) = body::ask(server, kind, &header, conversation, options, sink).await?;
+            let Some(arguments) = text else {
+                // Cut by the limit: the engine asks for it in parts.
+                let usage = together(reply.usage, second.usage);
+                return Ok(Reply { usage, stop: StopReason::Length, ..Reply::default() });
+            };
+            Ok(called(header, arguments, reply, Some(second), conversation))
+        }
+    }
+}
+
+impl Header {
+    fn read(text: &str) -> Option<Header> {
+        let Ok(Value::Object(mut fields)) = serde_json::from_str(text.trim()) else { return None };
+        let Some(Value::String(tool)) = fields.remove("tool") else { return None };
+        let arguments = match fields.remove("arguments") {
+            Some(Value::Object(arguments)) => arguments,
+            _ => Map::new(),
+        };
+        let thought = fields.get("thought").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Some(Header { thought, tool, arguments })
+    }
+
+    fn reasoning(&self) -> Option<Reasoning> {
+        (!self.thought.is_empty()).then(|| Reasoning { text: self.thought.clone(), opaque: Vec::new() })
+    }
+}
+
+fn answer(header: Header, reply: Reply, sink: &mut Sink<'_>) -> Reply {
+    let reasoning = header.reasoning();
+    // An answer under a schema of its own is an object, one in words a text.
+    let text = match header.arguments.get("text") {
+        Some(Value::String(text)) => text.clone(),
+        _ => header.arguments.get("value").map(Value::to_string).unwrap_or_default(),
+    };
+    if let Some(thought) = &reasoning {
+        sink(Delta::Reasoning(&thought.text));
+    }
+    sink(Delta::Text(&text));
+    Reply { text, reasoning, tool_calls: Vec::new(), ..reply }
+}
+
+fn called(
+    header: Header,
+    arguments: String,
+    first: Reply,
+    second: Option<Reply>,
+    conversation: &Conversation,
+) -> Reply {
+    let call = ToolCall {
+        id: format!("call_{}_0", conversation.messages().len()),
+        name: header.tool.clone(),
+        arguments,
+    };
+    let usage = match &second {
+        Some(second) => together(first.usage, second.usage),
+        None => first.usage,
+    };
+    Reply {
+        text: String::new(),
+        reasoning: header.reasoning(),
+        tool_calls: vec![call],
+        usage,
+        stop: StopReason::ToolCalls,
+        source_line: None,
+    }
+}
+
+/// The tokens of both requests; what the context holds is what the second one held.
+fn together(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
+    let (Some(first), Some(second)) = (first, second) else { return first.or(second) };
+    Some(Usage {
+        input_tokens: first.input_tokens + second.input_tokens,
+        output_tokens: first.output_tokens + second.output_tokens,
+        cached_tokens: first.cached_tokens + second.cached_tokens,
+        reasoning_tokens: first.reasoning_tokens + second.reasoning_tokens,
+        cache_write_tokens: first.cache_write_tokens + second.cache_write_tokens,
+        held_tokens: second.held(),
+    })
+}
+
+/// The server did not hold the model to the schema, or a limit cut the header: what it said is taken for what it is.
+fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Sink<'_>) -> Reply {
+    if reply.stop == StopReason::Length && reply.text.trim_start().starts_with('{') {
+        reply.text = String::new();
+        return reply;
+    }
+    let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
+    text_calls::lift(&mut reply, &known, conversation.messages().len());
+    if !reply.text.is_empty() {
+        sink(Delta::Text(&reply.text));
+    }
+    for (index, call) in reply.tool_calls.iter().enumerate() {
+        sink(Delta::ToolCall { index, name: &call.name });
+        sink(Delta::ToolArguments { index, fragment: &call.arguments });
+    }
+    reply
+}
+
+/// A schema for one alternative of the union.
+fn alternative(tool: &str, arguments: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "thought": { "type": "string", "maxLength": 200 },
+            "tool": { "const": tool },
+            "arguments": arguments,
+        },
+        "required": ["thought", "tool", "arguments"],
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! The second half of a call: its long text as a fenced block, asked for on the prefix that the header has just made
+//! warm. Where the server has a grammar, the fence is begun for the model and the grammar ends it; elsewhere the model is
+//! told what to send.
+
+use bytes::BytesMut;
+use serde_json::{Value, json};
+
+use super::{Exchange, Header};
+use crate::profile::Constraint;
+use crate::stream::Sink;
+use crate::wire::Before;
+use crate::wire::plain::{self, Body, MIDDLE, REPLACE, Role, SEARCH};
+use crate::{
+    Conversation, Delta, ErrorKind, Message, ModelError, Reply, RequestOptions, StopReason, ToolChoice,
+};
+
+/// The bound of a body, unless the user says otherwise.
+const BODY_TOKENS: u32 = 8_192;
+
+/// What a request adds to the messages of its conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct More<'a> {
+    /// What the assistant has said so far.
+    pub(crate) header: &'a str,
+    /// What the user says to it; without it, the assistant goes on in its own words.
+    pub(crate) instruction: Option<&'a str>,
+}
+
+impl More<'_> {
+    /// Writes it after the last message of a conversation in the plain form.
+    pub(crate) fn write(&self, out: &mut BytesMut, before: Before<'_>) {
+        plain::raw(out, Role::Assistant, self.header, before);
+        if let Some(instruction) = self.instruction {
+            plain::raw(out, Role::User, instruction, Before::Message(&ASSISTANT));
+        }
+    }
+}
+
+/// Stands for the header just written.
+const ASSISTANT: Message =
+    Message::Assistant { text: String::new(), reasoning: None, tool_calls: Vec::new() };
+
+/// Asks for the body. Gives the whole arguments of the call, or nothing if a limit cut it.
+pub(super) async fn ask(
+    server: &dyn Exchange,
+    body: Body,
+    header: &Header,
+    conversation: &Conversation,
+    options: &RequestOptions,
+    sink: &mut Sink<'_>,
+) -> Result<(Option<String>, Reply), ModelError> {
+    let shown = plain::header(&header.thought, &header.tool, &Value::Object(header.arguments.clone()));
+    let path = header.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+    let language = if header.tool == "apply_patch" { "diff" } else { plain::language(path) };
+    // Markdown has fences of its own.
+    let fence = if language == "markdown" { "````" } else { "```" };
+    let begun = format!("{shown}\n{fence}{language}\n");
+    let asked = RequestOptions {
+        tool_choice: ToolChoice::Auto,
+        output_schema: None,
+        max_output_tokens: Some(options.max_output_tokens.unwrap_or(BODY_TOKENS)),
+        ..options.clone()
+    };
+    // Pieces of a block are no arguments yet: the call is told when it is whole.
+    let mut quiet = |delta: Delta<'_>| {
+        if let Delta::Waiting { .. } = delta {
+            sink(delta);
+        }
+    };
+    let constraint = conversation.dialect().traits.constraint;
+    if let Some(fields) = grammar_fields(constraint, &grammar(body, fence)) {
+        let mut constrained = asked.clone();
+        constrained.extra.extend(fields);
+        let more = More { header: &begun, instruction: None };
+        let outcome = server.exchange(conversation, Some(more), &constrained, &mut quiet).await;
+        match outcome {
+            // Templates that think first refuse a reply that has begun.
+            Err(error) if error.kind == ErrorKind::Invalid => {}
+            outcome => return finish(outcome?, body, header, fence, sink),
+        }
+    }
+    let instruction = instruction(body, path, fence, language);
+    let more = More { header: &shown, instruction: Some(&instruction) };
+    let reply = server.exchange(conversation, Some(more), &asked, &mut quiet).await?;
+    finish(reply, body, header, fence, sink)
+}
+
+fn finish(
+    reply: Reply,
+    body: Body,
+    header: &Header,
+    fence: &str,
+    sink: &mut Sink<'_>,
+) -> Result<(Option<String>, Reply), ModelError> {
+    if reply.stop == StopReason::Length {
+        return Ok((None, reply));
+    }
+    let text = inside(&reply.text, fence);
+    let mut arguments = header.arguments.clone();
+    match body {
+        Body::Whole(field) => _ = arguments.insert(field.to_owned(), text.into()),
+        Body::Replace { old, new } => {
+            let (before, after) = halves(&text);
+            arguments.insert(old.to_owned(), before.into());
+            arguments.insert(new.to_owned(), after.into());
+        }
+    }
+    let arguments = Value::Object(arguments).to_string();
+    sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+    Ok((Some(arguments), reply))
+}
+
+/// What stands in the block: up to the closing fence, and after an opening one if the model wrote it.
+fn inside(text: &str, fence: &str) -> String {
+    let opened = text.trim_start().strip_prefix(fence).and_then(|rest| rest.split_once('\n'));
+    let text = match opened {
+        Some((_, rest)) => rest,
+        // Words before the block.
+        None => match text.find(&format!("\n{fence}")) {
+            Some(at) if text[at + 1 + fence.len()..].contains(fence) => {
+                text[at + 1..].split_once('\n').map_or("", |(_, rest)| rest)
+            }
+            _ => text,
+        },
+    };
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if line.starts_with(fence) {
+            break;
+        }
+        kept.push_str(line);
+    }
+    kept
+}
+
+/// The two halves of a block of search and replace, without the line break that only ends their last line.
+fn halves(text: &str) -> (String, String) {
+    let text = text.split_once(SEARCH).map_or(text, |(_, rest)| rest);
+    let (old, rest) = text.split_once(MIDDLE).unwrap_or((text, ""));
+    let new = rest.split_once(REPLACE.trim_end()).map_or(rest, |(new, _)| new);
+    let cut = |half: &str| half.strip_suffix('\n').unwrap_or(half).to_owned();
+    (cut(old), cut(new))
+}
+
+fn instruction(body: Body, path: &str, fence: &str, language: &str) -> String {
+    match body {
+        Body::Whole("patch") => {
+            format!("Now the patch, and nothing else: one block that begins with {fence}{language}.")
+        }
+        Body::Whole(_) => format!(
+            "Now the whole content of {path}, and nothing else: one block that begins with {fence}{language}."
+        ),
+        Body::Replace { .. } => format!(
+            "Now the change in {path}, and nothing else, in this form:\n{fence}\n{SEARCH}old lines\n{MIDDLE}new lines\n{REPLACE}{fence}"
+        ),
+    }
+}
+
+/// The fields of a request that goes on in the assistant's own words under a grammar.
+fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, Value)>> {
+    match constraint {
+        Constraint::ResponseFormat => None,
+        Constraint::LlamaCpp => Some(vec![("grammar".to_owned(), grammar.into())]),
+        Constraint::Vllm => Some(vec![
+            ("structured_outputs".to_owned(), json!({ "grammar": grammar })),
+            ("continue_final_message".to_owned(), true.into()),
+            ("add_generation_prompt".to_owned(), false.into()),
+        ]),
+    }
+}
+
+/// The rest of a block whose fence has begun, in GBNF. A line that begins as the next mark does would end the part before
+/// it, so none does.
+fn grammar(body: Body, fence: &str) -> String {
+    const LINE: &str = r#"line ::= ([^`\n] [^\n]* | "`" [^`\n] [^\n]* | "``" [^`\n] [^\n]*)? "\n""#;
+    match body {
+        Body::Whole(_) => format!("root ::= line* \"{fence}\"\n{LINE}\n"),
+        Body::Replace { .. } => format!(
+            "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\"\n\
+             old ::= ([^=`\\n] [^\\n]*)? \"\\n\"\n\
+             new ::= ([^>`\\n] [^\\n]*)? \"\\n\"\n"
+        ),
+    }
+}

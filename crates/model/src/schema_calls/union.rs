@@ -1,0 +1,148 @@
+//! What is open in a request, as a JSON Schema: the union of the headers that may be written.
+
+use serde_json::{Map, Value, json};
+
+use super::alternative;
+use crate::wire::plain::{self, Body};
+use crate::{Conversation, Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
+
+/// A short argument has at most so many characters, and a list so many entries: a small model that repeats itself comes to
+/// an end.
+const MAX_TEXT: u64 = 500;
+const MAX_ITEMS: u64 = 20;
+
+/// What may be called.
+pub(super) struct Open<'a> {
+    tools: Vec<(&'a ToolSpec, Vec<String>)>,
+    answer: bool,
+}
+
+impl<'a> Open<'a> {
+    pub(super) fn of(conversation: &'a Conversation, options: &RequestOptions) -> Open<'a> {
+        let all = conversation.tools();
+        let mut open = match &options.open {
+            None => Open { tools: all.iter().map(|tool| (tool, Vec::new())).collect(), answer: true },
+            Some(open) => Open {
+                // In the order of the prompt, whatever order they are given in.
+                tools: all
+                    .iter()
+                    .filter_map(|tool| {
+                        let entry = open.tools.iter().find(|entry| entry.name == tool.name)?;
+                        Some((tool, entry.paths.clone()))
+                    })
+                    .collect(),
+                answer: open.answer,
+            },
+        };
+        match &options.tool_choice {
+            ToolChoice::Auto => {}
+            ToolChoice::Nothing => open.tools.clear(),
+            ToolChoice::Required => open.answer = false,
+            ToolChoice::Named(name) => {
+                open.tools.retain(|(tool, _)| tool.name == *name);
+                open.answer = false;
+            }
+        }
+        if let Some(call) = repeated(conversation.messages()) {
+            open.close(call);
+        }
+        open
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// Closes a call for this request: its path where paths are listed, else its tool. Something stays open.
+    fn close(&mut self, call: &ToolCall) {
+        let alone = self.tools.len() + usize::from(self.answer) <= 1;
+        let Some(at) = self.tools.iter().position(|(tool, _)| tool.name == call.name) else { return };
+        let path = serde_json::from_str::<Value>(&call.arguments).ok();
+        let path = path.as_ref().and_then(|arguments| arguments["path"].as_str());
+        let paths = &mut self.tools[at].1;
+        match path {
+            Some(path) if paths.len() > 1 && paths.iter().any(|one| one == path) => {
+                paths.retain(|one| one != path);
+            }
+            _ if !alone => _ = self.tools.remove(at),
+            _ => {}
+        }
+    }
+
+    /// The schema. An answer in words is one more alternative; `output` is the schema of an answer that is none.
+    pub(super) fn schema(&self, output: Option<&Value>) -> Value {
+        let mut alternatives: Vec<Value> =
+            self.tools.iter().map(|(tool, paths)| alternative(&tool.name, &arguments(tool, paths))).collect();
+        if self.answer {
+            let (field, schema) = match output {
+                Some(schema) => ("value", schema.clone()),
+                None => ("text", json!({ "type": "string" })),
+            };
+            let mut properties = Map::new();
+            properties.insert(field.to_owned(), schema);
+            let arguments = json!({
+                "type": "object", "properties": properties, "required": [field], "additionalProperties": false,
+            });
+            alternatives.push(alternative(plain::ANSWER, &arguments));
+        }
+        match alternatives.as_slice() {
+            [only] => only.clone(),
+            _ => json!({ "anyOf": alternatives }),
+        }
+    }
+}
+
+/// The short arguments of a tool.
+fn arguments(tool: &ToolSpec, paths: &[String]) -> Value {
+    let body = Body::of(&tool.name);
+    let mut schema = tool.parameters.clone();
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| body.is_none_or(|body| !body.holds(name)));
+        for (name, property) in properties.iter_mut() {
+            match name.as_str() {
+                "path" if !paths.is_empty() => *property = json!({ "enum": paths }),
+                "paths" if !paths.is_empty() => {
+                    *property = json!({ "type": "array", "items": { "enum": paths }, "minItems": 1, "maxItems": MAX_ITEMS });
+                }
+                _ => bound(property),
+            }
+        }
+    }
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| name.as_str().is_none_or(|name| body.is_none_or(|body| !body.holds(name))));
+    }
+    schema
+}
+
+/// Bounds every text and list, and drops what is for readers only.
+fn bound(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else { return };
+    fields.shift_remove("description");
+    match fields.get("type").and_then(Value::as_str) {
+        Some("string") if !fields.contains_key("enum") => {
+            fields.entry("maxLength").or_insert_with(|| MAX_TEXT.into());
+        }
+        Some("array") => {
+            fields.entry("maxItems").or_insert_with(|| MAX_ITEMS.into());
+            fields.get_mut("items").into_iter().for_each(bound);
+        }
+        Some("object") => {
+            let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
+            properties.into_iter().flat_map(Map::values_mut).for_each(bound);
+        }
+        _ => {}
+    }
+}
+
+/// The call that was made twice in a row with the same result: telling a small model does not help, closing does.
+fn repeated(messages: &[Message]) -> Option<&ToolCall> {
+    let [before @ .., Message::Assistant { tool_calls, .. }, Message::Tool { content, .. }] = messages else {
+        return None;
+    };
+    let [.., Message::Assistant { tool_calls: earlier, .. }, Message::Tool { content: result, .. }] = before
+    else {
+        return None;
+    };
+    let ([call], [other]) = (tool_calls.as_slice(), earlier.as_slice()) else { return None };
+    (call.name == other.name && call.arguments == other.arguments && content == result).then_some(call)
+}

@@ -1,0 +1,241 @@
+//! Anthropic messages: how messages look in bytes. The other direction is in [`decode`].
+//!
+//! Speakers take turns here, so what the user's side says in a row (results, words) joins one message. The last block of a
+//! request carries the cache breakpoint; each block is therefore left open by one brace, and what follows closes it.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+pub mod decode;
+
+use super::{Before, arguments_text, json};
+use crate::profile::{ReasoningReplay, Thinking, Traits};
+use crate::{Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
+
+/// The server wants a limit with every request; profiles and users say which.
+const MAX_TOKENS: u32 = 8_192;
+
+/// Room for the answer beside the thinking.
+const ANSWER_TOKENS: u32 = 4_096;
+
+/// The API refuses texts with nothing in them.
+const NOTHING: &str = "[nothing]";
+
+pub(crate) fn opening(system: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    if system.trim().is_empty() {
+        out.put_slice(b"{\"messages\":[");
+    } else {
+        out.put_slice(b"{\"system\":");
+        // One breakpoint for all that stays the same in a task: the server puts tools before the system prompt.
+        json(
+            &mut out,
+            &json!([{ "type": "text", "text": system, "cache_control": { "type": "ephemeral" } }]),
+        );
+        out.put_slice(b",\"messages\":[");
+    }
+    out.freeze()
+}
+
+pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
+    let role = role(message);
+    match before {
+        Before::Message(last) if self::role(last) == role => out.put_slice(b"},"),
+        Before::Message(_) => {
+            out.put_slice(b"}]},");
+            head(out, role);
+        }
+        Before::Nothing | Before::System => head(out, role),
+    }
+    match message {
+        Message::User { text } => block(out, &json!({ "type": "text", "text": filled(text) })),
+        Message::Tool { call_id, content, ok, .. } => {
+            let mut result = json!({ "type": "tool_result", "tool_use_id": call_id, "content": content });
+            if !ok {
+                result["is_error"] = true.into();
+            }
+            block(out, &result);
+        }
+        Message::Assistant { text, reasoning, tool_calls } => {
+            let mut blocks = thoughts(reasoning.as_ref(), traits);
+            if !text.trim().is_empty() || (blocks.is_empty() && tool_calls.is_empty()) {
+                blocks.push(json!({ "type": "text", "text": filled(text) }));
+            }
+            for (index, thought) in blocks.iter().enumerate() {
+                if index > 0 {
+                    out.put_slice(b"},");
+                }
+                block(out, thought);
+            }
+            for (index, call) in tool_calls.iter().enumerate() {
+                if index > 0 || !blocks.is_empty() {
+                    out.put_slice(b"},");
+                }
+                let arguments = object_text(&call.arguments);
+                // The model's own text, so that the bytes are those it knows from its cache.
+                let raw = RawValue::from_string(arguments).ok();
+                out.put_slice(b"{\"type\":\"tool_use\",\"id\":");
+                json(out, &call.id);
+                out.put_slice(b",\"name\":");
+                json(out, &call.name);
+                out.put_slice(b",\"input\":");
+                json(out, &raw);
+            }
+        }
+    }
+}
+
+/// What closes the last message of a request. A breakpoint stands on what the user's side said last; thinking cannot
+/// carry one.
+pub(crate) fn end(last: &Message) -> &'static [u8] {
+    match last {
+        Message::User { .. } | Message::Tool { .. } => b",\"cache_control\":{\"type\":\"ephemeral\"}}]}",
+        Message::Assistant { .. } => b"}]}",
+    }
+}
+
+pub(crate) fn tools(tools: &[ToolSpec]) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(b']');
+    if !tools.is_empty() {
+        out.put_slice(b",\"tools\":");
+        let wired: Vec<Value> = tools
+            .iter()
+            .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }))
+            .collect();
+        json(&mut out, &wired);
+    }
+    out.freeze()
+}
+
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
+    let RequestOptions {
+        model: _,
+        temperature,
+        top_p,
+        max_output_tokens,
+        reasoning_effort,
+        stream,
+        tool_choice,
+        output_schema,
+        open: _,
+        extra,
+    } = options;
+    let mut fields = Map::new();
+    fields.insert("model".into(), id.into());
+    let mut limit = max_output_tokens.unwrap_or(MAX_TOKENS);
+    let mut output = Map::new();
+    if let Some(effort) = reasoning_effort.as_deref().filter(|effort| *effort != "none") {
+        match traits.thinking {
+            Thinking::Budget => {
+                let budget = budget(effort);
+                limit = limit.max(budget + ANSWER_TOKENS);
+                fields.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
+            }
+            Thinking::Adaptive => {
+                fields.insert("thinking".into(), json!({ "type": "adaptive" }));
+                output.insert("effort".into(), effort.into());
+            }
+        }
+    }
+    let thinks = fields.contains_key("thinking");
+    fields.insert("max_tokens".into(), limit.into());
+    // The API refuses sampling beside thinking.
+    if !thinks {
+        fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
+        fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
+    }
+    fields.extend(choice(tool_choice, traits.one_call).map(|value| ("tool_choice".into(), value)));
+    if let Some(schema) = output_schema {
+        output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
+    }
+    if !output.is_empty() {
+        fields.insert("output_config".into(), output.into());
+    }
+    fields.insert("stream".into(), (*stream).into());
+    fields.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+    fields
+}
+
+/// Tokens to think with: a number is taken as it is.
+fn budget(effort: &str) -> u32 {
+    match effort {
+        "minimal" | "low" => 2_048,
+        "medium" => 8_192,
+        other => other.parse().unwrap_or(16_384).max(1_024),
+    }
+}
+
+fn choice(tool_choice: &ToolChoice, one_call: bool) -> Option<Value> {
+    let mut choice = match tool_choice {
+        ToolChoice::Auto if one_call => json!({ "type": "auto" }),
+        ToolChoice::Auto => return None,
+        ToolChoice::Nothing => return Some(json!({ "type": "none" })),
+        ToolChoice::Required => json!({ "type": "any" }),
+        ToolChoice::Named(name) => json!({ "type": "tool", "name": name }),
+    };
+    if one_call {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    User,
+    Assistant,
+}
+
+fn role(message: &Message) -> Role {
+    match message {
+        Message::User { .. } | Message::Tool { .. } => Role::User,
+        Message::Assistant { .. } => Role::Assistant,
+    }
+}
+
+fn head(out: &mut BytesMut, role: Role) {
+    out.put_slice(match role {
+        Role::User => b"{\"role\":\"user\",\"content\":[".as_slice(),
+        Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+    });
+}
+
+/// A block without its last brace.
+fn block(out: &mut BytesMut, value: &Value) {
+    json(out, value);
+    out.truncate(out.len() - 1);
+}
+
+/// Blocks of thinking as the server gave them; our own number of a block was never part of it.
+fn thoughts(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<Value> {
+    let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
+    let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
+    opaque
+        .iter()
+        .filter(|block| block.is_object())
+        .cloned()
+        .map(|mut block| {
+            if let Some(fields) = block.as_object_mut() {
+                fields.shift_remove("index");
+            }
+            block
+        })
+        .collect()
+}
+
+fn filled(text: &str) -> &str {
+    if text.trim().is_empty() { NOTHING } else { text }
+}
+
+/// Arguments as the text of an object, which is all the API takes.
+fn object_text(arguments: &str) -> String {
+    let text = arguments_text(arguments);
+    match serde_json::from_str::<Map<String, Value>>(&text) {
+        Ok(_) => text.into_owned(),
+        Err(_) => json!({ "malformed_arguments": arguments }).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The bytes of Anthropic messages.
+
+use serde_json::{Value, json};
+
+use crate::profile::{Thinking, Traits};
+use crate::{
+    Conversation, Dialect, Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec, Wire,
+};
+
+fn conversation() -> Conversation {
+    let tools =
+        vec![ToolSpec { name: "t".into(), description: "d".into(), parameters: json!({"type": "object"}) }];
+    Conversation::new(Wire::Anthropic, "Be brief.".into(), tools)
+}
+
+fn result(id: &str, ok: bool) -> Message {
+    Message::Tool { call_id: id.into(), name: "t".into(), content: "r".into(), ok }
+}
+
+fn call(id: &str, arguments: &str) -> ToolCall {
+    ToolCall { id: id.into(), name: "t".into(), arguments: arguments.into() }
+}
+
+fn options() -> RequestOptions {
+    RequestOptions { model: "claude".into(), ..RequestOptions::default() }
+}
+
+#[test]
+fn a_whole_request() {
+    let mut conversation = conversation();
+    conversation.push(Message::User { text: "Go.".into() });
+    conversation.push(Message::Assistant {
+        text: "I look.".into(),
+        reasoning: Some(Reasoning {
+            text: "hm".into(),
+            opaque: vec![
+                json!({"type": "thinking", "thinking": "hm", "signature": "s=", "index": 0, "new": 1}),
+            ],
+        }),
+        tool_calls: vec![call("a", "{ \"x\": 1 }"), call("b", "")],
+    });
+    conversation.push(result("a", true));
+    conversation.push(result("b", false));
+    let body = String::from_utf8(conversation.body(&options()).to_vec()).unwrap();
+    insta::assert_snapshot!(body.replace("},{", "},\n{").replace("],\"", "],\n\""), @r#"
+    {"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],
+    "messages":[{"role":"user","content":[{"type":"text","text":"Go."}]},
+    {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=","new":1},
+    {"type":"text","text":"I look."},
+    {"type":"tool_use","id":"a","name":"t","input":{ "x": 1 }},
+    {"type":"tool_use","id":"b","name":"t","input":{}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"r"},
+    {"type":"tool_result","tool_use_id":"b","content":"r","is_error":true,"cache_control":{"type":"ephemeral"}}]}],
+    "tools":[{"name":"t","description":"d","input_schema":{"type":"object"}}],
+    "model":"claude","max_tokens":8192,"stream":true}
+    "#);
+}
+
+#[test]
+fn speakers_take_turns_whatever_is_said_in_a_row() {
+    let mut conversation = conversation();
+    for text in ["one", "", "two"] {
+        conversation.push(Message::User { text: text.into() });
+    }
+    conversation.push(Message::Assistant { text: " ".into(), reasoning: None, tool_calls: vec![] });
+    conversation.push(Message::Assistant {
+        text: String::new(),
+        reasoning: None,
+        tool_calls: vec![call("c", "[1]")],
+    });
+    conversation.push(result("c", true));
+    conversation.push(Message::User { text: "and".into() });
+    let body: Value = serde_json::from_slice(&conversation.body(&options()).to_vec()).unwrap();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let mark = json!({"type": "ephemeral"});
+    assert_eq!(
+        body["messages"],
+        json!([
+            {"role": "user", "content": [text("one"), text("[nothing]"), text("two")]},
+            {"role": "assistant", "content": [text("[nothing]"),
+                {"type": "tool_use", "id": "c", "name": "t", "input": {"malformed_arguments": "[1]"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c", "content": "r"},
+                {"type": "text", "text": "and", "cache_control": mark}]},
+        ])
+    );
+}
+
+fn closing(options: &RequestOptions, traits: Traits) -> Value {
+    let conversation = Conversation::new(Dialect { wire: Wire::Anthropic, traits }, String::new(), vec![]);
+    let mut body: Value = serde_json::from_slice(&conversation.body(options).to_vec()).unwrap();
+    body.as_object_mut().unwrap().shift_remove("messages");
+    body
+}
+
+#[test]
+fn effort_becomes_a_budget_or_stays_an_effort() {
+    let asked = RequestOptions {
+        reasoning_effort: Some("medium".into()),
+        temperature: Some(0.5),
+        max_output_tokens: Some(1000),
+        ..options()
+    };
+    assert_eq!(
+        closing(&asked, Traits::default()),
+        json!({"model": "claude", "thinking": {"type": "enabled", "budget_tokens": 8192}, "max_tokens": 12288,
+               "stream": true})
+    );
+    assert_eq!(
+        closing(&asked, Traits { thinking: Thinking::Adaptive, ..Traits::default() }),
+        json!({"model": "claude", "thinking": {"type": "adaptive"}, "max_tokens": 1000,
+               "output_config": {"effort": "medium"}, "stream": true})
+    );
+}
+
+#[test]
+fn tools_are_forced_one_by_one_and_answers_follow_a_schema() {
+    let schema = json!({"type": "object"});
+    let asked = RequestOptions {
+        tool_choice: ToolChoice::Named("t".into()),
+        output_schema: Some(schema.clone()),
+        stream: false,
+        ..options()
+    };
+    assert_eq!(
+        closing(&asked, Traits { one_call: true, ..Traits::default() }),
+        json!({"model": "claude", "max_tokens": 8192,
+               "tool_choice": {"type": "tool", "name": "t", "disable_parallel_tool_use": true},
+               "output_config": {"format": {"type": "json_schema", "schema": schema}}, "stream": false})
+    );
+}

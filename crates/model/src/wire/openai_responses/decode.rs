@@ -1,0 +1,223 @@
+//! OpenAI responses: from what a server sent to a growing reply. Pieces are taken as they come; what a server gives
+//! only as a whole item, or only with its last event, is taken from there.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::stream::growing::{CallPiece, Growing};
+use crate::stream::{Sink, broken, not_a_reply};
+use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
+
+/// More items than this are a fault of the server.
+const MAX_ITEMS: usize = 4_096;
+
+/// What is known of the items of one reply, by the server's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    /// Those of which pieces came.
+    pieced: HashSet<u64>,
+    /// Those that are whole.
+    whole: HashSet<u64>,
+    calls: u64,
+    called: HashSet<u64>,
+}
+
+impl Items {
+    /// The data of one server-sent event.
+    pub(crate) fn event(
+        &mut self,
+        reply: &mut Growing,
+        data: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
+        let data = data.trim();
+        if data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            reply.done();
+            return Ok(());
+        }
+        let event: Value = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
+            true => broken(data),
+            false => not_a_reply(data),
+        })?;
+        let Some(kind) = event["type"].as_str() else {
+            return Err(fault::in_reply(data)
+                .filter(|_| event.get("error").is_some())
+                .unwrap_or_else(|| not_a_reply(data)));
+        };
+        if kind == "error" {
+            return Err(failure(&event));
+        }
+        reply.begin();
+        let number = event["output_index"].as_u64().unwrap_or_default();
+        let delta = event["delta"].as_str().unwrap_or_default();
+        match kind {
+            "response.output_item.added" if event["item"]["type"] == "function_call" => {
+                self.call(number, &event["item"], "", reply, sink)
+            }
+            "response.output_item.done" => self.item(number, &event["item"], reply, sink),
+            "response.output_text.delta" => {
+                self.piece(number)?;
+                reply.text(delta, sink)
+            }
+            "response.refusal.delta" => {
+                self.piece(number)?;
+                reply.refuse();
+                reply.text(delta, sink)
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.piece(number)?;
+                reply.reasoning(delta, sink)
+            }
+            "response.function_call_arguments.delta" => {
+                self.piece(number)?;
+                reply.call(CallPiece { number: Some(number), arguments: delta, ..CallPiece::default() }, sink)
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.end(&event["response"], reply, sink)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A whole reply, from a server that does not stream.
+    pub(crate) fn document(
+        &mut self,
+        reply: &mut Growing,
+        text: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
+        let response: Value = match serde_json::from_str(text) {
+            Ok(response) => response,
+            Err(error) if error.is_eof() => {
+                return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+            }
+            Err(_) => return Err(not_a_reply(text)),
+        };
+        if !response["output"].is_array() {
+            return Err(fault::in_reply(text)
+                .filter(|_| response.get("error").is_some())
+                .unwrap_or_else(|| not_a_reply(text)));
+        }
+        self.end(&response, reply, sink)
+    }
+
+    /// The last event: what it alone holds, the numbers, and how it ended.
+    fn end(&mut self, response: &Value, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        if response["error"].is_object() || response["status"] == "failed" {
+            return Err(failure(response));
+        }
+        for (number, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+            self.item(number as u64, item, reply, sink)?;
+        }
+        if let Some(usage) = usage(&response["usage"]) {
+            reply.usage(usage);
+        }
+        reply.stop(match response["incomplete_details"]["reason"].as_str() {
+            None => StopReason::End,
+            Some("max_output_tokens" | "max_tokens") => StopReason::Length,
+            Some("content_filter") => StopReason::Refusal,
+            Some(other) => StopReason::Other(other.to_owned()),
+        });
+        reply.done();
+        Ok(())
+    }
+
+    /// A whole item. Of its content only what did not come in pieces.
+    fn item(
+        &mut self,
+        number: u64,
+        item: &Value,
+        reply: &mut Growing,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
+        if self.whole.len() >= MAX_ITEMS {
+            return Err(too_many());
+        }
+        if !self.whole.insert(number) {
+            return Ok(());
+        }
+        let is_new = !self.pieced.contains(&number);
+        match item["type"].as_str() {
+            Some("message") => {
+                for part in item["content"].as_array().into_iter().flatten().filter(|_| is_new) {
+                    if let Some(refusal) = part["refusal"].as_str() {
+                        reply.refuse();
+                        reply.text(refusal, sink)?;
+                    }
+                    reply.text(part["text"].as_str().unwrap_or_default(), sink)?;
+                }
+                Ok(())
+            }
+            Some("function_call") => {
+                let arguments = item["arguments"].as_str().filter(|_| is_new).unwrap_or_default();
+                self.call(number, item, arguments, reply, sink)
+            }
+            _ => {
+                if is_new {
+                    for part in
+                        item["summary"].as_array().into_iter().chain(item["content"].as_array()).flatten()
+                    {
+                        reply.reasoning(part["text"].as_str().unwrap_or_default(), sink)?;
+                    }
+                }
+                // Reasoning, and whatever else there will be, goes back as it is, where it stood.
+                reply.opaque(json!({ "after_calls": self.calls, "item": item }))
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        number: u64,
+        item: &Value,
+        arguments: &str,
+        reply: &mut Growing,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ModelError> {
+        if self.called.insert(number) {
+            self.calls += 1;
+        }
+        let text = |key: &str| item[key].as_str().unwrap_or_default();
+        let piece = CallPiece { number: Some(number), id: text("call_id"), name: text("name"), arguments };
+        reply.call(piece, sink)
+    }
+
+    fn piece(&mut self, number: u64) -> Result<(), ModelError> {
+        if self.pieced.len() >= MAX_ITEMS {
+            return Err(too_many());
+        }
+        self.pieced.insert(number);
+        Ok(())
+    }
+}
+
+fn too_many() -> ModelError {
+    ModelError::new(ErrorKind::Protocol, format!("the reply has more than {MAX_ITEMS} items"))
+}
+
+/// An error event, or a response that failed.
+fn failure(value: &Value) -> ModelError {
+    let text = match value["error"].is_object() {
+        true => json!({ "error": value["error"] }).to_string(),
+        false => value.to_string(),
+    };
+    fault::in_reply(&text).unwrap_or_else(|| not_a_reply(&text))
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    usage.is_object().then(|| Usage {
+        input_tokens: number(&usage["input_tokens"]),
+        output_tokens: number(&usage["output_tokens"]),
+        cached_tokens: number(&usage["input_tokens_details"]["cached_tokens"]),
+        reasoning_tokens: number(&usage["output_tokens_details"]["reasoning_tokens"]),
+        ..Usage::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! Calls as plain text inside chat messages, for models that are asked by `text` or by `schema`: tools are described in the
+//! system prompt, a call has one fixed form, and a result is what the user says next. How such a call is asked for is
+//! [`crate::schema_calls`]' part; how it is found in a text, [`crate::text_calls`]'.
+//!
+//! A message is left open at the end of its string, so that results in a row join one message: many templates want
+//! the speakers to take turns.
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut, BytesMut};
+use serde_json::{Map, Value};
+
+use super::{Before, arguments_text, openai_chat};
+use crate::profile::{ToolFormat, Traits};
+use crate::{Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
+
+/// What closes the last message of a request.
+pub(crate) const END: &[u8] = b"\"}";
+
+/// What a model that may only call says to answer.
+pub(crate) const ANSWER: &str = "answer";
+
+/// The long text of a call, which stands outside its JSON. Code inside a JSON string is what breaks small models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// This argument.
+    Whole(&'static str),
+    /// These two, as a block of search and replace.
+    Replace { old: &'static str, new: &'static str },
+}
+
+/// The tools with a body.
+const BODIES: &[(&str, Body)] = &[
+    ("write_file", Body::Whole("content")),
+    ("edit_file", Body::Replace { old: "old", new: "new" }),
+    ("apply_patch", Body::Whole("patch")),
+];
+
+pub(crate) const SEARCH: &str = "<<<<<<< SEARCH\n";
+pub(crate) const MIDDLE: &str = "=======\n";
+pub(crate) const REPLACE: &str = ">>>>>>> REPLACE\n";
+
+impl Body {
+    pub(crate) fn of(tool: &str) -> Option<Body> {
+        BODIES.iter().find(|(name, _)| *name == tool).map(|(_, body)| *body)
+    }
+
+    pub(crate) fn holds(self, argument: &str) -> bool {
+        match self {
+            Body::Whole(field) => field == argument,
+            Body::Replace { old, new } => old == argument || new == argument,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    User,
+    Assistant,
+}
+
+pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
+    match message {
+        Message::User { text } => raw(out, Role::User, text, before),
+        Message::Tool { name, content, .. } => {
+            raw(out, Role::User, &format!("Result of {name}:\n{content}"), before);
+        }
+        Message::Assistant { text, reasoning, tool_calls } => {
+            let thought = reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
+            raw(out, Role::Assistant, &said(text, thought, tool_calls, traits), before);
+        }
+    }
+}
+
+/// A message of this text.
+pub(crate) fn raw(out: &mut BytesMut, role: Role, text: &str, before: Before<'_>) {
+    let last = match before {
+        Before::Message(Message::User { .. } | Message::Tool { .. }) => Some(Role::User),
+        Before::Message(Message::Assistant { .. }) => Some(Role::Assistant),
+        Before::Nothing | Before::System => None,
+    };
+    match (last, before) {
+        (Some(last), _) if last == role => out.put_slice(b"\\n\\n"),
+        (Some(_), _) => {
+            out.put_slice(b"\"},");
+            head(out, role);
+        }
+        (None, Before::System) => {
+            out.put_u8(b',');
+            head(out, role);
+        }
+        (None, _) => head(out, role),
+    }
+    // Without its quotes: the head has the first, and whoever follows writes the last.
+    let quoted = Value::from(text).to_string();
+    out.put_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+}
+
+fn head(out: &mut BytesMut, role: Role) {
+    out.put_slice(match role {
+        Role::User => b"{\"role\":\"user\",\"content\":\"".as_slice(),
+        Role::Assistant => b"{\"role\":\"assistant\",\"content\":\"",
+    });
+}
+
+/// What an assistant said, in the one form in which it is shown.
+fn said(text: &str, thought: &str, calls: &[ToolCall], traits: Traits) -> String {
+    match traits.tool_format {
+        ToolFormat::Schema => match calls {
+            [] => header(thought, ANSWER, &serde_json::json!({ "text": text })),
+            calls => {
+                let calls: Vec<String> = calls.iter().map(|call| schema_call(thought, call)).collect();
+                calls.join("\n")
+            }
+        },
+        ToolFormat::Native | ToolFormat::Text => {
+            let calls = calls.iter().map(|call| {
+                let name = serde_json::json!(call.name);
+                format!(
+                    "<tool_call>\n{{\"name\":{name},\"arguments\":{}}}\n</tool_call>",
+                    arguments_text(&call.arguments)
+                )
+            });
+            let parts: Vec<String> =
+                [text.to_owned()].into_iter().filter(|text| !text.is_empty()).chain(calls).collect();
+            parts.join("\n")
+        }
+    }
+}
+
+/// The header of a call.
+pub(crate) fn header(thought: &str, tool: &str, arguments: &Value) -> String {
+    serde_json::json!({ "thought": thought, "tool": tool, "arguments": arguments }).to_string()
+}
+
+fn schema_call(thought: &str, call: &ToolCall) -> String {
+    let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments);
+    let (Ok(mut arguments), Some(body)) = (arguments, Body::of(&call.name)) else {
+        let arguments = serde_json::from_str(&arguments_text(&call.arguments)).unwrap_or_default();
+        return header(thought, &call.name, &arguments);
+    };
+    let mut take = |field: &str| match arguments.shift_remove(field) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let text = match body {
+        Body::Whole(field) => lined(&take(field)),
+        Body::Replace { old, new } => {
+            format!("{SEARCH}{}{MIDDLE}{}{REPLACE}", lined(&take(old)), lined(&take(new)))
+        }
+    };
+    let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let fence = fence(&text);
+    let language = if body == Body::Whole("patch") { "diff" } else { language(&path) };
+    format!("{}\n{fence}{language}\n{text}{fence}", header(thought, &call.name, &Value::Object(arguments)))
+}
+
+/// A text that ends with its line.
+fn lined(text: &str) -> String {
+    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}
+
+/// A fence that nothing in the text can be taken for.
+fn fence(text: &str) -> String {
+    let runs = text.lines().map(|line| line.len() - line.trim_start_matches('`').len());
+    "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
+}
+
+/// The word after a fence, by which a model knows what to write.
+pub(crate) fn language(path: &str) -> &'static str {
+    match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "py" => "python",
+        "rs" => "rust",
+        "js" | "mjs" | "cjs" => "javascript",
+        "ts" => "typescript",
+        "go" => "go",
+        "java" => "java",
+        "c" | "h" => "c",
+        "cc" | "cpp" | "hpp" => "cpp",
+        "rb" => "ruby",
+        "sh" => "bash",
+        "json" => "json",
+        "toml" => "toml",
+        "html" => "html",
+        "css" => "css",
+        "md" => "markdown",
+        _ => "",
+    }
+}
+
+/// The system prompt with the tools, all of them, in a fixed order: what is open at the moment is not part of it.
+pub(crate) fn system(system: &str, tools: &[ToolSpec], traits: Traits) -> String {
+    if tools.is_empty() {
+        return system.to_owned();
+    }
+    let mut out = system.trim_end().to_owned();
+    if !out.is_empty() {
+        out.push_str("\n\n");
+    }
+    out.push_str("# Tools\n\n");
+    out.push_str(match traits.tool_format {
+        ToolFormat::Schema => {
+            "Each reply is one call, written as JSON: {\"thought\": why, in a few words, \"tool\": its name, \
+             \"arguments\": {…}}. Where a tool takes a body, the body follows in a fenced block. To end, call `answer` with your text.\n"
+        }
+        ToolFormat::Native | ToolFormat::Text => {
+            "To call a tool, write exactly this and wait for the result:\n<tool_call>\n{\"name\": its name, \
+             \"arguments\": {…}}\n</tool_call>\nWithout a call, your reply is the answer.\n"
+        }
+    });
+    for tool in tools {
+        let body = Body::of(&tool.name).filter(|_| traits.tool_format == ToolFormat::Schema);
+        let _ = write!(out, "\n- {}({})", tool.name, parameters(tool, body));
+        let _ = write!(out, ": {}", first_sentence(&tool.description));
+        match body {
+            Some(Body::Whole(field)) => {
+                let _ = write!(out, " Body: the {field}.");
+            }
+            Some(Body::Replace { .. }) => {
+                let _ = write!(out, " Body: {SEARCH}old lines\n{MIDDLE}new lines\n{}", REPLACE.trim_end());
+            }
+            None => {}
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn parameters(tool: &ToolSpec, body: Option<Body>) -> String {
+    let required: Vec<&str> =
+        tool.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = tool.parameters["properties"].as_object().into_iter().flatten();
+    let shown = properties.filter(|(name, _)| body.is_none_or(|body| !body.holds(name)));
+    let shown = shown.map(|(name, schema)| {
+        let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+        format!("{name}{optional}: {}", sort(schema))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn sort(schema: &Value) -> String {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|");
+    }
+    match schema["type"].as_str() {
+        Some("array") => format!("[{}]", sort(&schema["items"])),
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            format!("{{{}}}", fields.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
+        }
+        Some(word) => word.to_owned(),
+        None => "any".to_owned(),
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.find(". ").map_or(line, |at| &line[..=at])
+}
+
+/// The closing fields: those of chat completions without what belongs to native tools.
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
+    let options = RequestOptions { tool_choice: ToolChoice::Auto, ..options.clone() };
+    openai_chat::closing(id, &options, traits)
+}
+
+#[cfg(test)]
+mod tests;
