@@ -34,6 +34,9 @@ pub(crate) trait Face: Send {
     /// One more happened.
     fn show(&mut self, event: &Stamped) -> io::Result<()>;
 
+    /// One that an earlier process showed: not to be told again, but to be known.
+    fn recall(&mut self, _event: &Stamped) {}
+
     /// Nothing more is there to be shown for now: what was held back for a larger write goes out.
     fn rest(&mut self) -> io::Result<()> {
         Ok(())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::Journal;
+use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Exit, Resources, RunOutcome, Running, SandboxMode};
 use fusee_engine::tools::sandbox::{self, Network, Policy, Surroundings};
@@ -106,8 +106,20 @@ pub(crate) fn resources(
 
 /// Watches a run until its end.
 pub(crate) async fn see_through(running: Running, show: &Show, plan: Plan) -> Result<Exit, Failure> {
+    see_on(running, show, plan, &[]).await
+}
+
+/// Watches the rest of a run; `past` is what an earlier process showed of it and still matters.
+pub(crate) async fn see_on(
+    running: Running,
+    show: &Show,
+    plan: Plan,
+    past: &[Stamped],
+) -> Result<Exit, Failure> {
     let (run, cancel) = (running.id().clone(), running.cancellation());
-    let watching = face::watch(show.face(plan, cancel.clone()), running.events())?;
+    let mut face = show.face(plan, cancel.clone());
+    past.iter().for_each(|event| face.recall(event));
+    let watching = face::watch(face, running.events())?;
     let impatient = obey_signals(cancel, show.is_live());
     let ended = async {
         let outcome = running.outcome().await;

@@ -3,7 +3,7 @@
 mod ended;
 
 use clap::Args;
-use fusee_engine::journal::RunStatus;
+use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
 use fusee_engine::run::{self, Exit, Settings};
 
 use super::Process;
@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
+use crate::history;
 use crate::project::Project;
 use crate::selection;
 use crate::work::{self, Confinement};
@@ -57,6 +58,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     if row.status != RunStatus::Open {
         return ended::repeat(&journal, &row.id, began_with, &show).await;
     }
+    let past = past(&journal, &row.id)?;
     drop(journal);
     let began_model = began_with.model.clone();
     let (settings, choice) = changed(began_with, &args, &config, environment)?;
@@ -72,7 +74,23 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::resume(&row.id, settings, resources)?;
-    work::see_through(running, &show, plan).await
+    work::see_on(running, &show, plan, &past).await
+}
+
+/// What was shown before and still matters: the files that changed, and the call that has no result.
+fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
+    let (mut changes, mut open) = (Vec::new(), None);
+    history::each(journal, run, |event| {
+        match &event.event {
+            Event::FileChanged { .. } => changes.push(event),
+            Event::ToolCall { .. } => open = Some(event),
+            Event::ToolResult(_) => open = None,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    changes.extend(open);
+    Ok(changes)
 }
 
 /// The settings it goes on with: those it began with, and what was said now.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
 use fusee_engine::journal::{Branch, Stamped};
+use serde_json::Value;
 
 use super::summary::Tally;
 use super::{Face, Plan, words};
@@ -20,12 +21,14 @@ pub(crate) struct Plain<O, E> {
     changes: Vec<String>,
     /// The last words of the model, told when it is known whether they are the answer.
     held: Option<String>,
+    /// A call that an earlier process made and whose result comes only now.
+    open: Option<String>,
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
     /// A face whose answer goes to `out` and everything else to `err`.
     pub(crate) fn new(out: O, err: E, plan: Plan) -> Self {
-        Self { out, err, plan, tally: Tally::default(), changes: Vec::new(), held: None }
+        Self { out, err, plan, tally: Tally::default(), changes: Vec::new(), held: None, open: None }
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
@@ -79,11 +82,12 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             }
             Event::ToolCall { name, arguments, .. } => {
                 self.say_held()?;
-                let gist = words::gist(name, arguments);
-                let call = if gist.is_empty() { name.clone() } else { format!("{name} {gist}") };
-                self.line(&format!("  > {call}"))
+                self.line(&call(name, arguments))
             }
             Event::ToolResult(result) => {
+                if let Some(call) = self.open.take() {
+                    self.line(&call)?;
+                }
                 let (verdict, took) = (words::verdict(result), words::span(result.duration_ms));
                 let why = if result.ok || result.exit_code.is_some() {
                     String::new()
@@ -142,6 +146,14 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
         }
     }
 
+    fn recall(&mut self, stamped: &Stamped) {
+        match &stamped.event {
+            Event::FileChanged { path, change } => self.tally.changed(path, *change),
+            Event::ToolCall { name, arguments, .. } => self.open = Some(call(name, arguments)),
+            _ => {}
+        }
+    }
+
     fn rest(&mut self) -> io::Result<()> {
         self.err.flush()
     }
@@ -149,4 +161,9 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
     fn close(&mut self) -> io::Result<()> {
         self.err.flush()
     }
+}
+
+fn call(name: &str, arguments: &Value) -> String {
+    let gist = words::gist(name, arguments);
+    if gist.is_empty() { format!("  > {name}") } else { format!("  > {name} {gist}") }
 }

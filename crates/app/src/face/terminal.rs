@@ -96,6 +96,10 @@ impl<W: Write> Terminal<W> {
 }
 
 impl<W: Write + Send> Face for Terminal<W> {
+    fn recall(&mut self, stamped: &Stamped) {
+        self.view.recall(stamped);
+    }
+
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         self.view.take(stamped, self.begun.elapsed());
         if let (Event::TaskComplete(complete), true) = (&stamped.event, stamped.task == Branch::main())

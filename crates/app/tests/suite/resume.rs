@@ -139,3 +139,58 @@ fn settings_of_the_run_need_not_be_given_again() {
     assert_eq!(events.last().unwrap()["error"]["code"], json!("MAX_TURNS"));
     assert_eq!(of_type(&events, "turn_start").len(), 3);
 }
+
+
+#[test]
+fn flags_change_limits_and_approvals_from_where_it_goes_on() {
+    let project = Project::new();
+    let say = |n: u32| Line::call("shell", json!({"command": format!("echo {n} >> said.txt")}));
+    let rest: Vec<Line> = (0..9).map(say).collect();
+    kill_in_command(&project, &rest);
+    // Nobody is there to be asked, so from here on nothing is run; and six turns are enough.
+    resume(&project).args(["--approve", "ask", "--max-turns", "6"]).run().exits(3);
+    let events = shown(&project);
+    assert_eq!(of_type(&events, "turn_start").len(), 6);
+    assert_eq!(project.read("said.txt"), "");
+    assert_eq!(of_type(&events, "task_resumed")[0]["amended"]["terms"]["approve"], json!("ask"));
+    // The change is part of the run: played again it is where it was, and the result stays the result.
+    fusee(&project).args(["replay", "killed"]).run().exits(0);
+    fusee(&project).args(["resume", "killed"]).run().exits(3);
+}
+
+#[test]
+fn a_change_of_flags_outlives_the_next_kill() {
+    let project = Project::new();
+    let wait = Line::call("shell", json!({"command": "echo again >> effects.txt; sleep 60"}));
+    let rest: Vec<Line> =
+        (0..9).map(|n| Line::call("shell", json!({"command": format!("echo {n}")}))).collect();
+    kill_in_command(&project, &[vec![wait], rest].concat());
+    let mut running = resume(&project).args(["--max-turns", "4"]).start();
+    while !project.read("effects.txt").contains("again") {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(running);
+    resume(&project).run().exits(3);
+    assert_eq!(of_type(&shown(&project), "turn_start").len(), 4);
+    fusee(&project).args(["replay", "killed"]).run().exits(0);
+}
+
+#[test]
+fn the_rest_of_a_run_is_shown_with_what_came_before_in_mind() {
+    let project = Project::new();
+    let write = Line::call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let wait = Line::call("shell", json!({"command": "echo begun >> effects.txt; sleep 60"}));
+    let mut running = start(&project, &[write, wait, Line::text("Done.")]);
+    while project.read("effects.txt").is_empty() {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(running);
+    let told = fusee(&project).args(["resume", "killed"]).run().exits(0).stderr;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "run killed goes on");
+    assert_eq!(lines[1], "  > shell echo begun >> effects.txt; sleep 60");
+    assert!(lines[2].starts_with("    interrupted"), "{told}");
+    assert!(told.contains("changed new.txt"), "{told}");
+}

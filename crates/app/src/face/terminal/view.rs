@@ -210,6 +210,15 @@ impl View {
         }
     }
 
+    /// Takes an event that an earlier process showed.
+    pub(crate) fn recall(&mut self, stamped: &Stamped) {
+        match &stamped.event {
+            Event::FileChanged { path, change } => self.tally.changed(path, *change),
+            Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
+            _ => {}
+        }
+    }
+
     fn started(&mut self, started: &TaskStarted) {
         let request = words::one_line(&started.request, 1000);
         self.line(Line::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
