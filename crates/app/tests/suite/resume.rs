@@ -140,7 +140,6 @@ fn settings_of_the_run_need_not_be_given_again() {
     assert_eq!(of_type(&events, "turn_start").len(), 3);
 }
 
-
 #[test]
 fn flags_change_limits_and_approvals_from_where_it_goes_on() {
     let project = Project::new();
