@@ -6,6 +6,8 @@ use crate::{Outcome, root, stage};
 pub(crate) fn run(names: &[String]) -> Outcome {
     let packages = ["build", "--release", "--locked", "-p", "fusee", "-p", "fusee-testkit", "--bins"];
     stage::run("release build", stage::cargo(), packages)?;
+    let example = ["build", "--release", "--locked", "-p", "fusee-engine", "--example", "many_tasks"];
+    stage::run("release build of many tasks", stage::cargo(), example)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let release = target.join("release");
     stage::run(

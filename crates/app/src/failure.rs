@@ -92,7 +92,7 @@ impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Journal(error) => error.into(),
-            StartError::Workspace(message) => Self::usage(message),
+            StartError::Workspace(message) | StartError::Prompt(message) => Self::usage(message),
             StartError::NoSettings { .. } | StartError::NotEnded { .. } => Self::usage(error.to_string()),
             StartError::Unreadable { .. } => Self::failed(error.to_string()),
         }

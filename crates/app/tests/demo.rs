@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use fusee_testkit::events;
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
+use fusee_testkit::server::{Message, Server};
+use serde_json::json;
 
 /// A demo whose temporary files are in a directory of ours.
 struct Stage {
@@ -107,6 +109,22 @@ fn a_model_that_does_not_fix_it_is_exit_1() {
     let outcome = stage.demo(&["-m", &model, "--sandbox", "off"]).run().exits(1);
     assert!(outcome.stdout.contains("3 of 10 failed at first, 3 of 10 fail now"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("changed  nothing"), "{}", outcome.stdout);
+    assert_eq!(stage.left(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_model_on_a_server_is_given_the_same_project() {
+    let stage = Stage::new();
+    let fix = "cd freetime && sed -i 's/cursor = busy.end/cursor = max(cursor, busy.end)/' day.py";
+    let server = Server::start([
+        Message::call("shell", json!({ "command": fix })).stream(),
+        Message::text("The cursor may not go back.").stream(),
+    ]);
+    let args = ["-m", "some-model", "--base-url", &server.base_url()];
+    let outcome = stage.demo(&args).run();
+    assert_eq!(server.requests().len(), 2, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("+        cursor = max(cursor, busy.end)"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("a recording"), "{}", outcome.stdout);
     assert_eq!(stage.left(), Vec::<PathBuf>::new());
 }
 

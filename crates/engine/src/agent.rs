@@ -7,6 +7,7 @@
 mod calls;
 mod compaction;
 mod control;
+mod disclosure;
 mod driver;
 mod earlier;
 mod facts;
@@ -18,8 +19,10 @@ mod plan;
 mod review;
 mod session;
 mod task;
+mod terms;
 mod turns;
 
+pub use disclosure::Disclosure;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub use limits::Limits;
@@ -27,6 +30,7 @@ pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
 pub use task::{AgentTask, Progress, TaskOutcome};
+pub use terms::{Amendment, Terms};
 
 #[cfg(test)]
 mod tests;

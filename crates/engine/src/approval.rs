@@ -8,6 +8,8 @@ use fusee_tools::Category;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent::Terms;
+
 /// When a person is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,12 +82,12 @@ pub(crate) enum Gate {
 }
 
 impl Gatekeeper {
-    pub(crate) fn judge(&self, category: Category, runs_commands: bool) -> Gate {
+    pub(crate) fn judge(terms: &Terms, category: Category, runs_commands: bool) -> Gate {
         if category != Category::Write {
             return Gate::Open;
         }
-        let unconfined = runs_commands && !self.commands_settled;
-        match self.approve {
+        let unconfined = runs_commands && !terms.commands_settled;
+        match terms.approve {
             Approve::Auto if unconfined => Gate::Ask("no sandbox holds commands here".to_owned()),
             Approve::Auto => Gate::Open,
             Approve::Ask => Gate::Ask("this run asks before anything is changed".to_owned()),

@@ -1,8 +1,10 @@
 //! Runs as a whole: started, resumed, replayed. Faces (terminal, JSON, web) send commands here and read events.
 
 mod absent;
+mod amended;
 mod continued;
 mod outcome;
+mod prompted;
 mod settings;
 
 use std::sync::Arc;
@@ -17,12 +19,12 @@ use fusee_model::{CancellationToken, Model};
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::agent::{AgentTask, Progress, Session, TaskOutcome};
+use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms};
 use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::prompt::{self, Environment};
 
 pub use outcome::{Exit, RunOutcome};
-pub use settings::{SandboxMode, Settings};
+pub use settings::{PromptText, SandboxMode, Settings};
 
 /// What a run needs from its process.
 pub struct Resources {
@@ -57,6 +59,9 @@ pub enum StartError {
         /// The run.
         run: RunId,
     },
+    /// Its prompt.
+    #[error("{0}")]
+    Prompt(String),
     /// It is to continue a run that still goes on.
     #[error("run {run} has not ended, so nothing can continue it yet: `fusee resume {run}` goes on with it")]
     NotEnded {
@@ -120,33 +125,43 @@ impl Running {
 /// Begins a run.
 pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
+    prompted::check(&settings)?;
     if let Some(earlier) = &settings.continues {
         continued::check(&resources.journal, earlier)?;
     }
     let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
-    Ok(spawn(embedded, settings, resources, workspace, false))
+    Ok(spawn(embedded, settings, resources, workspace, Past::default()))
 }
 
-/// What a run was started with.
+/// What a run was started with, and what resumes have changed since.
 pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
     let key = StepKey { branch: Branch::main(), n: 0 };
     let first = journal.step(run, &key)?.filter(|step| step.kind == Kind::Settings);
     let first = first.and_then(|step| step.result);
     let value = first.ok_or_else(|| StartError::NoSettings { run: run.clone() })?;
-    serde_json::from_value(value)
-        .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })
+    let mut settings: Settings = serde_json::from_value(value)
+        .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })?;
+    if let Some(last) = amended::read(journal, run)?.pop() {
+        settings.set_terms(last.terms);
+    }
+    Ok(settings)
 }
 
 /// Goes on with a run. One that has ended gives its result again.
 pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
+    let in_force = settings_of(&resources.journal, run)?.terms();
+    let mut amendments = amended::read(&resources.journal, run)?;
     let embedded = Embedded::resume(&resources.journal, run, None)?;
     if open {
-        let from_seq = embedded.resumed_from();
-        embedded.note(&Branch::main(), Event::TaskResumed { from_seq });
+        let terms = Terms { commands_settled: resources.commands_settled, ..settings.terms() };
+        let new = (terms != in_force).then(|| amended::from_here(&embedded, terms));
+        let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(amended::written));
+        embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
+        amendments.extend(new);
     }
-    Ok(spawn(embedded, settings, resources, workspace, true))
+    Ok(spawn(embedded, settings, resources, workspace, Past { resumed: true, amendments }))
 }
 
 /// Runs it again from the journal alone: no model, no workspace, and no tool runs. `extra_tools` are those the
@@ -170,7 +185,17 @@ pub async fn replay(
         approver: Arc::new(Nobody),
         jitter: || 0.0,
     };
-    Ok(spawn(embedded, settings, resources, Arc::new(workspace), false).outcome().await)
+    let past = Past { resumed: false, amendments: amended::read(journal, run)? };
+    Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
+}
+
+/// What earlier processes left to this one.
+#[derive(Default)]
+struct Past {
+    /// Whether one worked on the run, so that the world may have moved on.
+    resumed: bool,
+    /// What they changed of its terms.
+    amendments: Vec<Amendment>,
 }
 
 fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
@@ -189,7 +214,7 @@ fn spawn(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    resumed: bool,
+    past: Past,
 ) -> Running {
     let (cancel, progress) = (CancellationToken::new(), Arc::new(Progress::default()));
     let work = work(
@@ -197,7 +222,7 @@ fn spawn(
         settings,
         resources,
         workspace,
-        resumed,
+        past,
         cancel.clone(),
         Arc::clone(&progress),
     );
@@ -210,11 +235,11 @@ async fn work(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    resumed: bool,
+    past: Past,
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
-    let result = task(&embedded, settings, resources, workspace, resumed, cancel, progress).await;
+    let result = task(&embedded, settings, resources, workspace, past, cancel, progress).await;
     let result = match result {
         Ok(outcome) => {
             let status = match outcome.status {
@@ -237,7 +262,7 @@ async fn task(
     settings: Settings,
     resources: Resources,
     workspace: Arc<Workspace>,
-    resumed: bool,
+    past: Past,
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
@@ -275,14 +300,15 @@ async fn task(
         limits: settings.limits,
         gatekeeper: Gatekeeper {
             approve: settings.approve,
-            commands_settled: resources.commands_settled,
+            commands_settled: settings.commands_settled,
             approver: resources.approver,
         },
+        amendments: past.amendments,
         review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,
         // Between two runs files may change just as between two processes.
-        resumed: AtomicBool::new(resumed || earlier.is_some()),
+        resumed: AtomicBool::new(past.resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
     let task = AgentTask::new(
@@ -295,6 +321,12 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
+    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
+    let task = match prompted::disclosure(&settings, opened) {
+        Ok(Some(disclosure)) => task.disclosing(disclosure),
+        Ok(None) => task,
+        Err(problem) => return Err(Stop::Unreadable(problem)),
+    };
     let task = match earlier {
         Some(earlier) => task.continuing(earlier),
         None => task,

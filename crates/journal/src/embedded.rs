@@ -173,6 +173,11 @@ impl Embedded {
         self.recorded.last_seq
     }
 
+    /// How many steps each branch had when this run was opened.
+    pub fn recorded_steps(&self) -> impl Iterator<Item = (&Branch, u64)> {
+        self.recorded.steps.iter().map(|(branch, steps)| (branch, *steps))
+    }
+
     /// Answers a wait of this run, one that is under way or the next of this name. An answer that nobody has
     /// taken yet is replaced.
     pub fn signal(&self, name: &str, value: Value) {

@@ -61,6 +61,9 @@ pub trait Engine: Send + Sync {
         limit: Duration,
     ) -> BoxFuture<'a, Result<Option<Value>, Stop>>;
 
+    /// The number of the next step of this branch.
+    fn position(&self, branch: &Branch) -> u64;
+
     /// Adds an event of the program. It becomes visible when the journal holds it. Made while a step of this
     /// branch runs its body it is a [`Engine::note`], since a second run of the program does not run bodies.
     fn emit(&self, task: &Branch, event: Event);

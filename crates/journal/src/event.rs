@@ -27,6 +27,9 @@ pub enum Event {
     TaskResumed {
         /// The last event that stood in the journal.
         from_seq: u64,
+        /// What changed of limits and approvals, and from which steps on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amended: Option<Value>,
     },
     /// A request is about to be sent to the model.
     TurnStart {
@@ -109,6 +112,15 @@ pub enum Event {
         tokens_after: u64,
         /// Messages removed or shortened.
         items_removed: u32,
+    },
+    /// The model opened sections of its prompt, which is shown anew.
+    Expansion {
+        /// The sections it asked for and that were closed, each once.
+        section_keys: Vec<String>,
+        /// Why, in the model's words.
+        reason: String,
+        /// All that is open now and was not, closed sections around those asked for included.
+        opened: Vec<String>,
     },
     /// A request failed and will be made again.
     Retry {

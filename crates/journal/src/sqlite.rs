@@ -84,6 +84,10 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
     look_at(path)?;
     let fail = |error: rusqlite::Error| unwritable(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
+    if is_empty(path) {
+        give_pages_back(&connection).map_err(fail)?;
+    }
+    writable(path, &connection)?;
     configure(&connection, durability).map_err(fail)?;
     migrate(path, &mut connection)?;
     if fresh && durability == Durability::Process {
@@ -105,7 +109,7 @@ pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlit
 /// none or a whole one. Nothing waits for the disk unless the disk matters. Whether it was made.
 fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
-    if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+    if !is_empty(path) {
         return Ok(false);
     }
     let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -125,6 +129,17 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
     linked
 }
 
+/// Whether no page was ever written to it.
+fn is_empty(path: &Path) -> bool {
+    !std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
+}
+
+/// Lets pages be given back a few at a time (`collect.rs`). Must come before the first page is written; later it
+/// would change nothing, and still be a commit of its own, which waits for the disk where it begins a log.
+fn give_pages_back(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+}
+
 fn make(path: &Path, durability: Durability) -> rusqlite::Result<()> {
     let mut connection = Connection::open(path)?;
     let synchronous = match durability {
@@ -132,7 +147,7 @@ fn make(path: &Path, durability: Durability) -> rusqlite::Result<()> {
         Durability::Power => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    give_pages_back(&connection)?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(SCHEMA)?;
@@ -150,6 +165,20 @@ fn look_at(path: &Path) -> Result<(), JournalError> {
         Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
         Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::no_journal(path)),
         _ => Ok(()),
+    }
+}
+
+/// Says now what the first commit would say later: SQLite opens a file that may only be read without a word.
+fn writable(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    let may = |place: &Path| rustix::fs::access(place, rustix::fs::Access::WRITE_OK);
+    let denied = path.parent().and_then(|directory| may(directory).err()).or_else(|| may(path).err());
+    match denied {
+        Some(errno) => Err(JournalError::from_io(path, &errno.into())),
+        None if connection.is_readonly(rusqlite::MAIN_DB).map_err(fail)? => {
+            Err(JournalError::from_io(path, &ErrorKind::ReadOnlyFilesystem.into()))
+        }
+        None => Ok(()),
     }
 }
 
@@ -224,8 +253,6 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
-    // Must come before the first page is written. Pages can then be given back a few at a time (`collect.rs`).
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(
         None,

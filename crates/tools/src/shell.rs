@@ -183,8 +183,12 @@ impl Tool for Shell {
         Box::pin(async move {
             let arguments = typed::<Arguments>(arguments)?;
             let workdir = arguments.workdir.clone().unwrap_or_default();
-            let (path, directory) =
-                waiting(context, move |context| open_directory(&workdir, context)).await?;
+            let (path, directory) = if workdir.is_empty() {
+                // The workspace itself is open already: nothing that could take time.
+                open_directory(&workdir, context)?
+            } else {
+                waiting(context, move |context| open_directory(&workdir, context)).await?
+            };
             let mut intent = json!({ "command": arguments.command, "workdir": path.to_string() });
             if arguments.background {
                 intent["background"] = Value::Bool(true);

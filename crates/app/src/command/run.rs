@@ -1,11 +1,11 @@
 //! `fusee run`.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fusee_engine::journal::RunId;
-use fusee_engine::run::{self, Exit, Settings};
+use fusee_engine::run::{self, Exit, PromptText, Settings};
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
@@ -41,6 +41,10 @@ pub(crate) struct RunArgs {
     /// taken unless another is named
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
+    /// The prompt that drives the task: a file of sections, some closed until the model opens them (`fusee prompt
+    /// render` shows it). A continued run keeps the prompt it began with
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompt: Option<PathBuf>,
     /// Print events as JSON Lines instead of the answer
     #[arg(long)]
     pub(crate) json: bool,
@@ -78,7 +82,12 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         None => Choice::make(&config, environment).await?,
     };
     let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
+    let prompt = match args.prompt {
+        Some(file) => Some(prompt_text(&environment.directory().join(file))?),
+        None => continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()),
+    };
     let settings = Settings {
+        prompt,
         background: args.background,
         continues: continues.map(|earlier| earlier.run),
         base_url: choice.settings.base_url.clone(),
@@ -102,6 +111,12 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let plan = Plan::of(&settings);
     let running = run::start(&id, settings, resources).await?;
     work::see_through(running, &show, plan).await
+}
+
+fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("the prompt {} cannot be read: {error}", file.display())))?;
+    Ok(PromptText { file: file.display().to_string(), text, fields: Default::default() })
 }
 
 /// The run to continue and the words of the request. A word after `--continue` names a run if there is a request

@@ -109,6 +109,9 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 words::tokens(*tokens_before),
                 words::tokens(*tokens_after)
             )),
+            Event::Expansion { section_keys, reason, .. } => {
+                self.line(&format!("  opened {}: {}", section_keys.join(", "), words::one_line(reason, 160)))
+            }
             Event::Retry { attempt, after_ms, reason } => {
                 let after = words::span(*after_ms);
                 self.line(&format!(

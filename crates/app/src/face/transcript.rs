@@ -138,6 +138,10 @@ impl<W: Write + Send> Face for Transcript<W> {
                 self.line(&format!("== the conversation was shortened from {before} to {after} tokens"))?;
                 self.line("")
             }
+            Event::Expansion { section_keys, reason, .. } => {
+                self.line(&format!("== opened {}: {reason}", section_keys.join(", ")))?;
+                self.line("")
+            }
             Event::Retry { attempt, after_ms, reason } => {
                 self.line(&format!(
                     "== try {attempt} failed, again in {}: {reason}",

@@ -144,6 +144,17 @@ fn limits_are_3_each_under_its_code() {
 }
 
 #[test]
+fn what_there_is_of_an_answer_outlives_a_limit() {
+    let project = Project::new();
+    let lines =
+        [Line::text("So far: the cause is in a.txt.").and_call("shell", json!({"command": "echo x"}))];
+    let outcome = run_json(&project, &project.script(&lines)).args(["--max-turns", "1"]).run().exits(3);
+    ends(&outcome, "failed", "MAX_TURNS", "turns");
+    let events = outcome.events();
+    assert_eq!(events.last().unwrap()["answer"], json!("So far: the cause is in a.txt."));
+}
+
+#[test]
 fn a_model_that_cannot_be_reached_is_4_after_its_retries() {
     let project = impatient();
     let port = ClosedPort::reserve();

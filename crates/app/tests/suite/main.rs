@@ -26,3 +26,4 @@ mod replay;
 mod resume;
 mod run_task;
 mod sandbox;
+mod sections;

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use fusee_testkit::events::kept;
+use fusee_testkit::events::{kept, steady};
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run, run_json, run_on};
 
@@ -75,4 +75,26 @@ fn an_exported_cassette_is_a_model() {
     fs::write(&cassette, exported.stdout).unwrap();
     let replayed = run(&project, &format!("replay:{}", cassette.display())).run().exits(0);
     assert_eq!((replayed.stdout.as_str(), project.read("effects.txt").as_str()), ("Done.\n", "x\nx\n"));
+}
+
+#[test]
+fn a_recorded_run_is_a_model_once_its_server_is_gone() {
+    let project = Project::new();
+    let cassette = project.scratch("tape").display().to_string();
+    let server = Server::start([
+        Message::call("shell", json!({"command": "echo x >> effects.txt"})).stream(),
+        Message::text("Done.").stream(),
+    ]);
+    let live = run_on(&project, &server).args(["--record", &cassette]).run().exits(0).events();
+    drop(server);
+    let replayed = run_json(&project, &format!("replay:{cassette}")).run().exits(0).events();
+    let plain = |events: &[Value]| -> Vec<Value> {
+        let model_apart = |mut event: Value| {
+            event.as_object_mut().map(|fields| fields.remove("model"));
+            event
+        };
+        steady(events).into_iter().map(model_apart).collect()
+    };
+    assert_eq!(plain(&replayed), plain(&live));
+    assert_eq!(project.read("effects.txt"), "x\nx\n");
 }

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::control;
+use super::disclosure::Expanded;
 use super::driver::{Driver, to_value};
 use super::facts::change_of;
 use super::review::Ruling;
 use super::turns::{Answered, Finish, Planned, Planning};
-use crate::approval::{Answer, Approve, Gate, Question};
+use crate::approval::{Answer, Approve, Gate, Gatekeeper, Question};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -25,15 +26,15 @@ pub(crate) struct Called {
     pub(crate) output: ToolOutput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fate: Option<Fate>,
-    /// Sections that it opened.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) opened: Vec<String>,
+    /// The sections that it opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expansion: Option<Expanded>,
 }
 
 impl Called {
     /// A call that came to its end.
     fn plain(output: ToolOutput) -> Self {
-        Self { output, fate: None, opened: Vec::new() }
+        Self { output, fate: None, expansion: None }
     }
 
     /// One that ended in another way.
@@ -43,11 +44,13 @@ impl Called {
 }
 
 /// What a call turned out to be.
-enum Resolved {
+pub(crate) enum Resolved {
     /// Nothing to run: this is the answer.
     Answer { output: ToolOutput, sort: &'static str },
     /// A call that steers the task.
     Control { output: ToolOutput, finish: Option<Finish> },
+    /// A call about sections of the prompt.
+    Section { output: ToolOutput, expansion: Option<Expanded> },
     /// A call to a tool.
     Tool { tool: Arc<dyn Tool>, arguments: Value },
 }
@@ -58,6 +61,7 @@ impl Driver<'_> {
         let mut answered = Answered::default();
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
         for Planned { call, verdict } in planned {
+            self.take_terms();
             let arguments =
                 serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
             let (call_id, name) = (call.id.clone(), call.name.clone());
@@ -67,6 +71,7 @@ impl Driver<'_> {
             self.passed(&recorded);
             self.conclude_call(call, called, recorded.duration_ms, verdict == Planning::Run, &mut answered);
         }
+        self.rebind();
         Ok(answered)
     }
 
@@ -86,6 +91,9 @@ impl Driver<'_> {
                 );
                 return Resolved::Answer { output: ToolOutput::error(content), sort: "repeated_call" };
             }
+        }
+        if let Some(resolved) = self.section_call(call) {
+            return resolved;
         }
         if let Some(definition) =
             control::definitions().iter().find(|definition| definition.name == call.name)
@@ -134,6 +142,9 @@ impl Driver<'_> {
                 answered.finished = finish.or(answered.finished.take());
                 self.answer_step(call, Called::plain(output)).await
             }
+            Resolved::Section { output, expansion } => {
+                self.answer_step(call, Called { expansion, ..Called::plain(output) }).await
+            }
             Resolved::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {
                     self.facts.fed_back("refused_call");
@@ -148,11 +159,11 @@ impl Driver<'_> {
     /// Whether a call may run: first the rules of a review, then the user's policy.
     fn judge(&self, tool: &dyn Tool) -> Gate {
         let (definition, session) = (tool.definition(), self.session());
-        let policy = session.gatekeeper.judge(definition.category, tool.repeat() == Repeat::Never);
+        let policy = Gatekeeper::judge(&self.terms, definition.category, tool.repeat() == Repeat::Never);
         let Some(review) = &session.review else { return policy };
         match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
             Ruling::Allowed => policy,
-            Ruling::AskFirst => match session.gatekeeper.approve {
+            Ruling::AskFirst => match self.terms.approve {
                 Approve::Never => Gate::Shut("a review only looks".to_owned()),
                 Approve::Auto | Approve::Ask => {
                     Gate::Ask("a review only looks unless a person allows more".to_owned())
@@ -314,7 +325,7 @@ impl Driver<'_> {
         ran: bool,
         answered: &mut Answered,
     ) {
-        let Called { output, fate, opened: _ } = called;
+        let Called { output, fate, expansion } = called;
         // A command that a crash ended counts as interrupted: nobody cancelled the task.
         let fate = fate.or(output.aborted.then_some(Fate::Aborted));
         self.session().workspace.recall(&output);
@@ -346,6 +357,9 @@ impl Driver<'_> {
             content: output.content,
             ok: output.ok,
         });
+        if let Some(expansion) = expansion {
+            self.expanded(expansion);
+        }
     }
 }
 

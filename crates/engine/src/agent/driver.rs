@@ -6,21 +6,24 @@ use std::time::Duration;
 
 use fusee_journal::event::{Delta, Event, Role};
 use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
-use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply};
+use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::compaction::{self, Keep};
+use super::disclosure::Shown;
 use super::facts::Facts;
+use super::limits::Limits;
 use super::meanwhile::Known;
 use super::occupancy::Occupancy;
 use super::plan::Plan;
 use super::session::Session;
 use super::task::AgentTask;
+use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
 
 /// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
-const ASK_CONTEXT_FROM: u64 = 2_000;
+const ASK_CONTEXT_FROM: u64 = 3_000;
 
 /// The share of the limit that a compaction aims at.
 const COMPACT_TO: f64 = 0.4;
@@ -32,6 +35,8 @@ const KEEP_RECENT: f64 = 0.2;
 pub(crate) struct Driver<'t> {
     pub(crate) task: &'t AgentTask,
     pub(crate) conversation: Conversation,
+    /// The prompt, if it has sections that open.
+    pub(crate) shown: Option<Shown<'t>>,
     pub(crate) turns: Turns,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
@@ -45,7 +50,10 @@ pub(crate) struct Driver<'t> {
     sent: usize,
     turn: Turn,
     context_asked: bool,
-    max_tokens: u64,
+    /// What holds now.
+    pub(crate) terms: Terms,
+    /// The size of the model's context, where its server tells it.
+    context_tokens: Option<u64>,
 }
 
 /// The turn under way.
@@ -82,14 +90,16 @@ pub(crate) enum AttemptResult {
 impl<'t> Driver<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let session = &task.session;
-        let mut conversation =
-            Conversation::new(session.model.dialect(), task.system.clone(), session.specs());
+        let shown = task.disclosure.as_ref().map(Shown::new);
+        let (system, tools) = frame(task, shown.as_ref());
+        let mut conversation = Conversation::new(session.model.dialect(), system, tools);
         for message in &task.input {
             conversation.push(message.clone());
         }
         Self {
             task,
             conversation,
+            shown,
             turns: Turns::new(session.limits),
             facts: Facts::default(),
             plan: task.earlier.plan.clone(),
@@ -101,7 +111,8 @@ impl<'t> Driver<'t> {
             sent: 0,
             turn: Turn::default(),
             context_asked: false,
-            max_tokens: session.limits.max_tokens,
+            terms: session.terms_at(&task.branch, 0),
+            context_tokens: None,
         }
     }
 
@@ -126,6 +137,7 @@ impl<'t> Driver<'t> {
     pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
         let mut input = Input::Ready;
         loop {
+            self.take_terms();
             self.learn_context().await?;
             let gauge = self.gauge();
             let mut warnings = Vec::new();
@@ -158,6 +170,39 @@ impl<'t> Driver<'t> {
         }
     }
 
+    /// Takes what a resume changed, where it changed it.
+    pub(crate) fn take_terms(&mut self) {
+        if self.session().amendments.is_empty() {
+            return;
+        }
+        let next = self.engine().position(&self.task.branch);
+        self.terms = self.session().terms_at(&self.task.branch, next);
+        self.turns.set_limits(self.limits());
+    }
+
+    /// The limits, none beyond what the model's server can take.
+    fn limits(&self) -> Limits {
+        Limits { max_tokens: self.max_tokens(), ..self.terms.limits }
+    }
+
+    fn max_tokens(&self) -> u64 {
+        self.terms.limits.max_tokens.min(self.context_tokens.unwrap_or(u64::MAX))
+    }
+
+    /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
+    pub(crate) fn reframe(&mut self) {
+        let (system, tools) = frame(self.task, self.shown.as_ref());
+        self.conversation.reframe(system, tools);
+        self.sent = 0;
+    }
+
+    /// About how many bytes more the context can hold.
+    pub(crate) fn room_bytes(&self) -> usize {
+        let left = self.max_tokens().saturating_sub(self.gauge().tokens);
+        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
+        (left as f64 * per_token) as usize
+    }
+
     fn gauge(&self) -> Gauge {
         Gauge { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
     }
@@ -170,7 +215,7 @@ impl<'t> Driver<'t> {
 
     /// Working time left, if there is a limit.
     pub(crate) fn left_ms(&self) -> Option<u64> {
-        self.session().limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
+        self.terms.limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
     }
 
     fn say(&mut self, text: &str) {
@@ -315,7 +360,7 @@ impl<'t> Driver<'t> {
     }
 
     fn compact(&mut self, gauge: Gauge) -> Input {
-        let limit = self.max_tokens as f64;
+        let limit = self.max_tokens() as f64;
         let keep = Keep {
             first_user_messages: 1,
             request: self.task.input.last().map(Message::text),
@@ -362,11 +407,20 @@ impl<'t> Driver<'t> {
         });
         let recorded = self.engine().step(call, body).await?;
         if let Some(tokens) = recorded.value.as_u64().filter(|tokens| *tokens > 0) {
-            self.turns.learn_context(tokens);
-            self.max_tokens = self.max_tokens.min(tokens);
+            self.context_tokens = Some(tokens);
+            self.turns.set_limits(self.limits());
         }
         Ok(())
     }
+}
+
+/// System prompt and tools, in the order a model sees them.
+fn frame(task: &AgentTask, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
+    let mut tools = task.session.specs();
+    let Some(shown) = shown else { return (task.system.clone(), tools) };
+    tools.retain(|tool| shown.hides(&tool.name).is_none());
+    tools.extend(shown.specs());
+    (shown.text().to_owned(), tools)
 }
 
 /// What to tell the model first, if an earlier process began this run and files changed since it looked.

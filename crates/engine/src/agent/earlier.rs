@@ -117,7 +117,7 @@ impl Fold {
         // What the runtime ran on its own account has another shape, or stands where no call is open.
         let Ok(called) = serde_json::from_value::<Called>(result.clone()) else { return };
         self.earlier.known.learn(&called.output);
-        self.earlier.opened.extend(called.opened);
+        self.earlier.opened.extend(called.expansion.into_iter().flat_map(|expanded| expanded.opened));
         if callee == "plan_tasks" && called.output.ok {
             self.plan(args.as_str().unwrap_or_default());
         }

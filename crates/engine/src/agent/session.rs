@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fusee_journal::RunId;
+use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
 use fusee_tools::{Definition, Toolbox, Workspace};
 
 use super::control;
 use super::limits::Limits;
 use super::review::Restrictions;
+use super::terms::{self, Amendment, Terms};
 use crate::approval::Gatekeeper;
 
 /// The surroundings of one task. Nothing leaks between two of them.
@@ -28,6 +29,8 @@ pub struct Session {
     pub limits: Limits,
     /// Who says whether a command may run.
     pub gatekeeper: Gatekeeper,
+    /// What resumes changed of the limits and of when a person is asked, in order.
+    pub amendments: Vec<Amendment>,
     /// Set in review mode.
     pub review: Option<Restrictions>,
     /// What confines commands, in words, for the events.
@@ -42,6 +45,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// What holds when `next_step` is the next step of a branch.
+    pub(crate) fn terms_at(&self, branch: &Branch, next_step: u64) -> Terms {
+        let Gatekeeper { approve, commands_settled, .. } = self.gatekeeper;
+        let first = Terms { limits: self.limits, approve, commands_settled };
+        terms::at(first, &self.amendments, branch, next_step)
+    }
+
     /// All tools on offer, in the order a model sees them.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.toolbox.definitions().chain(control::definitions())

@@ -7,6 +7,7 @@ use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStat
 use fusee_journal::{Branch, Engine, Stop};
 use fusee_model::{CancellationToken, Message, Usage};
 
+use super::disclosure::Disclosure;
 use super::driver::Driver;
 use super::earlier::Earlier;
 use super::facts::End;
@@ -23,6 +24,7 @@ pub struct AgentTask {
     pub(crate) system: String,
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: Earlier,
+    pub(crate) disclosure: Option<Disclosure>,
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
@@ -86,10 +88,17 @@ impl AgentTask {
             system,
             input,
             earlier,
+            disclosure: None,
             request,
             cancel,
             progress,
         }
+    }
+
+    /// The same task with a prompt whose sections can be opened, in the place of its system prompt.
+    #[must_use]
+    pub fn disclosing(self, disclosure: Disclosure) -> Self {
+        Self { disclosure: Some(disclosure), ..self }
     }
 
     /// The same task as the next request of an earlier conversation.

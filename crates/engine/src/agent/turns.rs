@@ -149,9 +149,9 @@ impl Turns {
         self.turn_index
     }
 
-    /// Takes the server's word for the size of its context.
-    pub(crate) fn learn_context(&mut self, tokens: u64) {
-        self.limits.max_tokens = self.limits.max_tokens.min(tokens);
+    /// Other limits from here on.
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// The guard's memory of a call that ran.

@@ -81,6 +81,17 @@ impl<T: TaskFields> Prompt<T> {
 }
 
 impl<T> Prompt<T> {
+    /// The same prompt for a task whose fields are known only when it is bound.
+    pub fn for_any_task(&self) -> Prompt<AnyTask> {
+        Prompt { sections: self.sections.clone(), task: PhantomData }
+    }
+
+    /// The first section that carries this tool.
+    pub(crate) fn section_with(&self, tool: &str) -> Option<&str> {
+        let carries = |node: &&Node| node.tools.iter().any(|name| name == tool);
+        self.sections.iter().find(carries).map(|node| node.path.as_str())
+    }
+
     /// Whether the task is shown somewhere.
     pub fn has_task_section(&self) -> bool {
         self.sections.iter().any(|node| matches!(node.body, NodeBody::Task))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::build::{Node, NodeBody};
 use super::section::{Shown, Visibility};
-use super::task::{Fields, text};
+use super::task::{AnyTask, Fields, text};
 
 /// A prompt with a task, ready to be rendered.
 #[derive(Clone)]
@@ -107,6 +107,34 @@ impl<'p> Bound<'p> {
             rendered.tools.push("open_sections".to_owned());
         }
         Ok(rendered)
+    }
+
+    /// The task that it is bound to.
+    pub(crate) fn fields(&self) -> AnyTask {
+        self.fields.to_task()
+    }
+
+    /// Whether a section can be read: it is there, closed, and carries no tools. The error says what to do instead.
+    pub(crate) fn may_read(&self, path: &str, open: &BTreeSet<String>) -> Result<(), RenderProblem> {
+        let path = super::key::normalise_path(path);
+        let Some(at) = self.nodes.iter().position(|node| node.path.as_str() == path) else {
+            // The reader knows the near names.
+            return Ok(());
+        };
+        let node = &self.nodes[at];
+        let problem = |code, message: &str| Err(RenderProblem::new(code, Some(&path), message.to_owned()));
+        let around = |other: &&Node| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str());
+        let around: Vec<&Node> = self.nodes[..at].iter().filter(around).collect();
+        if !around.iter().copied().chain([node]).all(|node| self.is_enabled(node)) {
+            return problem("unknown_section", "there is no such section now");
+        }
+        if around.iter().copied().chain([node]).all(|node| self.shown(node, open) == Shown::Full) {
+            return problem("already_open", "it is shown in full in the prompt already");
+        }
+        if self.nodes[at..=at + node.inside].iter().any(|node| !node.tools.is_empty()) {
+            return problem("section_with_tools", "it brings tools: open it with `open_sections`");
+        }
+        Ok(())
     }
 
     /// The whole text of one section and what stands inside it, as if it were open.

@@ -69,6 +69,11 @@ impl Fields {
             .filter_map(|name| Some((name.as_str(), self.set(name)?)))
     }
 
+    /// The fields as a task.
+    pub(crate) fn to_task(&self) -> AnyTask {
+        AnyTask(self.0.clone())
+    }
+
     /// The same task for the next cycle.
     pub(crate) fn expanded(mut self, instructions: String) -> Self {
         self.0.insert("expansion_instructions".to_owned(), instructions.into());

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use fusee_journal::RunId;
 use fusee_model::{Price, RequestOptions, Traits, Wire};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::agent::{Limits, Restrictions};
+use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 
 /// Longer titles are cut in listings.
@@ -26,6 +27,9 @@ pub struct Settings {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// The prompt that drives it, if that is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptText>,
     /// Where it works.
     pub workspace: PathBuf,
     /// The model, as the user named it.
@@ -61,6 +65,18 @@ pub struct Settings {
     pub record: Option<PathBuf>,
 }
 
+/// A prompt file as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptText {
+    /// The file, for people.
+    pub file: String,
+    /// What it held.
+    pub text: String,
+    /// Fields of the task beside its request and its background.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub fields: Map<String, Value>,
+}
+
 /// What the user said of the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +96,7 @@ impl Settings {
             request: request.into(),
             background: None,
             continues: None,
+            prompt: None,
             workspace: workspace.to_owned(),
             model: model.into(),
             base_url: None,
@@ -95,6 +112,17 @@ impl Settings {
             review: None,
             record: None,
         }
+    }
+
+    /// What of it a resume may change.
+    pub(crate) fn terms(&self) -> Terms {
+        let Self { limits, approve, commands_settled, .. } = *self;
+        Terms { limits, approve, commands_settled }
+    }
+
+    pub(crate) fn set_terms(&mut self, terms: Terms) {
+        let Terms { limits, approve, commands_settled } = terms;
+        (self.limits, self.approve, self.commands_settled) = (limits, approve, commands_settled);
     }
 
     /// The request on one line.

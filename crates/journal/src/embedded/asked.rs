@@ -142,6 +142,10 @@ impl Engine for Embedded {
         })
     }
 
+    fn position(&self, branch: &Branch) -> u64 {
+        self.state().progress.get(branch).map_or(0, |progress| progress.steps)
+    }
+
     fn emit(&self, task: &Branch, event: Event) {
         let mut state = self.state();
         let progress = state.progress(task);

@@ -53,6 +53,18 @@ async fn a_turn_that_only_looks_costs_one_commit() {
 }
 
 #[tokio::test]
+async fn opening_commits_nothing() {
+    let place = Place::new();
+    let made = place.open();
+    assert_eq!(std::fs::read(place.wal()).unwrap_or_default(), Vec::<u8>::new(), "a new file");
+    drop(begin(&made, "r").await);
+    drop(made);
+    let before = commits(&place);
+    drop(place.open());
+    assert_eq!(commits(&place), before);
+}
+
+#[tokio::test]
 async fn nothing_to_commit_costs_nothing() {
     let place = Place::new();
     let journal = place.open();

@@ -21,7 +21,7 @@ async fn program(engine: &Embedded, question: &str, last: &str) -> Result<(), St
 async fn recorded(place: &Place) -> fusee_journal::Journal {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    engine.note(&Branch::main(), Event::TaskResumed { from_seq: 0 });
+    engine.note(&Branch::main(), Event::TaskResumed { from_seq: 0, amended: None });
     program(&engine, "list the files\nof this project\nplease", "end").await.expect("it runs");
     engine.finish(RunStatus::Completed).await.expect("ended");
     journal

@@ -68,7 +68,7 @@ async fn events_that_stand_in_the_journal_are_not_made_twice() {
 
     let engine = resume(&journal, "r");
     assert_eq!(engine.resumed_from(), 5);
-    engine.note(&main, Event::TaskResumed { from_seq: engine.resumed_from() });
+    engine.note(&main, Event::TaskResumed { from_seq: engine.resumed_from(), amended: None });
     program(&engine, 3).await;
     engine.finish(RunStatus::Completed).await.expect("ended");
     let expected = ["before 0", "after 0", "before 1", "after 1", "before 0", "after 2"];

@@ -55,7 +55,7 @@ fn every_event() -> Vec<Event> {
             parent: Some(text()),
             continues: None,
         }),
-        Event::TaskResumed { from_seq: 7 },
+        Event::TaskResumed { from_seq: 7, amended: None },
         Event::TurnStart { turn_index: 0, turn_id: text(), input_tokens: 10 },
         Event::TurnComplete {
             turn_index: 0,
@@ -88,6 +88,7 @@ fn every_event() -> Vec<Event> {
             tokens_after: 10,
             items_removed: 4,
         },
+        Event::Expansion { section_keys: vec![text()], reason: text(), opened: vec![text(), text()] },
         Event::Retry { attempt: 1, after_ms: 100, reason: text() },
         Event::ApprovalRequested { call_id: text(), name: text(), arguments: Value::Null, reason: text() },
         Event::ApprovalResolved { call_id: text(), approved: true, reason: None },

@@ -65,7 +65,7 @@ pub(super) fn hand_over_to_child(work: impl FnOnce() -> i32) -> io::Result<Pid> 
 
 fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
     /// More than any child of ours needs; what is not touched is not there.
-    const STACK: usize = 1024 * 1024;
+    const STACK: usize = 256 * 1024;
 
     extern "C" fn run<F: FnOnce() -> i32>(work: *mut libc::c_void) -> c_int {
         // SAFETY: points at the caller's Option, which outlives this child: the caller stands still until it is gone.
@@ -75,12 +75,13 @@ fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> 
 
     // What the child takes out of here is the child's to drop.
     let mut work = Some(work);
-    let mut stack = vec![0u128; STACK / 16];
+    // Not zeroed: a supervisor does this for every command.
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK / 16);
     // SAFETY: the stack grows down from its end, which is aligned as the calling conventions ask for, and lives until
     // the child is done with it, because CLONE_VFORK holds us until its exec or exit. With one thread and us standing
     // still nobody else uses the memory that the child shares.
     let pid = unsafe {
-        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+        let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<libc::c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | also;
         libc::clone(run::<F>, top, flags, (&raw mut work).cast())
     };

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop) and `crowd` (many processes at once). Machines are noisy: runs of ours and of
+//! compares with the bare loop), `tasks` (many in one process) and `crowd` (many processes at once). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -14,6 +14,7 @@
 mod against_floor;
 mod crowd;
 mod measure;
+mod tasks;
 mod turns;
 
 use std::path::PathBuf;
@@ -56,13 +57,13 @@ impl Figure {
 /// A name on the command line and the figures it stands for.
 type Bench = (&'static str, fn(&Programs) -> Vec<Figure>);
 
-/// Tasks in one process (RSS for 1, 100 and 1000) are to join this list with a program of the engine's own.
 const BENCHES: &[Bench] = &[
     ("start", turns::start),
     ("turns", turns::cost),
     ("growth", turns::growth),
     ("instructions", turns::instructions),
     ("floor", against_floor::ratios),
+    ("tasks", tasks::memory),
     ("crowd", crowd::ratio),
 ];
 
@@ -78,7 +79,11 @@ fn main() -> ExitCode {
         eprintln!("no figure is called {unknown:?}; there are {}", known.join(", "));
         return ExitCode::FAILURE;
     }
-    let programs = Programs { fusee: directory.join("fusee"), floor: directory.join("floor") };
+    let programs = Programs {
+        fusee: directory.join("fusee"),
+        floor: directory.join("floor"),
+        many_tasks: directory.join("examples/many_tasks"),
+    };
     println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
     let mut all_hold = true;
     for (name, bench) in BENCHES {

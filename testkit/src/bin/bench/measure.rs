@@ -13,10 +13,12 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
 
-/// The two release binaries.
+/// The release binaries.
 pub(crate) struct Programs {
     pub(crate) fusee: PathBuf,
     pub(crate) floor: PathBuf,
+    /// Many tasks in one process.
+    pub(crate) many_tasks: PathBuf,
 }
 
 /// Which of them runs.

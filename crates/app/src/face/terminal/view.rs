@@ -166,6 +166,10 @@ impl View {
                 let text = format!("  the conversation was shortened from {before} to {after} tokens");
                 self.line(Line::of(Style::Dim, &text));
             }
+            Event::Expansion { section_keys, reason, .. } => {
+                let text = format!("  opened {}: {}", section_keys.join(", "), words::one_line(reason, 160));
+                self.line(Line::of(Style::Dim, &text));
+            }
             Event::Retry { attempt, after_ms, reason } => {
                 self.broken_off();
                 let until = now + Duration::from_millis(*after_ms);

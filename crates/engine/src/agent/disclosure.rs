@@ -1,0 +1,296 @@
+//! A prompt whose sections open while the task goes on: what `open_sections` and `read_section` do in the loop.
+//!
+//! What a section is and what opening one means is [`crate::prompt`]'s. Here a checked prompt is bound to its task,
+//! shown, and shown again after an expansion, which is the one time that what was sent first is replaced.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use fusee_journal::event::Event;
+use fusee_model::{ToolCall, ToolSpec};
+use fusee_tools::{Category, Definition, ToolOutput, arguments};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::calls::Resolved;
+use super::driver::Driver;
+use crate::prompt::{
+    AnyTask, Bound, OpenProblem, Prompt, RenderProblem, Rendered, TaskFields, build_expansion_instructions,
+    open_sections,
+};
+
+/// Expansions of one task; each costs the server's prefix cache.
+const MOST_EXPANSIONS: usize = 10;
+
+/// What `read_section` answers at most; more would crowd out the work.
+const READ_BYTES: usize = 48 * 1024;
+
+/// A prompt bound to its task.
+#[derive(Clone)]
+pub struct Disclosure {
+    prompt: Prompt<AnyTask>,
+    task: AnyTask,
+    opened: BTreeSet<String>,
+    first: Rendered,
+}
+
+impl Disclosure {
+    /// Binds a prompt to a task, with what an earlier run opened. Every section is rendered once to see that it can
+    /// be, so that no expansion fails later.
+    pub fn new<T: TaskFields>(
+        prompt: &Prompt<T>,
+        task: &T,
+        opened: BTreeSet<String>,
+    ) -> Result<Self, RenderProblem> {
+        let bound = prompt.bind(task)?;
+        let all = bound.render(&opened)?.closed;
+        bound.render(&opened.iter().cloned().chain(all).collect())?;
+        let first = bound.render(&opened)?;
+        let task = bound.fields();
+        Ok(Self { prompt: prompt.for_any_task(), task, opened, first })
+    }
+
+    /// What the model is shown first.
+    pub fn text(&self) -> &str {
+        &self.first.text
+    }
+
+    fn bound(&self) -> Result<Bound<'_>, RenderProblem> {
+        self.prompt.bind(&self.task)
+    }
+}
+
+/// What one call opened, as the journal keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Expanded {
+    pub(crate) section_keys: Vec<String>,
+    pub(crate) reason: String,
+    pub(crate) opened: BTreeSet<String>,
+}
+
+/// The prompt of a task under way.
+pub(crate) struct Shown<'t> {
+    disclosure: &'t Disclosure,
+    open: BTreeSet<String>,
+    now: Rendered,
+    expansions: usize,
+    /// Of the turn under way.
+    fresh: Vec<Expanded>,
+}
+
+impl<'t> Shown<'t> {
+    pub(crate) fn new(disclosure: &'t Disclosure) -> Self {
+        let (open, now) = (disclosure.opened.clone(), disclosure.first.clone());
+        Self { disclosure, open, now, expansions: 0, fresh: Vec::new() }
+    }
+
+    /// The text as the model is to see it.
+    pub(crate) fn text(&self) -> &str {
+        &self.now.text
+    }
+
+    /// The tools for opening the rest, as long as there is a rest.
+    pub(crate) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
+        let offered = |definition: &&Definition| self.now.tools.iter().any(|tool| *tool == definition.name);
+        definitions().iter().filter(offered).map(|definition| ToolSpec {
+            name: definition.name.to_string(),
+            description: definition.description.to_string(),
+            parameters: definition.parameters.clone(),
+        })
+    }
+
+    /// The section that has to be opened before this tool can be called.
+    pub(crate) fn hides(&self, tool: &str) -> Option<&str> {
+        if self.now.tools.iter().any(|open| open == tool) {
+            return None;
+        }
+        self.disclosure.prompt.section_with(tool)
+    }
+
+    fn open(&self, keys: &[String], reason: &str, room: usize) -> Result<Expanded, OpenProblem> {
+        let problem = |code, message| OpenProblem { code, message, section_path: None };
+        if self.expansions + self.fresh.len() >= MOST_EXPANSIONS {
+            let message = format!(
+                "This task has opened sections {MOST_EXPANSIONS} times, which is the most. Go on with what you see."
+            );
+            return Err(problem("too_many_expansions", message));
+        }
+        let bound = self.disclosure.bound().map_err(rendering)?;
+        let open: BTreeSet<String> = self.open_now().cloned().collect();
+        let required = open_sections(&bound, &open, keys, reason)?;
+        let next = open.iter().chain(&required.requested_overrides).cloned().collect();
+        let grows = bound.render(&next).map_err(rendering)?.text.len().saturating_sub(self.now.text.len());
+        if grows > room {
+            let message = format!(
+                "Not opened: it would add {grows} bytes to the prompt, and only about {room} fit. Open less, or \
+                 look at the beginning of a section with `read_section`."
+            );
+            return Err(problem("too_large", message));
+        }
+        let opened = required.requested_overrides;
+        Ok(Expanded { section_keys: required.section_keys, reason: required.reason, opened })
+    }
+
+    fn open_now(&self) -> impl Iterator<Item = &String> {
+        self.open.iter().chain(self.fresh.iter().flat_map(|expanded| &expanded.opened))
+    }
+
+    fn read(&self, path: &str) -> Result<ToolOutput, RenderProblem> {
+        let bound = self.disclosure.bound()?;
+        let open = self.open_now().cloned().collect();
+        bound.may_read(path, &open)?;
+        let mut text = bound.read_section(path)?;
+        let whole = text.len();
+        if whole <= READ_BYTES {
+            return Ok(ToolOutput::done(text));
+        }
+        let mut end = READ_BYTES;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str(&format!("\n[cut here: {} of {whole} bytes are shown]", end));
+        Ok(ToolOutput { truncated: true, ..ToolOutput::done(text) })
+    }
+
+    /// Takes over what the turn opened. None if it opened nothing.
+    fn rebind(&mut self) -> Option<()> {
+        let fresh = std::mem::take(&mut self.fresh);
+        if fresh.is_empty() {
+            return None;
+        }
+        self.expansions += fresh.len();
+        let keys: Vec<String> = fresh.iter().flat_map(|expanded| expanded.section_keys.clone()).collect();
+        let mut reasons: Vec<&str> = fresh.iter().map(|expanded| expanded.reason.trim()).collect();
+        reasons.dedup();
+        let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
+        self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
+        let bound = self.disclosure.bound().ok()?;
+        // That it renders was seen when it was bound, and when the call was answered.
+        self.now = bound.expanded(instructions).render(&self.open).ok()?;
+        Some(())
+    }
+}
+
+impl Driver<'_> {
+    /// Answers a call that is about sections; none if it is about something else.
+    pub(crate) fn section_call(&self, call: &ToolCall) -> Option<Resolved> {
+        let shown = self.shown.as_ref()?;
+        if let Some(section) = shown.hides(&call.name) {
+            let content = format!(
+                "`{}` belongs to the section `{section}`, which is closed: open it first with `open_sections`.",
+                call.name
+            );
+            return Some(Resolved::Answer { output: ToolOutput::error(content), sort: "closed_section" });
+        }
+        let definition = definitions().iter().find(|definition| definition.name == call.name)?;
+        let arguments = match arguments::parse(&call.arguments, definition) {
+            Ok(arguments) => arguments,
+            Err(complaint) => {
+                return Some(Resolved::Answer {
+                    output: ToolOutput::error(complaint),
+                    sort: "malformed_arguments",
+                });
+            }
+        };
+        let (output, expansion) = self.about_sections(shown, &call.name, arguments);
+        Some(Resolved::Section { output, expansion })
+    }
+
+    fn about_sections(
+        &self,
+        shown: &Shown<'_>,
+        name: &str,
+        arguments: Value,
+    ) -> (ToolOutput, Option<Expanded>) {
+        #[derive(Deserialize)]
+        struct Asked {
+            #[serde(default)]
+            section_keys: Vec<String>,
+            #[serde(default)]
+            reason: String,
+            #[serde(default)]
+            section_key: String,
+        }
+        let asked: Asked = match serde_json::from_value(arguments) {
+            Ok(asked) => asked,
+            Err(error) => return (ToolOutput::error(error.to_string()), None),
+        };
+        if name == "read_section" {
+            let read = shown.read(&asked.section_key);
+            return (read.unwrap_or_else(|problem| ToolOutput::error(problem.to_string())), None);
+        }
+        match shown.open(&asked.section_keys, &asked.reason, self.room_bytes()) {
+            Ok(expanded) => {
+                let keys: Vec<_> = expanded.section_keys.iter().map(|key| format!("`{key}`")).collect();
+                let content = format!("Opened {}: the prompt shows the whole text now.", keys.join(", "));
+                (ToolOutput::done(content), Some(expanded))
+            }
+            Err(problem) => (ToolOutput::error(problem.message), None),
+        }
+    }
+
+    /// Takes note of what a call opened.
+    pub(crate) fn expanded(&mut self, expanded: Expanded) {
+        self.emit(Event::Expansion {
+            section_keys: expanded.section_keys.clone(),
+            reason: expanded.reason.clone(),
+            opened: expanded.opened.iter().cloned().collect(),
+        });
+        if let Some(shown) = &mut self.shown {
+            shown.fresh.push(expanded);
+        }
+    }
+
+    /// Shows the prompt again if the turn opened something.
+    pub(crate) fn rebind(&mut self) {
+        if self.shown.as_mut().and_then(Shown::rebind).is_some() {
+            self.reframe();
+        }
+    }
+}
+
+/// The tools that open sections, in the order a model sees them.
+pub(crate) fn definitions() -> &'static [Definition] {
+    static DEFINITIONS: LazyLock<[Definition; 2]> = LazyLock::new(|| {
+        let define = |name: &'static str, description: &'static str, parameters| Definition {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            category: Category::Control,
+            aliases: &[],
+            parameter_aliases: &[],
+        };
+        [
+            define(
+                "read_section",
+                "Read the whole text of a summarised section once, as the answer to this call.",
+                json!({
+                    "type": "object",
+                    "properties": { "section_key": { "type": "string" } },
+                    "required": ["section_key"],
+                    "additionalProperties": false
+                }),
+            ),
+            define(
+                "open_sections",
+                "Open summarised sections for good: the prompt then shows their whole text and offers their tools.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "section_keys": { "type": "array", "items": { "type": "string" } },
+                        "reason": { "type": "string" }
+                    },
+                    "required": ["section_keys", "reason"],
+                    "additionalProperties": false
+                }),
+            ),
+        ]
+    });
+    &*DEFINITIONS
+}
+
+fn rendering(problem: RenderProblem) -> OpenProblem {
+    let message = problem.to_string();
+    OpenProblem { code: problem.code, message, section_path: problem.section_path }
+}

@@ -1,0 +1,43 @@
+//! What resumes changed of a run's terms, as its `task_resumed` events keep it.
+
+use fusee_journal::{Embedded, Event, Journal, RunId};
+use serde_json::Value;
+
+use super::StartError;
+use crate::agent::{Amendment, Terms};
+
+/// Events read at once.
+const PAGE: usize = 256;
+
+/// All amendments of a run, in order.
+pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<Amendment>, StartError> {
+    let (mut amendments, mut after) = (Vec::new(), 0);
+    loop {
+        let page = journal.events(run, after, u64::MAX, PAGE)?;
+        let whole = page.len() == PAGE;
+        for stamped in page {
+            after = stamped.seq;
+            if let Event::TaskResumed { amended: Some(written), .. } = stamped.event {
+                let unreadable = |error: serde_json::Error| StartError::Unreadable {
+                    run: run.clone(),
+                    cause: error.to_string(),
+                };
+                amendments.push(serde_json::from_value(written).map_err(unreadable)?);
+            }
+        }
+        if !whole {
+            return Ok(amendments);
+        }
+    }
+}
+
+/// New terms from the first step on that the journal does not hold yet.
+pub(super) fn from_here(embedded: &Embedded, terms: Terms) -> Amendment {
+    let after = embedded.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
+    Amendment { after, terms }
+}
+
+/// As the event keeps it.
+pub(super) fn written(amendment: &Amendment) -> Value {
+    serde_json::to_value(amendment).unwrap_or_default()
+}
