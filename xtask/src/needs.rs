@@ -38,6 +38,11 @@ pub(crate) const TEST: &[Need] = &[
         source: Source::Apt("gcc"),
     },
     Need { program: "python3", why: "runs the demo project's tests", source: Source::Apt("python3") },
+    Need {
+        program: "xmllint",
+        why: "gives a second verdict on templates",
+        source: Source::Apt("libxml2-utils"),
+    },
 ];
 
 pub(crate) const LINT: &[Need] = &[
@@ -75,6 +80,10 @@ fn install(need: &Need) -> Outcome {
     let by_hand = format!("{client} {}", args.join(" "));
     let Need { program, why, .. } = need;
     let done = stage::timed(&format!("{program} is missing ({why}): {by_hand}"), || {
+        if client == "apt-get" {
+            // A list of packages that is old, or none at all, names files that are gone; the installation says the rest.
+            let _ = Command::new(client).arg("update").stdin(Stdio::null()).status();
+        }
         Command::new(client).args(&args).stdin(Stdio::null()).status()
     });
     match done {

@@ -10,12 +10,17 @@ mod tools;
 mod tests;
 
 /// Every page: its file name and its text.
-pub(crate) fn pages() -> [(&'static str, String); 4] {
+pub(crate) fn pages() -> [(&'static str, String); 5] {
     [
         ("commands.md", commands::page()),
         ("config.md", config::page()),
         ("events.md", events::page()),
         ("tools.md", tools::page()),
+        (
+            "templates.md",
+            heading("Templates", "crates/engine/src/template/schema.rs")
+                + &fusee_engine::template::reference(),
+        ),
     ]
 }
 

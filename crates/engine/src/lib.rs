@@ -9,6 +9,7 @@ pub mod embed;
 pub mod prompt;
 pub mod run;
 pub mod task_system;
+pub mod template;
 
 // The crates beneath, for faces and embedders: they know this crate alone.
 pub use {fusee_journal as journal, fusee_model as model, fusee_text as text, fusee_tools as tools};

@@ -4,6 +4,7 @@
 //! templates, tools and workflows answer. Nothing is thrown: a task that failed is a result with a [`TaskError`].
 
 mod error;
+pub mod output;
 mod request;
 mod result;
 

@@ -41,3 +41,8 @@ pub fn parse(raw: &str, definition: &Definition) -> Result<Value, String> {
         answer
     })
 }
+
+/// JSON as models write it when they write it wrong, where it can mean only one thing; else where it stops making sense.
+pub fn lenient(raw: &str) -> Result<Value, String> {
+    repair::read(raw)
+}

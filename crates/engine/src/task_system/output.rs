@@ -1,0 +1,157 @@
+//! What an answer is held to: text, or JSON of a declared sort.
+//!
+//! Bad JSON keeps the task complete, with the text and a note of what is wrong; JSON of another sort than declared fails
+//! it. The text is never changed: only what is parsed from it is.
+
+use fusee_tools::arguments;
+use serde_json::Value;
+
+use super::error::Mismatch;
+use crate::template::{OutputFormat, OutputKind, schema::SCHEMA_WORDS};
+
+/// What an answer came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Nothing was declared, or text.
+    Text,
+    /// JSON as declared.
+    Parsed(Value),
+    /// Not JSON: why.
+    Unparsed(String),
+    /// JSON, and not of the declared sort.
+    Mismatched(Mismatch),
+}
+
+/// A declared JSON Schema, read from its file.
+#[derive(Debug)]
+pub struct Schema {
+    /// The file.
+    pub path: String,
+    /// The schema.
+    pub value: Value,
+}
+
+/// Whether a format names a file that holds a JSON Schema.
+pub fn schema_file(format: &OutputFormat) -> Option<&str> {
+    format
+        .schema
+        .as_deref()
+        .filter(|schema| format.kind == OutputKind::Json && !SCHEMA_WORDS.contains(schema))
+}
+
+/// Holds an answer against its format. `repair` allows one pass over an answer that is nearly JSON.
+pub fn judge(answer: &str, format: Option<&OutputFormat>, schema: Option<&Schema>, repair: bool) -> Output {
+    let Some(format) = format.filter(|format| format.kind == OutputKind::Json) else { return Output::Text };
+    let value = match parse(answer, repair) {
+        Ok(value) => value,
+        Err(problem) => return Output::Unparsed(problem),
+    };
+    let mismatch = match (schema, format.schema.as_deref()) {
+        (Some(schema), _) => violation(&value, schema),
+        (None, Some(word)) => wrong_sort(&value, word),
+        (None, None) => None,
+    };
+    mismatch.map_or(Output::Parsed(value), Output::Mismatched)
+}
+
+/// The JSON of an answer: the answer itself, the one code fence in it, or what a lenient reader makes of either.
+fn parse(answer: &str, repair: bool) -> Result<Value, String> {
+    let text = answer.trim();
+    let strict = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error.to_string(),
+    };
+    let fenced = fenced(text);
+    if let Some(value) = fenced.and_then(|inner| serde_json::from_str(inner).ok()) {
+        return Ok(value);
+    }
+    if repair {
+        let inner = fenced.unwrap_or(text);
+        if inner.starts_with(['{', '['])
+            && let Ok(value) = arguments::lenient(inner)
+        {
+            return Ok(value);
+        }
+    }
+    Err(strict)
+}
+
+/// What stands in the only code fence of a text.
+fn fenced(text: &str) -> Option<&str> {
+    let start = text.find("```")?;
+    let inside = &text[start + 3..];
+    let body = inside.find('\n')? + 1;
+    let end = body + inside[body..].rfind("```")?;
+    let inner = inside[body..end].trim();
+    (!inner.contains("```")).then_some(inner)
+}
+
+fn wrong_sort(value: &Value, word: &str) -> Option<Mismatch> {
+    let mismatch = |message: String, location: String| Mismatch {
+        error_type: "type_mismatch".to_owned(),
+        message,
+        location,
+    };
+    let fits = match word {
+        "object" => value.is_object(),
+        "array" | "[]" => value.is_array(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "string[]" => match value.as_array() {
+            Some(items) => {
+                let odd = items.iter().position(|item| !item.is_string())?;
+                let message = format!("expected a string at /{odd}, found {}", sort(&items[odd]));
+                return Some(mismatch(message, format!("/{odd}")));
+            }
+            None => false,
+        },
+        _ => true,
+    };
+    (!fits).then(|| mismatch(format!("expected {word}, found {}", sort(value)), String::new()))
+}
+
+fn sort(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The first place where a value differs from its schema.
+fn violation(value: &Value, schema: &Schema) -> Option<Mismatch> {
+    let validator = match jsonschema::validator_for(&schema.value) {
+        Ok(validator) => validator,
+        Err(error) => {
+            let message = format!("{} is not a JSON Schema: {error}", schema.path);
+            return Some(Mismatch {
+                error_type: "invalid_schema".to_owned(),
+                message,
+                location: String::new(),
+            });
+        }
+    };
+    let error = validator.iter_errors(value).next()?;
+    Some(Mismatch {
+        error_type: "schema_violation".to_owned(),
+        message: error.to_string(),
+        location: error.instance_path().to_string(),
+    })
+}
+
+/// The fields that make a provider answer in this format, for those that can.
+pub fn constraint(format: Option<&OutputFormat>, schema: Option<&Schema>) -> Option<Value> {
+    let format = format.filter(|format| format.kind == OutputKind::Json)?;
+    let value = match (schema, format.schema.as_deref()) {
+        (Some(schema), _) => schema.value.clone(),
+        (None, Some("object")) => return Some(serde_json::json!({ "type": "json_object" })),
+        _ => return None,
+    };
+    Some(serde_json::json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": value } }))
+}
+
+#[cfg(test)]
+mod tests;

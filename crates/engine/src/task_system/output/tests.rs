@@ -1,0 +1,72 @@
+//! Answers as models give them, against each declared format.
+
+use serde_json::json;
+
+use super::*;
+
+fn format(schema: Option<&str>) -> OutputFormat {
+    OutputFormat { kind: OutputKind::Json, schema: schema.map(str::to_owned) }
+}
+
+fn judged(answer: &str, schema: Option<&str>) -> Output {
+    judge(answer, Some(&format(schema)), None, true)
+}
+
+#[test]
+fn text_is_not_looked_at() {
+    assert_eq!(judge("{", None, None, true), Output::Text);
+    let text = OutputFormat { kind: OutputKind::Text, schema: None };
+    assert_eq!(judge("{", Some(&text), None, true), Output::Text);
+}
+
+#[test]
+fn fences_are_stripped_and_small_mistakes_mended() {
+    assert_eq!(judged("{\"a\": 1}", None), Output::Parsed(json!({"a": 1})));
+    assert_eq!(judged("```json\n[1, 2]\n```", None), Output::Parsed(json!([1, 2])));
+    assert_eq!(judged("Here it is:\n```\n{\"a\": 1}\n```\nDone.", None), Output::Parsed(json!({"a": 1})));
+    assert_eq!(judged("```json\n{'a': True,}\n```", None), Output::Parsed(json!({"a": true})));
+    let strictly = judge("{'a': True,}", Some(&format(None)), None, false);
+    assert!(matches!(strictly, Output::Unparsed(_)), "{strictly:?}");
+}
+
+#[test]
+fn what_is_no_json_says_where() {
+    assert_eq!(judged("not json", None), Output::Unparsed("expected ident at line 1 column 2".to_owned()));
+    assert!(matches!(judged("{\"a\": ", None), Output::Unparsed(_)));
+    assert!(matches!(judged("", None), Output::Unparsed(_)));
+}
+
+#[test]
+fn every_word_of_the_schema_is_held() {
+    for (word, good, bad) in [
+        ("object", "{}", "[]"),
+        ("array", "[1]", "{}"),
+        ("[]", "[]", "3"),
+        ("string[]", "[\"a\"]", "{}"),
+        ("number", "1.5", "\"1\""),
+        ("boolean", "true", "0"),
+    ] {
+        assert!(matches!(judged(good, Some(word)), Output::Parsed(_)), "{word}");
+        assert!(matches!(judged(bad, Some(word)), Output::Mismatched(_)), "{word}");
+    }
+    assert_eq!(
+        judged("[\"a\", 2]", Some("string[]")),
+        Output::Mismatched(Mismatch {
+            error_type: "type_mismatch".to_owned(),
+            message: "expected a string at /1, found number".to_owned(),
+            location: "/1".to_owned(),
+        })
+    );
+}
+
+#[test]
+fn a_json_schema_is_held_and_the_place_named() {
+    let value = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let schema = Schema { path: "s.json".to_owned(), value };
+    let judged = |answer: &str| judge(answer, Some(&format(Some("s.json"))), Some(&schema), true);
+    assert_eq!(judged("{\"a\": 1}"), Output::Parsed(json!({"a": 1})));
+    let Output::Mismatched(mismatch) = judged("{\"a\": \"x\"}") else { panic!("it does not fit") };
+    assert_eq!((mismatch.error_type.as_str(), mismatch.location.as_str()), ("schema_violation", "/a"));
+    assert_eq!(schema_file(&format(Some("s.json"))), Some("s.json"));
+    assert_eq!(schema_file(&format(Some("string[]"))), None);
+}

@@ -1,0 +1,205 @@
+//! Holds a document against the table: every violation, each at its place, with what to do about it.
+//!
+//! What the table cannot say (declared placeholders, defaults that fit, …) is checked where the template is made,
+//! in `make.rs`.
+
+use std::collections::HashMap;
+
+use fusee_text::xml::{Attribute, Content as Piece, Document, Element, ElementId};
+use fusee_text::{Diagnostic, Diagnostics, Source, near};
+
+use super::schema::{AttributeRule, Content, ElementRule, Kind, Occurs, TASK};
+
+/// Checks a whole document. `whole` says that it was read without mistakes, so that what is missing is really missing.
+pub(crate) fn check(source: &Source, document: &Document, whole: bool, problems: &mut Diagnostics) {
+    let Some(root) = document.root() else { return };
+    let element = document.element(root);
+    let mut check = Check { source, document, whole, problems };
+    if element.name != TASK.name {
+        let message = format!("the outermost element is `<{}>`, and must be `<task>`", element.name);
+        check.error("unknown-root", element.name_span, message, None);
+        return;
+    }
+    // A stack instead of recursion: sections nest, and the reader bounds how deep.
+    let mut open = vec![(root, &TASK)];
+    while let Some((id, rule)) = open.pop() {
+        check.attributes(document.element(id), rule);
+        check.content(id, rule);
+        for (child, element) in document.children(id) {
+            if let Some(rule) = rule.child(&element.name) {
+                open.push((child, rule));
+            }
+        }
+    }
+}
+
+struct Check<'a> {
+    source: &'a Source,
+    document: &'a Document,
+    whole: bool,
+    problems: &'a mut Diagnostics,
+}
+
+impl Check<'_> {
+    fn error(&mut self, code: &'static str, span: fusee_text::Span, message: String, help: Option<String>) {
+        self.problems.push(Diagnostic::error(code, self.source, span, message).maybe_help(help));
+    }
+
+    fn warning(&mut self, code: &'static str, span: fusee_text::Span, message: String, help: Option<String>) {
+        self.problems.push(Diagnostic::warning(code, self.source, span, message).maybe_help(help));
+    }
+
+    fn attributes(&mut self, element: &Element, rule: &ElementRule) {
+        for attribute in &element.attributes {
+            match rule.attribute(&attribute.name) {
+                Some(known) => self.value(attribute, known, rule),
+                None if attribute.name == "xmlns" && !attribute.value.is_empty() => {
+                    let message =
+                        format!("templates have no namespace, and this one is in `{}`", attribute.value);
+                    self.error("namespace", attribute.name_span, message, Some("remove `xmlns`".to_owned()));
+                }
+                // Those of other vocabularies, such as the place of a schema, are none of ours.
+                None if attribute.name.contains(':') || attribute.name == "xmlns" => {}
+                None => {
+                    let known = rule.attributes.iter().map(|attribute| attribute.name);
+                    let help = near::did_you_mean(&attribute.name, known).or_else(|| listed(rule));
+                    let message = format!("`<{}>` has no attribute `{}`", element.name, attribute.name);
+                    self.warning("unknown-attribute", attribute.name_span, message, help);
+                }
+            }
+        }
+        let missing =
+            rule.attributes.iter().filter(|known| known.required && element.attribute(known.name).is_none());
+        for known in missing {
+            let message = format!("`<{}>` lacks the attribute `{}`", element.name, known.name);
+            let help = format!("add `{}=\"…\"`: {}", known.name, known.kind.expects());
+            self.error("missing-attribute", element.tag_span, message, Some(help));
+        }
+    }
+
+    fn value(&mut self, attribute: &Attribute, known: &AttributeRule, rule: &ElementRule) {
+        if known.kind.accepts(&attribute.value) {
+            return;
+        }
+        let (name, value) = (&attribute.name, &attribute.value);
+        let message = format!("`{value}` cannot be the `{name}` of `<{}>`", rule.name);
+        let mut help = expectation(value, known.kind);
+        if rule.name == TASK.name && name == "type" {
+            help.push_str("; tasks are composed in workflows (`.fusee` files), not in templates");
+        }
+        self.error("invalid-value", attribute.value_span, message, Some(help));
+    }
+
+    fn content(&mut self, id: ElementId, rule: &ElementRule) {
+        let element = self.document.element(id);
+        match rule.content {
+            Content::Elements(_) => {
+                self.stray_text(element);
+                self.children(id, rule);
+            }
+            Content::Mixed(_) => self.children(id, rule),
+            Content::Text | Content::Note | Content::Value(_) => self.text(id, rule),
+        }
+    }
+
+    fn stray_text(&mut self, element: &Element) {
+        for piece in &element.content {
+            if let Piece::Text { text, span } = piece
+                && !text.trim().is_empty()
+            {
+                let raw = self.source.slice(*span);
+                let inner = raw.trim();
+                let start = span.start() + raw.find(inner).unwrap_or(0);
+                let place = fusee_text::Span::new(start, start + inner.len());
+                let shown: String = inner.chars().take(30).collect();
+                let message = format!("text stands directly in `<{}>`: `{shown}`", element.name);
+                let help = "put it into an element, such as `<instructions>`".to_owned();
+                self.error("stray-text", place, message, Some(help));
+            }
+        }
+    }
+
+    fn children(&mut self, id: ElementId, rule: &ElementRule) {
+        let element = self.document.element(id);
+        let mut counted: HashMap<&str, usize> = HashMap::new();
+        for (_, child) in self.document.children(id) {
+            let Some(known) = rule.child(&child.name) else {
+                let names = rule.children().iter().map(|child| child.name);
+                let help = near::did_you_mean(&child.name, names.clone()).unwrap_or_else(|| {
+                    format!("`<{}>` holds {}", rule.name, names.collect::<Vec<_>>().join(", "))
+                });
+                let message =
+                    format!("`<{}>` is not known in `<{}>` and is left out", child.name, element.name);
+                self.warning("unknown-element", child.name_span, message, Some(help));
+                continue;
+            };
+            let count = counted.entry(known.name).or_default();
+            *count += 1;
+            if *count > 1 && known.occurs != Occurs::Many {
+                let message = format!("`<{}>` stands in `<{}>` more than once", child.name, element.name);
+                self.error(
+                    "duplicate-element",
+                    child.name_span,
+                    message,
+                    Some("keep one of them".to_owned()),
+                );
+            }
+        }
+        if !self.whole {
+            return;
+        }
+        for known in rule.children() {
+            if known.occurs == Occurs::Required && !counted.contains_key(known.name) {
+                let message = format!("`<{}>` lacks `<{}>`", element.name, known.name);
+                let help = format!("add `<{0}>…</{0}>`: {1}", known.name, known.about);
+                self.error("missing-element", element.tag_span, message, Some(help));
+            }
+        }
+        if rule.name == TASK.name && !counted.contains_key("instructions") && !counted.contains_key("section")
+        {
+            let message = "`<task>` has neither `<instructions>` nor a `<section>`".to_owned();
+            let help = "add `<instructions>…</instructions>`: what the model is asked".to_owned();
+            self.error("missing-element", element.tag_span, message, Some(help));
+        }
+    }
+
+    fn text(&mut self, id: ElementId, rule: &ElementRule) {
+        let element = self.document.element(id);
+        for (_, child) in self.document.children(id) {
+            let message =
+                format!("`<{}>` holds text alone, and `<{}>` stands in it", element.name, child.name);
+            let help = "write `&lt;` for `<`, or put the text into `<![CDATA[ … ]]>`".to_owned();
+            self.error("markup-in-text", child.tag_span, message, Some(help));
+        }
+        let text = self.document.text(id);
+        match rule.content {
+            Content::Text if text.trim().is_empty() && self.document.children(id).next().is_none() => {
+                let message = format!("`<{}>` is empty", element.name);
+                self.error("empty-element", element.tag_span, message, Some(rule.about.to_owned()));
+            }
+            Content::Value(kind) if !kind.accepts(&text) => {
+                let message = format!("`{}` cannot be the value of `<{}>`", text.trim(), element.name);
+                let help = expectation(text.trim(), kind);
+                self.error("invalid-value", element.text_span(), message, Some(help));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What would have been right, with the nearest of the known words first.
+fn expectation(value: &str, kind: Kind) -> String {
+    let nearest = match kind {
+        Kind::OneOf(words) => near::did_you_mean(value, words.iter().copied()),
+        _ => None,
+    };
+    match nearest {
+        Some(nearest) => format!("{nearest} Expected is {}", kind.expects()),
+        None => format!("expected is {}", kind.expects()),
+    }
+}
+
+fn listed(rule: &ElementRule) -> Option<String> {
+    let names: Vec<&str> = rule.attributes.iter().map(|attribute| attribute.name).collect();
+    (!names.is_empty()).then(|| format!("its attributes are {}", names.join(", ")))
+}

@@ -1,0 +1,378 @@
+//! From a document that fits the table to a template, and the checks that the table cannot make.
+
+use std::collections::HashSet;
+
+use fusee_text::xml::{Content, Document, Element, ElementId};
+use fusee_text::{Diagnostic, Diagnostics, Source, Span, near};
+use serde_json::Value;
+
+use super::placeholder::{Part, parts};
+use super::schema::read_bool;
+use super::{FilePaths, Input, InputType, OutputFormat, OutputKind, SectionText, Template, inputs};
+use crate::task_system::{ContextOverrides, FreshContext, InheritContext, LimitOverrides};
+
+/// The template, with what is wrong with its meaning added to the problems.
+pub(super) fn make(source: &Source, document: &Document, problems: &mut Diagnostics) -> Option<Template> {
+    let root = document.root()?;
+    let mut make = Make { source, document, problems };
+    let template = make.template(root);
+    make.check(root, &template);
+    Some(template)
+}
+
+/// The checks of meaning alone, of a document that does not fit the table.
+pub(super) fn check_meaning(source: &Source, document: &Document, problems: &mut Diagnostics) {
+    let Some(root) = document.root().filter(|root| document.element(*root).name == "task") else { return };
+    let mut make = Make { source, document, problems };
+    let template = make.template(root);
+    make.check(root, &template);
+}
+
+struct Make<'a> {
+    source: &'a Source,
+    document: &'a Document,
+    problems: &'a mut Diagnostics,
+}
+
+impl Make<'_> {
+    fn error(&mut self, code: &'static str, span: Span, message: String, help: impl Into<Option<String>>) {
+        self.problems.push(Diagnostic::error(code, self.source, span, message).maybe_help(help.into()));
+    }
+
+    fn child(&self, parent: ElementId, name: &str) -> Option<ElementId> {
+        self.document.children(parent).find(|(_, element)| element.name == name).map(|(id, _)| id)
+    }
+
+    /// The text of an element inside, without what indents it.
+    fn text(&self, parent: ElementId, name: &str) -> Option<String> {
+        let text = dedent(&self.document.text(self.child(parent, name)?));
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn flag(&self, parent: ElementId, name: &str) -> Option<bool> {
+        self.text(parent, name).map(|text| read_bool(&text))
+    }
+
+    /// A word of an enumeration, as its type reads it.
+    fn word<T: serde::de::DeserializeOwned>(&self, parent: ElementId, name: &str) -> Option<T> {
+        serde_json::from_value(Value::String(self.text(parent, name)?.trim().to_owned())).ok()
+    }
+
+    fn template(&mut self, root: ElementId) -> Template {
+        let task = self.document.element(root);
+        let attribute = |name: &str| task.attribute(name).map(|attribute| attribute.value.trim().to_owned());
+        Template {
+            name: attribute("name").unwrap_or_default(),
+            subtype: attribute("subtype"),
+            is_default: attribute("default").is_some_and(|value| read_bool(&value)),
+            description: self.text(root, "description").unwrap_or_default(),
+            instructions: self.text(root, "instructions"),
+            system: self.text(root, "system"),
+            inputs: self.inputs(root),
+            sections: self.sections(root),
+            output_format: self.output_format(root),
+            context_management: self.context_management(root),
+            file_paths: self.file_paths(root),
+            context_relevance: self.context_relevance(root),
+            provider: self.text(root, "provider"),
+            model: self.text(root, "model"),
+            criteria: self.text(root, "criteria"),
+            allowed_tools: self.tools(root, "allow"),
+            blocked_tools: self.tools(root, "block").unwrap_or_default(),
+            limits: self.limits(root),
+            flow: self.text(root, "flow"),
+            manual_xml: self.flag(root, "manual_xml").unwrap_or_default(),
+            disable_reparsing: self.flag(root, "disable_reparsing").unwrap_or_default(),
+        }
+    }
+
+    fn inputs(&mut self, root: ElementId) -> Vec<Input> {
+        let document = self.document;
+        let mut inputs: Vec<Input> = Vec::new();
+        let declared = self.child(root, "inputs");
+        for (id, element) in declared.into_iter().flat_map(|inputs| document.children(inputs)) {
+            if element.name == "input" {
+                let input = self.input(id, element);
+                if inputs.iter().any(|other| other.name == input.name) {
+                    let span = element.attribute("name").map_or(element.tag_span, |name| name.value_span);
+                    let message = format!("the input `{}` is declared twice", input.name);
+                    self.error("duplicate-input", span, message, "keep one of them".to_owned());
+                } else {
+                    inputs.push(input);
+                }
+            }
+        }
+        let Some(params) = document.element(root).attribute("params") else { return inputs };
+        let names: Vec<&str> =
+            params.value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if declared.is_none() {
+            return names.into_iter().map(|name| plain_input(name)).collect();
+        }
+        let named: HashSet<&str> = names.iter().copied().collect();
+        let listed: HashSet<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+        let mut different: Vec<&str> = named.symmetric_difference(&listed).copied().collect();
+        if !different.is_empty() {
+            different.sort_unstable();
+            let message = format!("`params` and `<inputs>` do not agree on `{}`", different.join("`, `"));
+            let help = "name the same inputs in both, or leave `params` out".to_owned();
+            self.error("inputs-disagree", params.value_span, message, help);
+        }
+        inputs
+    }
+
+    fn input(&mut self, id: ElementId, element: &Element) -> Input {
+        let value = |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
+        let kind = value("type").and_then(|kind| InputType::named(&kind)).unwrap_or_default();
+        let default = element.attribute("default").map(|attribute| {
+            let value = inputs::typed(kind, &attribute.value);
+            if !kind.accepts(&value) {
+                let message = format!("the default `{}` is not of type {}", attribute.value, kind.as_str());
+                let help = "lists and objects are written as JSON".to_owned();
+                self.error("default-type", attribute.value_span, message, help);
+            }
+            value
+        });
+        let description = Some(dedent(&self.document.text(id))).filter(|text| !text.is_empty());
+        Input { name: value("name").unwrap_or_default(), kind, default, description }
+    }
+
+    fn sections(&mut self, parent: ElementId) -> Vec<SectionText> {
+        let document = self.document;
+        let mut sections: Vec<SectionText> = Vec::new();
+        for (id, element) in document.children(parent).filter(|(_, element)| element.name == "section") {
+            let value =
+                |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
+            let key = value("key").unwrap_or_default().to_lowercase();
+            let section = SectionText {
+                title: value("title").unwrap_or_else(|| key.clone()),
+                closed: value("visibility").as_deref() == Some("summary"),
+                summary: self.text(id, "summary"),
+                body: dedent(&document.text(id)),
+                sections: self.sections(id),
+                key,
+            };
+            let span = element.attribute("key").map_or(element.tag_span, |key| key.value_span);
+            if sections.iter().any(|other| other.key == section.key) {
+                let message = format!("two sections side by side have the key `{}`", section.key);
+                self.error("duplicate-section", span, message, "give one of them another key".to_owned());
+            }
+            if section.closed && section.summary.is_none() {
+                let message = format!("the section `{}` is closed and has no `<summary>`", section.key);
+                let help = "add one: it is what the model sees until it opens the section".to_owned();
+                self.error("missing-summary", element.tag_span, message, help);
+            }
+            sections.push(section);
+        }
+        sections
+    }
+
+    fn output_format(&self, root: ElementId) -> Option<OutputFormat> {
+        let element = self.document.element(self.child(root, "output_format")?);
+        let value = |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
+        let kind = if value("type")? == "json" { OutputKind::Json } else { OutputKind::Text };
+        Some(OutputFormat { kind, schema: value("schema").filter(|schema| !schema.is_empty()) })
+    }
+
+    fn context_management(&self, root: ElementId) -> ContextOverrides {
+        let Some(block) = self.child(root, "context_management") else { return ContextOverrides::default() };
+        ContextOverrides {
+            inherit_context: self.word(block, "inherit_context"),
+            accumulate_data: self.flag(block, "accumulate_data"),
+            accumulation_format: self.word(block, "accumulation_format"),
+            fresh_context: self.word(block, "fresh_context"),
+        }
+    }
+
+    fn file_paths(&mut self, root: ElementId) -> Option<FilePaths> {
+        let id = self.child(root, "file_paths")?;
+        let element = self.document.element(id);
+        let source = element.attribute("source").map_or("literal", |source| source.value.trim());
+        let wanted = match source {
+            "command" => "command",
+            "description" => "description",
+            "context_description" => "context_query",
+            _ => {
+                let paths = self.document.children(id).filter(|(_, child)| child.name == "path");
+                let paths: Vec<String> =
+                    paths.map(|(path, _)| self.document.text(path).trim().to_owned()).collect();
+                return Some(FilePaths::Literal(paths));
+            }
+        };
+        let Some(text) = self.text(id, wanted) else {
+            let message = format!("`<file_paths source=\"{source}\">` lacks `<{wanted}>`");
+            self.error("missing-element", element.tag_span, message, format!("add `<{wanted}>…</{wanted}>`"));
+            return None;
+        };
+        Some(match source {
+            "command" => FilePaths::Command(text),
+            "description" => FilePaths::Description(text),
+            _ => FilePaths::ContextDescription(text),
+        })
+    }
+
+    fn context_relevance(&self, root: ElementId) -> Option<Vec<(String, bool)>> {
+        let block = self.child(root, "context_relevance")?;
+        let inputs = self.document.children(block).filter(|(_, element)| element.name == "input");
+        let relevance = inputs.map(|(_, element)| {
+            let name = element.attribute("name").map(|name| name.value.trim().to_owned());
+            let include = element.attribute("include").is_none_or(|include| read_bool(&include.value));
+            (name.unwrap_or_default(), include)
+        });
+        Some(relevance.collect())
+    }
+
+    fn tools(&self, root: ElementId, name: &str) -> Option<Vec<String>> {
+        let element = self.document.element(self.child(root, "tools")?);
+        let names = element.attribute(name)?.value.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Some(names.map(str::to_owned).collect())
+    }
+
+    fn limits(&self, root: ElementId) -> LimitOverrides {
+        let Some(id) = self.child(root, "limits") else { return LimitOverrides::default() };
+        let element = self.document.element(id);
+        let value =
+            |name: &str| element.attribute(name).map(|value| value.value.trim().trim_start_matches('+'));
+        LimitOverrides {
+            max_turns: value("max_turns").and_then(|value| value.parse().ok()),
+            max_tokens: value("max_tokens").and_then(|value| value.parse().ok()),
+            context_fraction: value("context_fraction").and_then(|value| value.parse().ok()),
+            timeout: value("timeout").and_then(|value| value.parse().ok()),
+        }
+    }
+
+    fn check(&mut self, root: ElementId, template: &Template) {
+        self.check_placeholders(root, template);
+        self.check_relevance(root, template);
+        self.check_context(root, template);
+    }
+
+    /// Every placeholder is declared, and every declared input is used somewhere.
+    fn check_placeholders(&mut self, root: ElementId, template: &Template) {
+        let document = self.document;
+        let mut used: HashSet<String> = HashSet::new();
+        let mut open: Vec<ElementId> = document
+            .children(root)
+            .filter(|(_, element)| SUBSTITUTED.contains(&element.name.as_str()))
+            .map(|(id, _)| id)
+            .collect();
+        while let Some(id) = open.pop() {
+            open.extend(document.children(id).map(|(child, _)| child));
+            for content in &document.element(id).content {
+                if let Content::Text { text, span } = content {
+                    self.check_text(text, *span, template, &mut used);
+                }
+            }
+        }
+        let relevant = template.context_relevance.iter().flatten().map(|(name, _)| name.clone());
+        used.extend(relevant);
+        let unused = template.inputs.iter().filter(|input| !used.contains(&input.name));
+        let unused: Vec<&str> = unused.map(|input| input.name.as_str()).collect();
+        for name in unused {
+            let span = self.declaration(root, name);
+            let message = format!("the input `{name}` is used nowhere");
+            let help = format!("write `{{{{{name}}}}}` where it belongs, or remove it");
+            self.problems.push(Diagnostic::warning("unused-input", self.source, span, message).help(help));
+        }
+    }
+
+    fn check_text(&mut self, text: &str, span: Span, template: &Template, used: &mut HashSet<String>) {
+        let raw = self.source.slice(span);
+        let mut from = 0;
+        for part in parts(text) {
+            let Part::Name { name, .. } = part else { continue };
+            used.insert(name.to_owned());
+            // References in the text move what follows, so the place is looked for in what was written.
+            let found = raw.get(from..).and_then(|rest| find_placeholder(rest, name)).map(|at| from + at);
+            from = found.map_or(from, |at| at + 2);
+            if template.input(name).is_some() {
+                continue;
+            }
+            let place = found.map_or(span, |at| {
+                let end = raw[at..].find("}}").map_or(raw.len(), |length| at + length + 2);
+                Span::new(span.start() + at, span.start() + end)
+            });
+            let known = template.inputs.iter().map(|input| input.name.as_str());
+            let help = near::did_you_mean(name, known).unwrap_or_else(|| {
+                format!(
+                    "declare it: `<input name=\"{name}\"/>` in `<inputs>`; `{{{{{{{{` is a literal `{{{{`"
+                )
+            });
+            let message = format!("`{{{{{name}}}}}` names an input that is not declared");
+            self.error("undeclared-input", place, message, help);
+        }
+    }
+
+    /// Where an input is declared.
+    fn declaration(&self, root: ElementId, name: &str) -> Span {
+        let element = self.document.element(root);
+        let inputs = self.child(root, "inputs").into_iter().flat_map(|inputs| self.document.children(inputs));
+        let declared = inputs
+            .filter_map(|(_, input)| input.attribute("name"))
+            .find(|attribute| attribute.value.trim() == name);
+        declared.or(element.attribute("params")).map_or(element.tag_span, |attribute| attribute.value_span)
+    }
+
+    fn check_relevance(&mut self, root: ElementId, template: &Template) {
+        let Some(block) = self.child(root, "context_relevance") else { return };
+        let document = self.document;
+        for (_, element) in document.children(block) {
+            let Some(name) = element.attribute("name") else { continue };
+            let word = name.value.trim();
+            if element.name == "input" && template.input(word).is_none() {
+                let known = template.inputs.iter().map(|input| input.name.as_str());
+                let message = format!("`{word}` is not an input of this task");
+                self.error("undeclared-input", name.value_span, message, near::did_you_mean(word, known));
+            }
+        }
+    }
+
+    /// Searching files and inheriting exclude each other.
+    fn check_context(&mut self, root: ElementId, template: &Template) {
+        let settings = template.context_management;
+        let Some(block) = self.child(root, "context_management") else { return };
+        let inherits = settings.inherit_context.is_some_and(|inherit| inherit != InheritContext::None);
+        if settings.fresh_context == Some(FreshContext::Enabled) && inherits {
+            let place = self.child(block, "fresh_context").unwrap_or(block);
+            let span = self.document.element(place).text_span();
+            let message =
+                "`fresh_context` enabled and an `inherit_context` other than none exclude each other";
+            let help = "set `<inherit_context>none</inherit_context>`, or disable `fresh_context`".to_owned();
+            self.error("context-conflict", span, message.to_owned(), help);
+        }
+    }
+}
+
+/// The elements whose text is filled from the inputs.
+const SUBSTITUTED: &[&str] = &["instructions", "system", "description", "section", "file_paths", "criteria"];
+
+fn plain_input(name: &str) -> Input {
+    Input { name: name.to_owned(), kind: InputType::String, default: None, description: None }
+}
+
+/// Where a placeholder of this name stands.
+fn find_placeholder(text: &str, name: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = text.get(from..)?.find("{{").map(|at| from + at) {
+        if text[at + 2..].trim_start().starts_with(name) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// Without the indentation that all lines share, and without blank space at both ends.
+pub(crate) fn dedent(text: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let lines = || text.lines().skip(usize::from(!text.starts_with('\n') && !text.is_empty()));
+    let common = lines().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    let mut out = String::with_capacity(text.len());
+    for (n, line) in text.lines().enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        let cut = if n == 0 { 0 } else { common.min(indent(line)) };
+        out.push_str(line[cut..].trim_end());
+    }
+    out.trim().to_owned()
+}

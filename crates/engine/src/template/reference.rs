@@ -1,0 +1,61 @@
+//! The reference page of templates, made from the table.
+
+use super::schema::{Content, ElementRule, Kind, Occurs, TASK};
+
+/// The page below its heading, as Markdown.
+pub fn reference() -> String {
+    let mut text = String::from(
+        "A template is an XML file with one task for a model. Its elements stand in any order. `fusee check FILE` names every \
+         mistake with its place; `schema/task-template-1.0.xsd` is the same for editors.\n",
+    );
+    section(&TASK, &mut Vec::new(), &mut text);
+    text
+}
+
+fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut String) {
+    path.push(rule.name);
+    text.push_str(&format!("\n## `{}`\n\n{}", path.join("/"), rule.about));
+    let content = match rule.content {
+        Content::Text => " It holds text.".to_owned(),
+        Content::Note | Content::Elements(_) => String::new(),
+        Content::Mixed(_) => " It holds text and elements.".to_owned(),
+        Content::Value(kind) => format!(" It holds {}.", expects(kind)),
+    };
+    text.push_str(&content);
+    text.push('\n');
+    if !rule.attributes.is_empty() {
+        text.push_str("\n| attribute | | |\n|---|---|---|\n");
+        for attribute in rule.attributes {
+            let mark = if attribute.required { "" } else { "?" };
+            let (name, kind) = (attribute.name, expects(attribute.kind));
+            text.push_str(&format!("| `{name}{mark}` | {kind} | {} |\n", attribute.about));
+        }
+    }
+    let simple = |child: &ElementRule| child.attributes.is_empty() && child.children().is_empty();
+    let children = rule.children();
+    if !children.is_empty() {
+        text.push_str("\n| element | | |\n|---|---|---|\n");
+        for child in children {
+            let often = match child.occurs {
+                Occurs::Required => "once",
+                Occurs::Optional => "at most once",
+                Occurs::Many => "any number",
+            };
+            let about = match child.content {
+                Content::Value(kind) => format!("{} It is {}.", child.about, expects(kind)),
+                _ => child.about.to_owned(),
+            };
+            text.push_str(&format!("| `{}` | {often} | {about} |\n", child.name));
+        }
+    }
+    for child in children.iter().filter(|child| !simple(child)) {
+        if !path.contains(&child.name) {
+            section(child, path, text);
+        }
+    }
+    path.pop();
+}
+
+fn expects(kind: Kind) -> String {
+    kind.expects().replace('|', "\\|")
+}

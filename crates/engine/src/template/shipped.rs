@@ -1,0 +1,30 @@
+//! The templates that come with the product, and the one that `fusee templates new` begins with.
+
+use super::{Layer, Registered, Template, TemplateText};
+use fusee_text::Source;
+
+/// Their names and texts.
+const SHIPPED: &[(&str, &str)] = &[
+    ("commit-message", include_str!("../../../../templates/commit-message.xml")),
+    ("explain", include_str!("../../../../templates/explain.xml")),
+    ("extract-json", include_str!("../../../../templates/extract-json.xml")),
+    ("fix-test", include_str!("../../../../templates/fix-test.xml")),
+    ("review", include_str!("../../../../templates/review.xml")),
+    ("summarise", include_str!("../../../../templates/summarise.xml")),
+    ("translate", include_str!("../../../../templates/translate.xml")),
+    ("write-test", include_str!("../../../../templates/write-test.xml")),
+];
+
+/// A template to begin with; `NAME` is replaced.
+pub const SKELETON: &str = include_str!("skeleton.xml");
+
+/// All of them, ready to be registered. A test reads each without a complaint.
+pub fn shipped() -> Vec<Registered> {
+    let read = |(name, text): &(&str, &str)| {
+        let file = format!("built-in:{name}");
+        let (template, _) = Template::read(&Source::new(file.as_str(), *text));
+        let text = TemplateText { file, text: (*text).to_owned() };
+        template.map(|template| Registered { template, text, layer: Layer::BuiltIn })
+    };
+    SHIPPED.iter().filter_map(read).collect()
+}
