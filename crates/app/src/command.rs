@@ -6,12 +6,14 @@ pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod init;
+pub(crate) mod matching;
 pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod templates;
 
 use clap::Subcommand;
 use fusee_engine::run::Exit;
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     Replay(replay::ReplayArgs),
     Prompt(prompt::PromptArgs),
+    Templates(templates::TemplatesArgs),
+    Match(matching::MatchArgs),
     Init(init::InitArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
@@ -58,6 +62,8 @@ impl Command {
             | Self::Show(_)
             | Self::Replay(_)
             | Self::Prompt(_)
+            | Self::Templates(_)
+            | Self::Match(_)
             | Self::Init(_)
             | Self::Config(_)
             | Self::Completions(_)
@@ -88,6 +94,8 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Show(args)) => show::show(&args, process),
         Some(Command::Replay(args)) => replay::replay(args, process).await,
         Some(Command::Prompt(args)) => prompt::prompt(&args),
+        Some(Command::Templates(args)) => templates::templates(args, process),
+        Some(Command::Match(args)) => matching::matching(&args, process),
         Some(Command::Init(args)) => init::init(&args, process),
         Some(Command::Config(args)) => config::config(&args, process),
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,

@@ -19,6 +19,7 @@ mod output;
 mod project;
 mod reference;
 mod selection;
+mod templates;
 mod work;
 
 use std::process::ExitCode;

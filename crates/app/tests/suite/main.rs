@@ -27,3 +27,4 @@ mod resume;
 mod run_task;
 mod sandbox;
 mod sections;
+mod templates;

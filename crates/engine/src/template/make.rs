@@ -106,7 +106,7 @@ impl Make<'_> {
         let names: Vec<&str> =
             params.value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if declared.is_none() {
-            return names.into_iter().map(|name| plain_input(name)).collect();
+            return names.into_iter().map(plain_input).collect();
         }
         let named: HashSet<&str> = names.iter().copied().collect();
         let listed: HashSet<&str> = inputs.iter().map(|input| input.name.as_str()).collect();

@@ -1,0 +1,65 @@
+//! `fusee match`: which template fits some words.
+
+use clap::Args;
+use fusee_engine::run::Exit;
+use fusee_engine::template::{Match, Matching};
+use serde_json::{Value, json};
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{output, templates};
+
+/// Find the templates that fit a request in plain words.
+///
+/// Nothing runs. The score is between 0 and 1; templates below the threshold are not listed.
+#[derive(Args)]
+pub(crate) struct MatchArgs {
+    /// The request
+    #[arg(value_name = "WORDS", required = true)]
+    words: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = Matching::default().limit)]
+    limit: usize,
+    /// The lowest score that is listed
+    #[arg(long, value_name = "SCORE", default_value_t = Matching::default().threshold)]
+    threshold: f64,
+}
+
+/// Finds them.
+pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let loaded = templates::gather(&project, &process.environment);
+    templates::warn(&loaded);
+    let rule = Matching { threshold: args.threshold, limit: args.limit };
+    let found = loaded.registry.find_matching_tasks(&args.words.join(" "), &rule);
+    if args.json {
+        let list: Vec<Value> = found.iter().map(described).collect();
+        output::print(&format!("{}\n", Value::from(list)))?;
+    } else if found.is_empty() {
+        output::error("no template fits; `fusee templates` lists what is there\n");
+    } else {
+        let lines = found.iter().map(|found| {
+            let template = &found.registered.template;
+            format!("{:.2}  {}  {}\n", found.score, template.name, template.description)
+        });
+        output::print(&lines.collect::<String>())?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn described(found: &Match) -> Value {
+    let template = &found.registered.template;
+    json!({
+        "score": found.score,
+        "name": template.name,
+        "subtype": template.subtype(),
+        "description": template.description,
+    })
+}

@@ -1,0 +1,185 @@
+//! `fusee templates`: what is there, one in full, a new one.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+
+use clap::{Args, Subcommand};
+use fusee_engine::run::Exit;
+use fusee_engine::template::{Input, Registered, Registry, SKELETON, Template};
+use fusee_engine::text::Source;
+use serde_json::{Value, json};
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{output, templates};
+
+/// List the templates that are there, show one, begin a new one.
+///
+/// A template is a task for a model in an XML file: its instructions, inputs, tools, limits, and what the answer must
+/// be. Those of the project are in .fusee/templates, yours in ~/.config/fusee/templates; nearer ones shadow farther ones
+/// of the same name.
+#[derive(Args)]
+pub(crate) struct TemplatesArgs {
+    #[command(subcommand)]
+    command: Option<TemplatesCommand>,
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum TemplatesCommand {
+    /// List them
+    List(ListArgs),
+    /// Show the text of one
+    Show(ShowArgs),
+    /// Begin a new one in .fusee/templates
+    New(NewArgs),
+}
+
+#[derive(Args)]
+struct ListArgs {
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ShowArgs {
+    /// The template: its name, or atomic:SUBTYPE
+    name: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+struct NewArgs {
+    /// The name of the new template
+    name: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Does it.
+pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<Exit, Failure> {
+    match args.command {
+        None => list(&args.place, args.json, process),
+        Some(TemplatesCommand::List(list_args)) => {
+            let place = Place { directory: list_args.place.directory.or(args.place.directory) };
+            list(&place, list_args.json || args.json, process)
+        }
+        Some(TemplatesCommand::Show(show_args)) => show(&show_args, process),
+        Some(TemplatesCommand::New(new_args)) => new(&new_args, process),
+    }
+}
+
+fn list(place: &Place, json: bool, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(place.directory.as_deref(), &process.environment)?;
+    let loaded = templates::gather(&project, &process.environment);
+    templates::warn(&loaded);
+    let registry = &loaded.registry;
+    let text = if json { format!("{}\n", described(registry)) } else { table(registry) };
+    output::print(&text)?;
+    Ok(Exit::Completed)
+}
+
+fn described(registry: &Registry) -> Value {
+    let one = |registered: &Registered| {
+        let template = &registered.template;
+        json!({
+            "name": template.name,
+            "subtype": template.subtype(),
+            "description": template.description,
+            "layer": registered.layer.as_str(),
+            "file": registered.text.file,
+            "inputs": template.inputs,
+            "shadows": shadows(registry, registered),
+        })
+    };
+    registry.all().into_iter().map(|registered| one(registered)).collect()
+}
+
+fn shadows(registry: &Registry, registered: &Registered) -> Vec<String> {
+    let hidden = registry.shadowed().iter().filter(|other| other.template.name == registered.template.name);
+    hidden.map(|other| other.text.file.clone()).collect()
+}
+
+fn table(registry: &Registry) -> String {
+    let all = registry.all();
+    let name_width = all.iter().map(|known| known.template.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for known in all {
+        let template = &known.template;
+        let one_line = template.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (name, layer) = (&template.name, known.layer.as_str());
+        text.push_str(&format!("{name:<name_width$}  {layer:<8}  {one_line}\n"));
+        for file in shadows(registry, known) {
+            text.push_str(&format!("{:<name_width$}  {:<8}  shadows {file}\n", "", ""));
+        }
+    }
+    text.push_str(
+        "\n`fusee task --help NAME` tells the inputs of one, `fusee task NAME key=value…` runs it.\n",
+    );
+    text
+}
+
+fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let loaded = templates::gather(&project, &process.environment);
+    templates::warn(&loaded);
+    let found =
+        loaded.registry.find_template(&args.name).map_err(|missing| Failure::usage(missing.to_string()))?;
+    let inputs = inputs_help(&found.template.inputs);
+    output::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
+    output::print(&format!("{}\n", found.text.text.trim_end()))?;
+    Ok(Exit::Completed)
+}
+
+fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let text = SKELETON.replace("NAME", &args.name);
+    let (template, problems) = Template::read(&Source::new("new", text.as_str()));
+    if template.is_none() {
+        let why = problems.iter().next().map(|problem| problem.message.clone()).unwrap_or_default();
+        return Err(Failure::usage(format!("`{}` cannot be the name of a template: {why}", args.name))
+            .help("names are letters, digits, `_`, `-`, `.`, `:`"));
+    }
+    let folder = project.home().join(".fusee/templates");
+    let path = folder.join(format!("{}.xml", args.name.replace(':', "-")));
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path))
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(
+                Failure::usage(format!("{} is there already", path.display())).help("choose another name")
+            );
+        }
+        Err(error) => return Err(Failure::failed(format!("cannot write {}: {error}", path.display()))),
+    }
+    output::print(&format!("{}\n", path.display()))?;
+    output::error(&format!("next: edit it, then `fusee check {}`\n", path.display()));
+    Ok(Exit::Completed)
+}
+
+/// The inputs of a template as lines of help.
+pub(crate) fn inputs_help(inputs: &[Input]) -> String {
+    let width = inputs.iter().map(|input| input.name.len()).max().unwrap_or(0);
+    let line = |input: &Input| {
+        let (name, kind) = (&input.name, input.kind.as_str());
+        let need = match &input.default {
+            None => "required".to_owned(),
+            Some(default) => format!("default {default}"),
+        };
+        let about = input.description.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+        format!("  {name:<width$}  {kind} ({need}){about}\n")
+    };
+    inputs.iter().map(line).collect()
+}
