@@ -59,6 +59,13 @@ impl Choice {
         Self::named(&name, config, environment)
     }
 
+    /// Nobody: for a workflow that begins no task.
+    pub(crate) fn nobody() -> Self {
+        let settings = Settings::default();
+        let (context_tokens, price, profile) = (None, None, Profile::default());
+        Self { name: run::NO_MODEL.to_owned(), settings, context_tokens, price, profile }
+    }
+
     /// The model called so.
     pub(crate) fn named(name: &str, config: &Config, environment: &Environment) -> Result<Self, Failure> {
         let entry = config.models().iter().find(|entry| entry.name == name);
@@ -113,6 +120,9 @@ impl Choice {
         config: &Config,
         environment: &Environment,
     ) -> Result<Self, Failure> {
+        if began.model == run::NO_MODEL {
+            return Ok(Self::nobody());
+        }
         let same = |entry: &&ModelEntry| {
             entry.model.as_deref() == Some(began.model.as_str()) && entry.base_url == began.base_url
         };
@@ -181,6 +191,9 @@ impl Choice {
 
     /// Opens it, recorded into a cassette if one is given.
     pub(crate) fn open(&self, record: Option<&Path>) -> Result<Arc<dyn Model>, Failure> {
+        if self.name == run::NO_MODEL {
+            return Ok(run::no_model());
+        }
         let model = Models::new(clock::now).open(&self.name, &self.settings)?;
         match record {
             Some(path) => Ok(Arc::new(Recorder::open(model, path)?)),

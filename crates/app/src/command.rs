@@ -1,10 +1,12 @@
 //! The commands, one a file. A command's arguments and its manual stand beside what it does.
 
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod fmt;
 pub(crate) mod init;
 pub(crate) mod matching;
 pub(crate) mod prompt;
@@ -13,6 +15,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod task;
 pub(crate) mod templates;
 
 use clap::Subcommand;
@@ -37,6 +40,7 @@ pub(crate) struct Process {
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Run(run::RunArgs),
+    Task(task::TaskArgs),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -44,6 +48,8 @@ pub(crate) enum Command {
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Match(matching::MatchArgs),
+    Check(check::CheckArgs),
+    Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
@@ -56,7 +62,7 @@ impl Command {
     /// What it does with a model's tools.
     pub(crate) fn tools(&self) -> Tools {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Resume(_) => Tools::Run,
+            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Resume(_) => Tools::Run,
             Self::Doctor(_) => Tools::Examined,
             Self::Runs(_)
             | Self::Show(_)
@@ -64,6 +70,8 @@ impl Command {
             | Self::Prompt(_)
             | Self::Templates(_)
             | Self::Match(_)
+            | Self::Check(_)
+            | Self::Fmt(_)
             | Self::Init(_)
             | Self::Config(_)
             | Self::Completions(_)
@@ -89,6 +97,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         None => output::print(&arguments::short_help_text()).map(|()| Exit::Completed),
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
+        Some(Command::Task(args)) => task::task(args, process).await,
         Some(Command::Resume(args)) => resume::resume(args, process).await,
         Some(Command::Runs(args)) => runs::runs(args, process).await,
         Some(Command::Show(args)) => show::show(&args, process),
@@ -96,6 +105,8 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Prompt(args)) => prompt::prompt(&args),
         Some(Command::Templates(args)) => templates::templates(args, process),
         Some(Command::Match(args)) => matching::matching(&args, process),
+        Some(Command::Check(args)) => check::check(&args, process),
+        Some(Command::Fmt(args)) => fmt::fmt(&args, process),
         Some(Command::Init(args)) => init::init(&args, process),
         Some(Command::Config(args)) => config::config(&args, process),
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,

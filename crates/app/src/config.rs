@@ -307,6 +307,21 @@ fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
     })
 }
 
+/// Everything that is wrong with one configuration file, and its text if it can be read.
+pub(crate) fn check_file(path: &Path, name: &str) -> (Diagnostics, Option<Source>) {
+    // A file called as the user's own is read as one: it may set what a project's may not.
+    let whose = if path.ends_with("fusee.toml") { Whose::Project } else { Whose::User };
+    let mut problems = Diagnostics::new();
+    let source = file::read(path, whose, &mut problems).map(|(source, _)| source);
+    // It is called what the user called it.
+    let named = |mut problem: Diagnostic| {
+        problem.file = name.into();
+        problem
+    };
+    let problems = problems.into_sorted().into_iter().map(named).collect();
+    (problems, source.map(|source| Source::new(name, source.text())))
+}
+
 /// The wire format of this name.
 pub(crate) fn wire(name: &str) -> Option<Wire> {
     match name {

@@ -18,7 +18,9 @@ mod history;
 mod output;
 mod project;
 mod reference;
+mod registered;
 mod selection;
+mod sources;
 mod templates;
 mod work;
 

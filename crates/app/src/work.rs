@@ -101,6 +101,7 @@ pub(crate) fn resources(
         commands_settled: confinement.settled,
         approver: show.approver(),
         jitter: clock::jitter,
+        trace: None,
     }
 }
 
@@ -116,6 +117,16 @@ pub(crate) async fn see_on(
     plan: Plan,
     past: &[Stamped],
 ) -> Result<Exit, Failure> {
+    Ok(see_to_its_end(running, show, plan, past).await?.0)
+}
+
+/// The same, for those who want to know how it ended; nothing where a person did not wait for that.
+pub(crate) async fn see_to_its_end(
+    running: Running,
+    show: &Show,
+    plan: Plan,
+    past: &[Stamped],
+) -> Result<(Exit, Option<RunOutcome>), Failure> {
     let (run, cancel) = (running.id().clone(), running.cancellation());
     let mut face = show.face(plan, cancel.clone());
     past.iter().for_each(|event| face.recall(event));
@@ -129,7 +140,7 @@ pub(crate) async fn see_on(
         outcome = ended => outcome?,
         () = impatient => {
             output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
-            return Ok(Exit::Cancelled);
+            return Ok((Exit::Cancelled, None));
         }
     };
     match &outcome {
@@ -142,13 +153,13 @@ pub(crate) async fn see_on(
             output::error(&format!(
                 "run {run} stays open: `fusee resume {run}` goes on once that is mended\n"
             ));
-            Ok(outcome.exit())
+            Ok((outcome.exit(), Some(outcome)))
         }
         RunOutcome::Ended(ended) => {
             if ended.blocked {
                 output::error("the model says that it is blocked: it could not do what was asked\n");
             }
-            Ok(outcome.exit())
+            Ok((outcome.exit(), Some(outcome)))
         }
     }
 }

@@ -69,6 +69,7 @@ async fn main() {
                 commands_settled: true,
                 approver: Arc::new(Nobody),
                 jitter: || 0.0,
+                trace: None,
             };
             tokio::spawn(async move {
                 let run = format!("run-{n}").parse().expect("a run id");

@@ -4,6 +4,7 @@
 //! decides nothing, `calls.rs` makes the tool calls. Everything from outside comes through the journal's
 //! engine, so a task is a pure function of its journal.
 
+mod calling;
 mod calls;
 mod compaction;
 mod control;
@@ -22,9 +23,12 @@ mod task;
 mod terms;
 mod turns;
 
+pub(crate) use calling::{Called, Calling};
 pub use disclosure::Disclosure;
+pub(crate) use driver::remember;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
+pub(crate) use facts::{End as FactsEnd, Facts, change_of};
 pub use limits::Limits;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;

@@ -157,6 +157,7 @@ impl Task {
             commands_settled: false,
             approver: Arc::new(Nobody),
             jitter: || 0.0,
+            trace: None,
         };
         let running = run::start(&run, settings, resources).await?;
         let mut events = running.events();

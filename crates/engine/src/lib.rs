@@ -10,6 +10,10 @@ pub mod prompt;
 pub mod run;
 pub mod task_system;
 pub mod template;
+pub mod workflow;
 
 // The crates beneath, for faces and embedders: they know this crate alone.
-pub use {fusee_journal as journal, fusee_model as model, fusee_text as text, fusee_tools as tools};
+pub use {
+    fusee_journal as journal, fusee_lang as lang, fusee_model as model, fusee_text as text,
+    fusee_tools as tools,
+};

@@ -6,6 +6,7 @@ mod continued;
 mod outcome;
 mod prompted;
 mod settings;
+mod work;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,12 +20,15 @@ use fusee_model::{CancellationToken, Model};
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms};
+use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, remember};
 use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::prompt::{self, Environment};
+use crate::workflow::{self, Left, Trace};
 
+pub use absent::{NO_MODEL, no_model};
 pub use outcome::{Exit, RunOutcome};
 pub use settings::{PromptText, SandboxMode, Settings};
+pub use work::{TemplateTask, Work, Workflow};
 
 /// What a run needs from its process.
 pub struct Resources {
@@ -42,6 +46,8 @@ pub struct Resources {
     pub approver: Arc<dyn Approver>,
     /// Chance, from -1 to 1.
     pub jitter: fn() -> f64,
+    /// Told of every effect of a workflow, if somebody wants to know.
+    pub trace: Option<Trace>,
 }
 
 /// A run that could not begin.
@@ -184,6 +190,7 @@ pub async fn replay(
         commands_settled: settings.commands_settled,
         approver: Arc::new(Nobody),
         jitter: || 0.0,
+        trace: None,
     };
     let past = Past { resumed: false, amendments: amended::read(journal, run)? };
     Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
@@ -241,7 +248,16 @@ async fn work(
 ) -> Result<TaskOutcome, Stop> {
     let result = task(&embedded, settings, resources, workspace, past, cancel, progress).await;
     let result = match result {
-        Ok(outcome) => {
+        Ok(Left::Cancelled(outcome)) => match embedded.flush().await {
+            // It stays open: what was under way is cut off as by a kill, and a resume goes on from there.
+            Ok(()) => {
+                let last = workflow::complete_event(embedded.run().as_str(), &outcome, None);
+                embedded.abandon(&Branch::main(), Event::TaskComplete(last));
+                return Ok(outcome);
+            }
+            Err(stop) => Err(stop),
+        },
+        Ok(Left::Ended(outcome)) => {
             let status = match outcome.status {
                 TaskStatus::Completed => RunStatus::Completed,
                 TaskStatus::Failed => RunStatus::Failed,
@@ -265,7 +281,7 @@ async fn task(
     past: Past,
     cancel: CancellationToken,
     progress: Arc<Progress>,
-) -> Result<TaskOutcome, Stop> {
+) -> Result<Left, Stop> {
     let branch = Branch::main();
     let engine: Arc<dyn Engine> = Arc::clone(embedded) as Arc<dyn Engine>;
     let written = serde_json::to_value(&settings).unwrap_or_default();
@@ -311,6 +327,20 @@ async fn task(
         resumed: AtomicBool::new(past.resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
+    match &settings.work {
+        Work::Request => {}
+        Work::Workflow(work) => {
+            if past.resumed {
+                remember(&*session.model, &resources.journal.steps(embedded.run())?);
+            }
+            let trace = resources.trace;
+            let place = workflow::Place { session, engine, branch, environment, started_ms, trace, cancel };
+            return workflow::run(work, &settings.request, place).await;
+        }
+        Work::Template(_) => {
+            return Err(Stop::Unreadable("this version runs no templates".to_owned()));
+        }
+    }
     let task = AgentTask::new(
         Arc::new(session),
         engine,
@@ -331,7 +361,7 @@ async fn task(
         Some(earlier) => task.continuing(earlier),
         None => task,
     };
-    task.run(started_ms).await
+    task.run(started_ms).await.map(Left::Ended)
 }
 
 fn call(branch: &Branch, kind: Kind, callee: &str) -> Call {

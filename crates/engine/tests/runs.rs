@@ -75,6 +75,7 @@ impl World {
             commands_settled: true,
             approver: Arc::new(Nobody),
             jitter: || 0.0,
+            trace: None,
         }
     }
 

@@ -158,6 +158,11 @@ pub enum Event {
         /// What it is and what to do.
         message: String,
     },
+    /// What a workflow writes to its log.
+    Log {
+        /// The line.
+        message: String,
+    },
     /// Something failed. The terminal event says what became of the task.
     Error {
         /// The code of the error table.

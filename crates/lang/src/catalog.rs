@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::param::Param;
 
 /// The prefix of the product's own tools, which is also written `system_`.
 const SYSTEM: &str = "system:";
 
 /// Whether a name is run by the task system or by the toolbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CallableKind {
     /// A template or a registered workflow.
     Task,
@@ -19,7 +22,7 @@ pub enum CallableKind {
 }
 
 /// One thing that can be called by name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Callable {
     /// Its own name, which effects carry.
     pub name: String,

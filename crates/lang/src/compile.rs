@@ -22,10 +22,12 @@ mod task;
 
 use std::sync::Arc;
 
+use fusee_text::sexpr::read;
 use fusee_text::{Diagnostics, Source};
 
 use crate::catalog::Catalog;
 use crate::code::Program;
+use crate::param::Param;
 use files::Files;
 use lower::Lower;
 
@@ -55,6 +57,16 @@ pub struct Compiled {
     pub diagnostics: Diagnostics,
     /// The sources that were read, to show the diagnostics with.
     pub sources: Vec<Source>,
+}
+
+/// The parameters a workflow declares, whatever the rest of it is; none if they are not right.
+pub fn params(source: &Source) -> Vec<Param> {
+    let (tree, _) = read(source);
+    let declarations = tree.roots().iter().filter(|root| tree.head(**root) == Some("params"));
+    let text: Vec<&str> = declarations.map(|root| source.slice(tree.span(*root))).collect();
+    let declared =
+        compile(&Source::new(source.name().clone(), text.join("\n")), &Catalog::new(), &mut NoFiles);
+    declared.program.map(|program| program.params().cloned().collect()).unwrap_or_default()
 }
 
 /// Checks and compiles a workflow. Nothing runs, nothing is spent.

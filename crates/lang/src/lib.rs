@@ -27,7 +27,7 @@ pub use atom::{Atom, OutputFormat};
 pub use builtin::{Arity, Builtin};
 pub use catalog::{Callable, CallableKind, Catalog};
 pub use code::{Argument, PlannedCall, Program};
-pub use compile::{Compiled, Load, NoFiles, compile};
+pub use compile::{Compiled, Load, NoFiles, compile, params};
 pub use effect::{
     CallForm, Effect, EffectKind, Failure, Input, LimitsId, RunLimits, Target, TaskCall, ToolCall, Yield,
 };

@@ -91,16 +91,24 @@ pub struct Param {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
+    /// Other names that a call may give it under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
 }
 
 impl Param {
     /// A parameter every call must give.
     pub fn required(name: impl Into<String>, kind: ParamType) -> Self {
-        Self { name: name.into(), kind, required: true, default: None, doc: None }
+        Self { name: name.into(), kind, required: true, default: None, doc: None, aliases: Vec::new() }
+    }
+
+    /// Whether a call gives it under this name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
     /// A parameter a call may leave out.
     pub fn optional(name: impl Into<String>, kind: ParamType) -> Self {
-        Self { name: name.into(), kind, required: false, default: None, doc: None }
+        Self { name: name.into(), kind, required: false, default: None, doc: None, aliases: Vec::new() }
     }
 }

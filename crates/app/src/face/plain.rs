@@ -63,6 +63,10 @@ impl<O: Write, E: Write> Plain<O, E> {
 impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
+            Event::TaskStarted(started) if stamped.task != Branch::main() => {
+                self.say_held()?;
+                self.line(&format!("task {} · {}", stamped.task, words::one_line(&started.request, 120)))
+            }
             Event::TaskStarted(started) => {
                 let (run, model, sandbox) = (&stamped.run, &started.model, &started.sandbox);
                 self.line(&format!("run {run} · {model} · sandbox {sandbox}"))
@@ -127,6 +131,7 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 let reason = reason.as_deref().unwrap_or("no");
                 self.line(&format!("    not allowed: {}", words::one_line(reason, 160)))
             }
+            Event::Log { message } => self.line(&format!("  {}", words::one_line(message, 2000))),
             Event::Warning { message, .. } => {
                 self.line(&format!("  warning: {}", words::one_line(message, 400)))
             }

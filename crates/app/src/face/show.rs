@@ -46,6 +46,8 @@ pub(crate) struct Show {
 enum Kind {
     Json,
     Plain,
+    /// As plain, without the answer.
+    Quiet,
     Live,
 }
 
@@ -70,6 +72,12 @@ impl Show {
         }
     }
 
+    /// For a command whose stdout is a result: with `json`, nothing but that is written there.
+    pub(crate) fn for_result(json: bool, config: &Config, environment: &Environment) -> Self {
+        let show = Self::new(false, config, environment);
+        if json { Self { kind: Kind::Quiet, ..show } } else { show }
+    }
+
     /// Tells what is odd in the configuration.
     pub(crate) fn warn(&self, config: &Config) {
         let colour = if self.colour { Colour::Always } else { Colour::Never };
@@ -88,6 +96,7 @@ impl Show {
         match self.kind {
             Kind::Json => Box::new(Json::new(io::stdout())),
             Kind::Plain => Box::new(Plain::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
+            Kind::Quiet => Box::new(Plain::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
             Kind::Live => {
                 let looks =
                     Looks { colour: self.colour, glyphs: self.glyphs, answer_shows: self.stdout_is_terminal };

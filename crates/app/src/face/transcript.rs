@@ -155,6 +155,7 @@ impl<W: Write + Send> Face for Transcript<W> {
                 let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.line(&format!("  {word}{reason}"))
             }
+            Event::Log { message } => self.line(message),
             Event::Warning { message, .. } => {
                 self.line(&format!("! {message}"))?;
                 self.line("")

@@ -28,3 +28,5 @@ mod run_task;
 mod sandbox;
 mod sections;
 mod templates;
+mod texts;
+mod workflow;

@@ -1,47 +1,22 @@
 //! Makes the calls of one reply, in order, each as one step. Every call gets exactly one result, whether it
 //! ran, was refused, was interrupted by a crash or aborted by a person.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use fusee_journal::event::{Delta, Event, Fate, ToolResult};
-use fusee_journal::{BoxFuture, Call, Intention, Kind, Outcome, Recorded, Stop};
+use fusee_journal::event::{Event, Fate, ToolResult};
+use fusee_journal::{Recorded, Stop};
 use fusee_model::{Message, ToolCall};
-use fusee_tools::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput, arguments};
-use serde::{Deserialize, Serialize};
+use fusee_tools::{Definition, Repeat, Tool, ToolOutput, arguments};
 use serde_json::{Value, json};
 
+use super::calling::{Called, Calling};
 use super::control;
 use super::disclosure::Expanded;
-use super::driver::{Driver, to_value};
+use super::driver::Driver;
 use super::facts::change_of;
 use super::review::Ruling;
 use super::turns::{Answered, Finish, Planned, Planning};
-use crate::approval::{Answer, Approve, Gate, Gatekeeper, Question};
-
-/// The result of a call, as the journal keeps it.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Called {
-    #[serde(flatten)]
-    pub(crate) output: ToolOutput,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) fate: Option<Fate>,
-    /// The sections that it opened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) expansion: Option<Expanded>,
-}
-
-impl Called {
-    /// A call that came to its end.
-    fn plain(output: ToolOutput) -> Self {
-        Self { output, fate: None, expansion: None }
-    }
-
-    /// One that ended in another way.
-    fn ended(output: ToolOutput, fate: Fate) -> Self {
-        Self { fate: Some(fate), ..Self::plain(output) }
-    }
-}
+use crate::approval::{Approve, Gate, Gatekeeper, Question};
 
 /// What a call turned out to be.
 pub(crate) enum Resolved {
@@ -150,8 +125,7 @@ impl Driver<'_> {
                     self.facts.fed_back("refused_call");
                     self.answer_step(call, refusal).await
                 }
-                None if tool.repeat() == Repeat::Harmless => self.harmless(call, &tool, arguments).await,
-                None => self.effectful(call, &tool, arguments).await,
+                None => self.calling().make(&call.id, &tool, arguments).await,
             },
         }
     }
@@ -177,142 +151,34 @@ impl Driver<'_> {
         }
     }
 
-    /// Asks whoever must be asked. The answer is a step of its own.
+    /// Asks whoever must be asked.
     async fn gate(
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
         arguments: &Value,
     ) -> Result<Option<Called>, Stop> {
-        let gatekeeper = &self.session().gatekeeper;
         let reason = match self.judge(tool) {
             Gate::Open => return Ok(None),
-            Gate::Shut(reason) => return Ok(Some(refusal(&reason))),
+            Gate::Shut(reason) => return Ok(Some(Called::refused(&reason))),
             Gate::Ask(reason) => reason,
         };
         let (call_id, name) = (call.id.clone(), call.name.clone());
-        let question = Question { call_id, name, arguments: arguments.clone(), reason };
-        self.emit(Event::ApprovalRequested {
-            call_id: question.call_id.clone(),
-            name: question.name.clone(),
-            arguments: question.arguments.clone(),
-            reason: question.reason.clone(),
-        });
-        let step = Call {
-            branch: self.task.branch.clone(),
-            kind: Kind::Wait,
-            callee: "approval".to_owned(),
-            args: to_value(&question),
-        };
-        let (approver, cancel) = (&gatekeeper.approver, &self.task.cancel);
-        let body = Box::new(move || {
-            let ask = async move {
-                let answer = cancel.run_until_cancelled(approver.ask(&question)).await;
-                to_value(&answer.unwrap_or(Answer { approved: false, reason: Some("cancelled".to_owned()) }))
-            };
-            Box::pin(ask) as BoxFuture<'_, Value>
-        });
-        // Waiting for a person is not working time, so the step's duration is not counted.
-        let answer: Answer = self.engine().step(step, body).await?.read()?;
-        self.emit(Event::ApprovalResolved {
-            call_id: call.id.clone(),
-            approved: answer.approved,
-            reason: answer.reason.clone(),
-        });
-        let why = answer.reason.as_deref().unwrap_or("a person said no");
-        Ok((!answer.approved).then(|| refusal(why)))
+        self.calling().ask(Question { call_id, name, arguments: arguments.clone(), reason }).await
     }
 
-    /// An answer that needs nothing from outside. It is a step all the same: each call has one.
+    /// An answer that needs nothing from outside.
     async fn answer_step(&self, call: &ToolCall, called: Called) -> Result<(Called, Recorded), Stop> {
-        let step = self.step_of(&call.name, json!(call.arguments));
-        let body = Box::new(move || Box::pin(async move { to_value(&called) }) as BoxFuture<'_, Value>);
-        read(self.engine().step(step, body).await?)
+        self.calling().answer(&call.name, json!(call.arguments), called).await
     }
 
-    async fn harmless(
-        &self,
-        call: &ToolCall,
-        tool: &Arc<dyn Tool>,
-        arguments: Value,
-    ) -> Result<(Called, Recorded), Stop> {
-        let step = self.step_of(&tool.definition().name, arguments.clone());
-        let (context, left) = (self.context(call), self.left_ms());
-        let body = Box::new(move || {
-            let run = async move {
-                let output = match tool.prepare(arguments, &context).await {
-                    Ok(prepared) => within(left, &context, tool.perform(prepared, &context)).await,
-                    Err(answer) => answer,
-                };
-                to_value(&Called::plain(output))
-            };
-            Box::pin(run) as BoxFuture<'_, Value>
-        });
-        read(self.engine().step(step, body).await?)
-    }
-
-    async fn effectful(
-        &self,
-        call: &ToolCall,
-        tool: &Arc<dyn Tool>,
-        arguments: Value,
-    ) -> Result<(Called, Recorded), Stop> {
-        let step = self.step_of(&tool.definition().name, arguments.clone());
-        let (context, left) = (self.context(call), self.left_ms());
-        let plan: Mutex<Option<Prepared>> = Mutex::new(None);
-        let (context_now, plan_now, asked) = (&context, &plan, arguments.clone());
-        let intend = Box::new(move || {
-            let prepare = async move {
-                match tool.prepare(asked, context_now).await {
-                    Err(output) => Intention::Answer(to_value(&Called::plain(output))),
-                    Ok(prepared) => {
-                        let intent = prepared.intent.clone();
-                        *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
-                        Intention::Go(intent)
-                    }
-                }
-            };
-            Box::pin(prepare) as BoxFuture<'_, Intention>
-        });
-        let body = Box::new(move || {
-            let perform = async move {
-                let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let output = match prepared {
-                    Some(prepared) => within(left, context_now, tool.perform(prepared, context_now)).await,
-                    None => ToolOutput::error("the call was not prepared"),
-                };
-                to_value(&Called::plain(output))
-            };
-            Box::pin(perform) as BoxFuture<'_, Value>
-        });
-        match self.engine().once(step, intend, body).await? {
-            Outcome::Done(recorded) => read(recorded),
-            Outcome::Interrupted { key, intent } => {
-                let (arguments, context) = (&arguments, &context);
-                let body = Box::new(move || {
-                    Box::pin(async move { to_value(&settle(&**tool, arguments, &intent, context).await) })
-                        as BoxFuture<'_, Value>
-                });
-                read(self.engine().conclude(key, body).await?)
-            }
-        }
-    }
-
-    fn step_of(&self, callee: &str, args: Value) -> Call {
-        Call { branch: self.task.branch.clone(), kind: Kind::Tool, callee: callee.to_owned(), args }
-    }
-
-    fn context(&self, call: &ToolCall) -> CallContext {
-        let (engine, branch) = (Arc::clone(&self.task.engine), self.task.branch.clone());
-        let call_id = call.id.clone();
-        CallContext {
-            workspace: Arc::clone(&self.session().workspace),
-            call_id: call_id.clone(),
-            cancel: self.task.cancel.child_token(),
-            progress: Arc::new(move |text| {
-                engine.pass(&branch, Delta::Output { call_id: call_id.clone(), text: text.to_owned() });
-            }),
-            limits: fusee_tools::Limits::default(),
+    fn calling(&self) -> Calling<'_> {
+        Calling {
+            session: self.session(),
+            engine: &self.task.engine,
+            branch: &self.task.branch,
+            cancel: &self.task.cancel,
+            left_ms: self.left_ms(),
         }
     }
 
@@ -363,44 +229,6 @@ impl Driver<'_> {
     }
 }
 
-/// Cancels the call when the task's time is over, and still takes what it has to say.
-async fn within(left_ms: Option<u64>, context: &CallContext, call: BoxFuture<'_, ToolOutput>) -> ToolOutput {
-    let Some(left) = left_ms else { return call.await };
-    let mut call = call;
-    tokio::select! {
-        output = &mut call => output,
-        () = tokio::time::sleep(Duration::from_millis(left)) => {
-            context.cancel.cancel();
-            call.await
-        }
-    }
-}
-
-fn read(mut recorded: Recorded) -> Result<(Called, Recorded), Stop> {
-    let value = std::mem::take(&mut recorded.value);
-    let called = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
-    Ok((called, recorded))
-}
-
 fn malformed(complaint: String) -> Resolved {
     Resolved::Answer { output: ToolOutput::error(complaint), sort: "malformed_arguments" }
-}
-
-fn refusal(why: &str) -> Called {
-    Called::ended(ToolOutput::error(format!("Not run: {why}.")), Fate::Refused)
-}
-
-/// Finds out what became of a call that a crash cut off, and finishes it where that is safe.
-async fn settle(tool: &dyn Tool, arguments: &Value, intent: &Value, context: &CallContext) -> Called {
-    match tool.settle(arguments, intent, context).await {
-        Settled::Done(output) => Called::plain(output),
-        Settled::Unknown(output) => Called::ended(output, Fate::Interrupted),
-        Settled::Redo => {
-            let output = match tool.prepare(arguments.clone(), context).await {
-                Ok(prepared) => tool.perform(prepared, context).await,
-                Err(answer) => answer,
-            };
-            Called::plain(output)
-        }
-    }
 }

@@ -423,6 +423,19 @@ fn frame(task: &AgentTask, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>)
     (shown.text().to_owned(), tools)
 }
 
+/// Tells a model of every answer that the journal holds. Tasks that run side by side would otherwise take from a script
+/// what another of them had taken before.
+pub(crate) fn remember(model: &dyn fusee_model::Model, steps: &[fusee_journal::StepRow]) {
+    for step in steps.iter().filter(|step| step.kind == Kind::Model) {
+        let Some(result) = step.result.clone() else { continue };
+        match serde_json::from_value::<Attempt>(result).map(|attempt| attempt.result) {
+            Ok(AttemptResult::Reply(reply)) => model.replayed(Ok(&reply)),
+            Ok(AttemptResult::Error { error, .. }) => model.replayed(Err(&error)),
+            Ok(AttemptResult::OutOfTime(_)) | Err(_) => {}
+        }
+    }
+}
+
 /// What to tell the model first, if an earlier process began this run and files changed since it looked.
 fn preface(session: &Session, known: &Known, conversation: &mut Conversation) -> Option<String> {
     if !session.resumed.swap(false, Ordering::Relaxed) {

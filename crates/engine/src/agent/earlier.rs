@@ -11,7 +11,7 @@ use fusee_tools::arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::calls::Called;
+use super::calling::Called;
 use super::control;
 use super::driver::{Attempt, AttemptResult, said};
 use super::meanwhile::Known;

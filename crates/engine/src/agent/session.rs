@@ -1,7 +1,7 @@
 //! What a task works with and may not change: the model, the tools, the workspace, the limits.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
@@ -45,6 +45,33 @@ pub struct Session {
 }
 
 impl Session {
+    /// The surroundings of a task that this one begins, with limits of its own.
+    pub(crate) fn for_child(&self, limits: Limits) -> Self {
+        Self {
+            model: Arc::clone(&self.model),
+            options: self.options.clone(),
+            price: self.price,
+            toolbox: self.toolbox.clone(),
+            workspace: Arc::clone(&self.workspace),
+            limits,
+            gatekeeper: self.gatekeeper.clone(),
+            // What a resume changed of the limits is the whole's; the child has what it was granted.
+            amendments: self
+                .amendments
+                .iter()
+                .map(|amendment| Amendment {
+                    after: amendment.after.clone(),
+                    terms: Terms { limits, ..amendment.terms },
+                })
+                .collect(),
+            review: self.review.clone(),
+            sandbox: self.sandbox.clone(),
+            jitter: self.jitter,
+            resumed: AtomicBool::new(self.resumed.load(Ordering::Relaxed)),
+            continues: None,
+        }
+    }
+
     /// What holds when `next_step` is the next step of a branch.
     pub(crate) fn terms_at(&self, branch: &Branch, next_step: u64) -> Terms {
         let Gatekeeper { approve, commands_settled, .. } = self.gatekeeper;

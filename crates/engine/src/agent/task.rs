@@ -28,6 +28,7 @@ pub struct AgentTask {
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
+    parent: Option<Branch>,
 }
 
 /// How far a task has come, for those who look on.
@@ -62,6 +63,8 @@ pub struct TaskOutcome {
     pub total_turns: u32,
     /// As reported, over all model calls.
     pub usage: Usage,
+    /// Working time: what its steps took.
+    pub active_ms: u64,
     /// What a template or a workflow came to, in full.
     pub result: Option<Box<crate::task_system::TaskResult>>,
 }
@@ -92,6 +95,7 @@ impl AgentTask {
             request,
             cancel,
             progress,
+            parent: None,
         }
     }
 
@@ -108,6 +112,12 @@ impl AgentTask {
         let mut input = std::mem::take(&mut earlier.messages);
         input.append(&mut self.input);
         Self { input, earlier, ..self }
+    }
+
+    /// The same task, begun by another one.
+    #[must_use]
+    pub fn child_of(self, parent: Branch) -> Self {
+        Self { parent: Some(parent), ..self }
     }
 
     /// The same task with a token and a progress that others hold too.
@@ -153,7 +163,7 @@ impl AgentTask {
                 request: self.request.clone(),
                 model: self.session.model.name().to_owned(),
                 sandbox: self.session.sandbox.clone(),
-                parent: None,
+                parent: self.parent.as_ref().map(ToString::to_string),
                 continues: self.session.continues.as_ref().map(ToString::to_string),
             }),
         );
@@ -206,6 +216,7 @@ fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
         unreachable: false,
         total_turns,
         usage,
+        active_ms: driver.active_ms,
         result: None,
     };
     match ending {

@@ -108,6 +108,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
         commands_settled: true,
         approver: Arc::new(Nobody),
         jitter: || 0.0,
+        trace: None,
     };
     let run = "any".parse()?;
     let outcome = run::start(&run, settings.clone(), resources)

@@ -1,4 +1,6 @@
-//! The model of a replay: it has a name and a wire format, and nobody ever asks it.
+//! The model of a replay and of a workflow without tasks: it has a name and a wire format, and nobody ever asks it.
+
+use std::sync::Arc;
 
 use fusee_model::{
     BoxFuture, CancellationToken, Conversation, Delta, Dialect, ErrorKind, Model, ModelError, Reply,
@@ -19,6 +21,14 @@ impl Absent {
     }
 }
 
+/// What a run has for a model when it needs none.
+pub const NO_MODEL: &str = "none";
+
+/// The model called [`NO_MODEL`].
+pub fn no_model() -> Arc<dyn Model> {
+    Arc::new(Absent { name: NO_MODEL.to_owned(), dialect: Dialect::default() })
+}
+
 impl Model for Absent {
     fn name(&self) -> &str {
         &self.name
@@ -35,6 +45,8 @@ impl Model for Absent {
         _sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async { Err(ModelError::new(ErrorKind::Exhausted, "a replay asks no model")) })
+        Box::pin(async {
+            Err(ModelError::new(ErrorKind::Exhausted, "this run has no model: name one with -m"))
+        })
     }
 }

@@ -51,6 +51,8 @@ fn exit_of(outcome: &TaskOutcome) -> Exit {
         TaskStatus::Cancelled => Exit::Cancelled,
         TaskStatus::Failed if outcome.unreachable => Exit::Unreachable,
         TaskStatus::Failed => outcome.error.as_ref().map_or(Exit::Failed, |error| match error.code {
+            // A task's own inputs are no wrong usage of the program.
+            ErrorCode::InitFailed if error.reason == "input_validation_failure" => Exit::Failed,
             ErrorCode::InitFailed => Exit::Usage,
             ErrorCode::TurnFailed => Exit::Failed,
             ErrorCode::TokenLimit | ErrorCode::MaxTurns | ErrorCode::Timeout | ErrorCode::Budget => {

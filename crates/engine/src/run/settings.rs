@@ -8,6 +8,7 @@ use fusee_model::{Price, RequestOptions, Traits, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::work::Work;
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 
@@ -21,6 +22,9 @@ pub struct Settings {
     pub version: String,
     /// What is asked.
     pub request: String,
+    /// What is done about it.
+    #[serde(default, skip_serializing_if = "Work::is_request")]
+    pub work: Work,
     /// What is good to know for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
@@ -94,6 +98,7 @@ impl Settings {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             request: request.into(),
+            work: Work::Request,
             background: None,
             continues: None,
             prompt: None,

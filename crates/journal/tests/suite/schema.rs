@@ -94,6 +94,7 @@ fn every_event() -> Vec<Event> {
         Event::ApprovalResolved { call_id: text(), approved: true, reason: None },
         Event::ApprovalResolved { call_id: text(), approved: false, reason: Some(text()) },
         Event::Warning { code: text(), message: text() },
+        Event::Log { message: text() },
         Event::TaskReport(report(None)),
         Event::TaskReport(report(Some(text()))),
         Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },

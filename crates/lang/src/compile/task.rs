@@ -313,6 +313,11 @@ impl<'t> Lower<'t> {
         if setting {
             return Role::Setting;
         }
+        if let Keys::Tool(known) | Keys::Task(known) | Keys::Request(Some(known)) = keys
+            && known.params.iter().any(|param| param.is_called(key))
+        {
+            return Role::Input;
+        }
         let known: Vec<&str> = match keys {
             Keys::Request(_) | Keys::Inline if key == "inputs" => return Role::Inputs,
             Keys::Inline if DEFINITION.contains(&key) => return Role::Definition,
@@ -345,7 +350,7 @@ impl<'t> Lower<'t> {
         };
         let head = self.tree().items(node).first().copied().unwrap_or(node);
         for param in params.iter().filter(|param| param.required && param.default.is_none()) {
-            if !given.iter().any(|argument| *argument.key == param.name) {
+            if !given.iter().any(|argument| param.is_called(&argument.key)) {
                 let help = Some(format!("add ({} …)", param.name));
                 self.error_with(
                     "missing-parameter",

@@ -28,6 +28,8 @@ pub struct FanOut {
     branch: Arc<Branch>,
     cells: Arc<Cells>,
     limits: Limits,
+    /// The next name for limits, so that those of an element are not called as those around it.
+    next_limits: u64,
     place: Place,
 }
 
@@ -65,7 +67,7 @@ impl FanOut {
             branch: self.branch.child(),
             cells: self.cells.clone(),
             state: State::Ready(Some(1)),
-            next_limits: 0,
+            next_limits: self.next_limits,
             home: self.place.clone(),
         })
     }
@@ -106,6 +108,7 @@ impl Machine {
             branch: self.branch.clone(),
             cells: self.cells.clone(),
             limits: self.meter.limits,
+            next_limits: self.next_limits,
             place: self.here(),
         };
         Ok(self.want(EffectKind::FanOut(fan_out), Waiting::Branches(count)))

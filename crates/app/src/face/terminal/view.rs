@@ -190,6 +190,7 @@ impl View {
                     (call.asking, call.since) = (false, now);
                 }
             }
+            Event::Log { message } => self.words(message, Style::Plain, Line::of(Style::Plain, "  ")),
             Event::Warning { message, .. } => {
                 let first = Line::of(Style::Warning, &format!("  {}", self.glyphs.warning));
                 self.words(&format!(" {message}"), Style::Warning, first);

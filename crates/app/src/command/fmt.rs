@@ -1,0 +1,118 @@
+//! `fusee fmt`.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fusee_engine::lang;
+use fusee_engine::run::Exit;
+use fusee_engine::text::render::{self, Colour};
+use fusee_engine::text::{Diagnostic, Source};
+use fusee_engine::workflow::{Loading, MOST_BYTES};
+
+use super::Process;
+use crate::failure::Failure;
+use crate::{output, sources};
+
+/// Lay out workflows.
+///
+/// Files are written in place, with their comments; a file that cannot be read as a workflow is left alone and its
+/// problems are told. In a directory, all `.fusee` files that are not ignored. `-` lays out stdin to stdout.
+#[derive(Args)]
+pub(crate) struct FmtArgs {
+    /// Workflows, directories, or `-`; the current directory if not given
+    #[arg(value_name = "FILES")]
+    files: Vec<PathBuf>,
+    /// Change nothing: name the files that would change, and exit with 1 if there are any
+    #[arg(long)]
+    check: bool,
+}
+
+/// Lays them out.
+pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<Exit, Failure> {
+    let here = process.environment.directory();
+    if let [only] = args.files.as_slice()
+        && only.as_os_str() == "-"
+    {
+        return stdin(args.check);
+    }
+    let given = if args.files.is_empty() { vec![PathBuf::from(".")] } else { args.files.clone() };
+    let (mut changed, mut failed) = (Vec::new(), false);
+    for file in sources::files(here, &given, |file| file.extension().is_some_and(|end| end == "fusee")) {
+        match one(&here.join(&file), &file, args.check) {
+            Ok(true) => changed.push(file),
+            Ok(false) => {}
+            Err(text) => {
+                failed = true;
+                output::error(&text);
+            }
+        }
+    }
+    if args.check {
+        let names: String = changed.iter().map(|file| format!("{}\n", file.display())).collect();
+        output::print(&names)?;
+    }
+    Ok(if failed || (args.check && !changed.is_empty()) { Exit::Failed } else { Exit::Completed })
+}
+
+/// Lays out one file; whether that makes a difference, or the problems of the file.
+fn one(path: &Path, name: &Path, check: bool) -> Result<bool, String> {
+    let shown = name.display().to_string();
+    let unreadable = |why: String| told(&[Diagnostic::file_error("unreadable", shown.as_str(), why)], None);
+    let text = Loading::read(path).map_err(|why| unreadable(format!("cannot read this file: {why}")))?;
+    let source = Source::new(shown.as_str(), text);
+    let laid_out = lang::format(&source).map_err(|problems| told(&problems.into_sorted(), Some(&source)))?;
+    let differs = laid_out != source.text();
+    if differs && !check {
+        replace(path, &laid_out).map_err(|error| unreadable(format!("cannot write this file: {error}")))?;
+    }
+    Ok(differs)
+}
+
+/// Puts a new text in the place of a file in one go: whoever reads it meanwhile gets the old or the new one.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let path = path.canonicalize()?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder.join(format!(".{name}.fusee-fmt"));
+    let written = (|| {
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(std::fs::metadata(&path)?.permissions())?;
+        std::fs::rename(&beside, &path)
+    })();
+    if written.is_err() {
+        // It may never have been made.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+fn stdin(check: bool) -> Result<Exit, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::failed(format!("cannot read the workflow from stdin: {error}")))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::failed(format!(
+            "the workflow on stdin is larger than {} MiB",
+            MOST_BYTES >> 20
+        )));
+    }
+    let source = Source::new("<stdin>", text);
+    match lang::format(&source) {
+        Ok(laid_out) if check => {
+            let differs = laid_out != source.text();
+            output::print(if differs { "<stdin>\n" } else { "" })?;
+            Ok(if differs { Exit::Failed } else { Exit::Completed })
+        }
+        Ok(laid_out) => output::print(&laid_out).map(|()| Exit::Completed),
+        Err(problems) => {
+            output::error(&told(&problems.into_sorted(), Some(&source)));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+fn told(problems: &[Diagnostic], source: Option<&Source>) -> String {
+    render::terminal(problems, |_| source, Colour::Never)
+}

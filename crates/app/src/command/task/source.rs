@@ -1,0 +1,149 @@
+//! What `fusee task` is given: the text of a workflow, wherever it is, checked as a whole.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use fusee_engine::lang::{CallableKind, Catalog, Program, compile};
+use fusee_engine::run::Workflow;
+use fusee_engine::text::render::{self, Colour};
+use fusee_engine::text::{Diagnostic, Source, near};
+use fusee_engine::workflow::{Loading, MOST_BYTES, catalog, standard_tools};
+use serde_json::{Map, Value};
+
+use crate::command::Process;
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+use crate::registered;
+
+/// What a workflow without a file is called.
+const UNNAMED: &str = "workflow";
+
+/// A workflow that can run.
+pub(super) struct Checked {
+    pub(super) workflow: Workflow,
+    pub(super) program: Arc<Program>,
+    warnings: Problems,
+}
+
+/// What was found in a text.
+pub(super) struct Problems {
+    pub(super) found: Vec<Diagnostic>,
+    pub(super) sources: Vec<Source>,
+}
+
+impl Problems {
+    /// With their source lines.
+    pub(super) fn rendered(&self) -> String {
+        let source_of = |name: &str| self.sources.iter().find(|source| &**source.name() == name);
+        render::terminal(&self.found, source_of, Colour::Never)
+    }
+}
+
+impl Checked {
+    /// Tells what is odd and stops nothing.
+    pub(super) fn warn(&self) {
+        if !self.warnings.found.is_empty() {
+            output::error(&self.warnings.rendered());
+        }
+    }
+}
+
+/// Finds and checks what was named.
+pub(super) fn checked(
+    named: &str,
+    project: &Project,
+    process: &Process,
+) -> Result<Result<Checked, Problems>, Failure> {
+    let here = process.environment.directory();
+    let registered = registered::workflows(project, &process.environment);
+    let (name, text) = if named == "-" {
+        ("<stdin>".to_owned(), stdin()?)
+    } else if named.trim_start().starts_with(['(', ';', '\'']) {
+        (UNNAMED.to_owned(), named.to_owned())
+    } else if named.ends_with(".fusee") {
+        let text = Loading::read(&here.join(named))
+            .map_err(|why| Failure::usage(format!("cannot read the workflow {named}: {why}")))?;
+        (named.to_owned(), text)
+    } else {
+        let found = registered.iter().find(|workflow| workflow.name == named);
+        let found =
+            found.ok_or_else(|| unknown(named, registered.iter().map(|other| other.name.as_str())))?;
+        (found.file.clone(), found.text.clone())
+    };
+    let tasks: Vec<_> = registered.iter().map(registered::Registered::callable).collect();
+    let catalog = catalog(standard_tools().definitions(), &tasks);
+    let source = Source::new(name.as_str(), text.as_str());
+    let mut loading = Loading::from_disk(here);
+    let compiled = compile(&source, &catalog, &mut loading);
+    let problems = Problems { found: compiled.diagnostics.into_sorted(), sources: compiled.sources };
+    Ok(match compiled.program {
+        None => Err(problems),
+        Some(program) => {
+            let used = used(&program, &catalog);
+            let tasks = tasks.into_iter().filter(|task| used.contains(&task.name)).collect();
+            let workflow = Workflow { name, text, files: loading.files, inputs: Map::new(), tasks };
+            Ok(Checked { workflow, program, warnings: problems })
+        }
+    })
+}
+
+/// The registered tasks that a program names; all, where it computes a name.
+fn used(program: &Program, catalog: &Catalog) -> Vec<String> {
+    if program.calls().any(|call| call.callee.is_none()) {
+        return catalog.names().map(str::to_owned).collect();
+    }
+    program.calls().filter_map(|call| call.callee).map(str::to_owned).collect()
+}
+
+/// Whether a program may begin a task, for which a model is needed.
+pub(super) fn asks_a_model(program: &Program, workflow: &Workflow) -> bool {
+    let catalog = catalog(standard_tools().definitions(), &workflow.tasks);
+    program.calls().any(|call| match call.callee {
+        Some(name) if call.atom.is_none() => {
+            catalog.find(name).is_none_or(|callable| callable.kind == CallableKind::Task)
+        }
+        _ => true,
+    })
+}
+
+/// `key=value` words as the program declares them.
+pub(super) fn inputs(words: &[String], program: &Program) -> Result<Map<String, Value>, String> {
+    let (mut inputs, mut problems) = (Map::new(), Vec::new());
+    for word in words {
+        let Some((key, value)) = word.split_once('=') else {
+            problems.push(format!("`{word}` is not a parameter: it is written KEY=VALUE"));
+            continue;
+        };
+        let kind =
+            program.params().find(|param| param.name == key).map(|param| param.kind).unwrap_or_default();
+        match kind.parse(value) {
+            Ok(value) if inputs.contains_key(key) => {
+                problems.push(format!("the parameter `{key}` is given twice, the second time as {value}"));
+            }
+            Ok(value) => {
+                inputs.insert(key.to_owned(), value);
+            }
+            Err(why) => problems.push(format!("the parameter `{key}`: {why}")),
+        }
+    }
+    if problems.is_empty() { Ok(inputs) } else { Err(problems.join("; ")) }
+}
+
+fn unknown<'a>(named: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+    let failure = Failure::usage(format!("there is no workflow or template `{named}`"));
+    failure.help(near::did_you_mean(named, names).unwrap_or_else(|| {
+        "a workflow is given in parentheses, as a .fusee file, or by the name of one in .fusee/workflows"
+            .to_owned()
+    }))
+}
+
+fn stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::usage(format!("cannot read the workflow from stdin: {error}")))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::usage(format!("the workflow on stdin is larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    Ok(text)
+}

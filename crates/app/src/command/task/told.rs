@@ -1,0 +1,96 @@
+//! What `fusee task` says without running anything: help, and why it does not run.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory as _;
+use fusee_engine::lang::Param;
+use fusee_engine::run::Exit;
+use fusee_engine::task_system::TaskResult;
+use fusee_engine::text::Severity;
+use serde_json::{Value, json};
+
+use super::source::{Checked, Problems};
+use crate::arguments::Typed;
+use crate::failure::Failure;
+use crate::output;
+
+/// The command's own help, or that something is missing.
+pub(super) fn own_help(asked: bool) -> Result<Exit, Failure> {
+    if !asked {
+        return Err(Failure::usage("there is no task: what is to be run?")
+            .help("a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
+    }
+    let mut command = Typed::command();
+    let help = command.find_subcommand_mut("task").map(|task| task.render_long_help().to_string());
+    output::print(&help.unwrap_or_default()).map(|()| Exit::Completed)
+}
+
+/// A text that cannot run.
+pub(super) fn refused(json: bool, problems: &Problems) -> Result<Exit, Failure> {
+    output::error(&problems.rendered());
+    if json {
+        let first = problems.found.iter().find(|problem| problem.severity == Severity::Error);
+        let (message, code) = first
+            .map_or((String::new(), ""), |first| (format!("{}: {}", first.start, first.message), first.code));
+        let reason = (code == "unknown-task").then_some("template_not_found");
+        print_failure("VALIDATION_ERROR", reason, &message)?;
+    }
+    Ok(Exit::Usage)
+}
+
+/// Parameters that do not fit.
+pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<Exit, Failure> {
+    output::error(&format!("error: {message}\n  help: `--help` after the task shows its parameters\n"));
+    if json {
+        print_failure("VALIDATION_ERROR", Some("input_validation_failure"), &format!("1:1: {message}"))?;
+    }
+    Ok(Exit::Failed)
+}
+
+fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), Failure> {
+    let failed = TaskResult { status: fusee_engine::task_system::Status::Failed, ..TaskResult::complete("") };
+    let mut result = TaskResult { parsed_content: Some(Value::Null), ..failed };
+    result.note("execution_path", "s_expression");
+    result.note(
+        "error",
+        match reason {
+            Some(reason) => json!({ "type": kind, "reason": reason, "message": message }),
+            None => json!({ "type": kind, "message": message }),
+        },
+    );
+    output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
+}
+
+/// The parameters of a workflow.
+pub(super) fn parameters(checked: &Checked) -> Result<Exit, Failure> {
+    let params: Vec<&Param> = checked.program.params().collect();
+    let mut text = format!("Usage: fusee task {}", checked.workflow.name);
+    for param in &params {
+        let word = format!("{}={}", param.name, param.kind.name().to_uppercase());
+        let _ = match param.default {
+            Some(_) => write!(text, " [{word}]"),
+            None => write!(text, " {word}"),
+        };
+    }
+    text.push_str("\n\nParameters:\n");
+    if params.is_empty() {
+        text.push_str("  none\n");
+    }
+    let width = params.iter().map(|param| param.name.chars().count()).max().unwrap_or_default();
+    for param in params {
+        let (name, kind) = (&param.name, param.kind.name());
+        let _ = write!(text, "  {name:<width$}  {kind:<7}");
+        if let Some(doc) = &param.doc {
+            let _ = write!(text, "  {doc}");
+        }
+        if let Some(default) = &param.default {
+            let _ = write!(
+                text,
+                "  [default: {}]",
+                default.as_str().map_or_else(|| default.to_string(), str::to_owned)
+            );
+        }
+        text.push('\n');
+    }
+    output::print(&text).map(|()| Exit::Completed)
+}

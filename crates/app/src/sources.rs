@@ -1,0 +1,40 @@
+//! The files that commands about texts are given: named one by one, or found in directories.
+
+use std::path::{Path, PathBuf};
+
+/// The given files, and in given directories all `wanted` files that are not ignored, in order of name.
+/// Paths are relative to `here` as far as they were given so.
+pub(crate) fn files(here: &Path, given: &[PathBuf], wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in given {
+        if here.join(path).is_dir() {
+            found.extend(below(here, path, wanted));
+        } else {
+            found.push(path.clone());
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    found
+}
+
+fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
+    let start = here.join(directory);
+    // Hidden folders are entered: `.fusee` is one of them, and what else is hidden has no such files.
+    let walk = ignore::WalkBuilder::new(&start)
+        .hidden(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    let mut found: Vec<PathBuf> = walk
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| wanted(path))
+        .map(|path| {
+            let inner = path.strip_prefix(&start).unwrap_or(&path).to_owned();
+            if directory == Path::new(".") { inner } else { directory.join(inner) }
+        })
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,113 @@
+//! `fusee check` and `fusee fmt`: what is wrong with a project's texts, and how they are laid out.
+
+use fusee_testkit::project::Project;
+use serde_json::{Value, json};
+
+use crate::fusee::fusee;
+
+fn checked(project: &Project, paths: &[&str], code: i32) -> Vec<Value> {
+    let outcome = fusee(project).args(["check", "--format", "json"]).args(paths).run().exits(code);
+    serde_json::from_str(&outcome.stdout).expect(&outcome.stdout)
+}
+
+#[test]
+fn all_problems_of_a_workflow_are_told_at_once_in_the_shape_editors_read() {
+    let project = Project::new()
+        .with("flows/w.fusee", "(define retries 3)\n(read_file (pth \"a\"))\n(log-message retires)\n");
+    let problems = checked(&project, &["flows/w.fusee"], 1);
+    assert_eq!(
+        json!(problems),
+        json!([
+            {
+                "code": "missing-parameter", "severity": "error", "message": "the parameter `path` is missing",
+                "file": "flows/w.fusee", "line": 2, "column": 2, "end_line": 2, "end_column": 11,
+                "help": "add (path …)",
+            },
+            {
+                "code": "unknown-parameter", "severity": "error", "message": "there is no parameter `pth`",
+                "file": "flows/w.fusee", "line": 2, "column": 12, "end_line": 2, "end_column": 21,
+                "help": "did you mean `path`?",
+            },
+            {
+                "code": "unbound-name", "severity": "error", "message": "`retires` is not bound",
+                "file": "flows/w.fusee", "line": 3, "column": 14, "end_line": 3, "end_column": 21,
+                "help": "did you mean `retries`?",
+            },
+        ])
+    );
+    let told = fusee(&project).args(["check", "flows"]).run().exits(1).stdout;
+    assert!(
+        told.contains("(log-message retires)") && told.contains("^^^^^^^") && told.contains("3 errors"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_directory_is_searched_for_what_can_be_checked() {
+    let project = Project::new()
+        .with("fusee.toml", "max_turnz = 3\n")
+        .with("Cargo.toml", "nonsense")
+        .with(".fusee/workflows/good.fusee", "(load \"../kit.fusee\")\n(double 4)\n")
+        .with(".fusee/kit.fusee", "(defun double (n) (* 2 n))\n")
+        .with("ignored/bad.fusee", "(((\n")
+        .with(".gitignore", "ignored/\n");
+    let problems = checked(&project, &["."], 1);
+    let brief: Vec<_> = problems.iter().map(|p| (&p["file"], &p["line"], &p["severity"])).collect();
+    assert_eq!(brief, [(&json!("fusee.toml"), &json!(1), &json!("error"))], "{problems:#?}");
+    project.write("fusee.toml", "max_turns = 3\n");
+    assert_eq!(checked(&project, &["."], 0), Vec::<Value>::new());
+    let told = fusee(&project).args(["check", "."]).run().exits(0).stdout;
+    assert_eq!(told, "3 files checked, no problem found\n");
+}
+
+#[test]
+fn what_cannot_be_read_is_a_problem_like_any_other() {
+    let project = Project::new().with("a.txt", "text").with("dark.fusee", "(a)\n");
+    std::fs::write(project.dir().join("dark.fusee"), b"(a)\n\xff").unwrap();
+    let problems = checked(&project, &["nowhere.fusee", "a.txt", "dark.fusee"], 1);
+    let brief: Vec<_> = problems.iter().map(|p| (&p["file"], &p["code"], &p["line"], &p["column"])).collect();
+    let at = |file: &str, code: &str| (json!(file), json!(code), json!(1), json!(1));
+    let expected =
+        [at("a.txt", "unknown-kind"), at("dark.fusee", "unreadable"), at("nowhere.fusee", "unreadable")];
+    assert_eq!(brief, expected.each_ref().map(|(a, b, c, d)| (a, b, c, d)), "{problems:#?}");
+    assert!(problems[1]["message"].as_str().unwrap().contains("line 2 is not UTF-8"), "{problems:#?}");
+}
+
+#[test]
+fn hostile_workflows_get_a_verdict() {
+    let project = Project::new();
+    let deep = "(".repeat(200_000);
+    let closed = format!("{}{}", "(list ".repeat(200_000), ")".repeat(200_000));
+    let names: String = (0..10_000).map(|n| format!("(define name-{n} {n})\n")).collect();
+    project.write("deep.fusee", &deep);
+    project.write("closed.fusee", &closed);
+    project.write("names.fusee", &names);
+    project.write("string.fusee", &format!("\"{}\"", "x".repeat(100 << 20)));
+    project.write("list.fusee", &format!("(length (list {}))", "1 ".repeat(10_000_000)));
+    let codes = |file: &str, code: i32| -> Vec<String> {
+        checked(&project, &[file], code).iter().map(|p| p["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!codes("deep.fusee", 1).is_empty());
+    assert_eq!(codes("names.fusee", 0), Vec::<String>::new());
+    assert_eq!(codes("string.fusee", 1), ["unreadable"]);
+    assert_eq!(codes("list.fusee", 1), ["unreadable"]);
+    let nested = fusee(&project).args(["check", "closed.fusee"]).run();
+    assert!(matches!(nested.code, Some(0 | 1)), "{nested:#?}");
+}
+
+#[test]
+fn files_are_laid_out_in_place_and_keep_their_comments() {
+    let ragged = "; what it does\n(define   x\n1) ; one\n\n\n\n(log-message x   \"y\")";
+    let project = Project::new().with("w.fusee", ragged).with("broken.fusee", "(log-message \"x\"");
+    let listed = fusee(&project).args(["fmt", "--check", "w.fusee"]).run().exits(1);
+    assert_eq!((listed.stdout.as_str(), project.read("w.fusee").as_str()), ("w.fusee\n", ragged));
+    fusee(&project).args(["fmt", "w.fusee"]).run().exits(0);
+    let laid_out = "; what it does\n(define x 1) ; one\n\n(log-message x \"y\")\n";
+    assert_eq!(project.read("w.fusee"), laid_out);
+    assert_eq!(fusee(&project).args(["fmt", "--check", "w.fusee"]).run().exits(0).stdout, "");
+    let piped = fusee(&project).args(["fmt", "-"]).stdin(ragged).run().exits(0);
+    assert_eq!(piped.stdout, laid_out);
+    let broken = fusee(&project).args(["fmt"]).run().exits(1);
+    assert!(broken.stderr.contains("broken.fusee:1"), "{}", broken.stderr);
+    assert_eq!(project.read("broken.fusee"), "(log-message \"x\"");
+}

@@ -1,0 +1,226 @@
+//! Workflows from the command line: values, results, errors with their places, resuming.
+
+use fusee_testkit::events::{Part, of_type, read_checked};
+use fusee_testkit::project::{Command, Outcome, Project};
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+use crate::fusee::fusee;
+
+fn task<'p>(project: &'p Project, text: &str) -> Command<'p> {
+    fusee(project).args(["task", "--sandbox", "off", text])
+}
+
+fn result(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).expect(&outcome.stdout)
+}
+
+#[test]
+fn a_value_is_printed_and_needs_no_model() {
+    let project = Project::new();
+    let cases = [
+        ("(+ 1 2)", "3\n", json!(3)),
+        ("(string-append \"a\" \"b\")", "ab\n", json!("ab")),
+        ("(list 1 \"two\" 'three nil)", "(1 \"two\" three nil)\n", json!([1, "two", "three", null])),
+        ("(dict \"k\" 1.5)", "(dict \"k\" 1.5)\n", json!({"k": 1.5})),
+        ("nil", "nil\n", Value::Null),
+        ("(define x 2) (* x x)", "4\n", json!(4)),
+    ];
+    for (text, printed, value) in cases {
+        let text = if text == "nil" { "(progn nil)" } else { text };
+        assert_eq!(task(&project, text).run().exits(0).stdout, printed, "{text}");
+        let whole = result(&task(&project, text).args(["--json"]).run().exits(0));
+        assert_eq!(
+            (&whole["status"], whole.get("parsedContent"), &whole["content"]),
+            (&json!("COMPLETE"), Some(&value), &json!(printed.trim_end())),
+            "{text}: {whole:#}"
+        );
+    }
+}
+
+#[test]
+fn tasks_and_tools_are_called_and_their_events_are_one_stream() {
+    let project = Project::new().with("a.txt", "alpha\n");
+    let script = project.script(&[
+        Line::call("read_file", json!({"path": "a.txt"})).usage(100, 10),
+        Line::text("It says alpha.").usage(120, 5),
+    ]);
+    let text = "(defatom look (params (file string)) (instructions \"Look at {{file}}.\"))
+        (log-message \"looking\")
+        (define seen (look (file \"a.txt\")))
+        (system:run_script (command \"echo out; echo err >&2; exit 3\"))
+        (format \"{} | {}\" (content seen) (get-field (run_script (command \"cat a.txt\")) \"stdout\"))";
+    let outcome = task(&project, text).args(["-m", &script, "--run-id", "w"]).run().exits(0);
+    assert_eq!(outcome.stdout, "It says alpha. | alpha\n");
+    let shown = fusee(&project).args(["show", "w", "--json"]).run().exits(0);
+    let events = read_checked(&shown.stdout, Part::Whole);
+    let brief: Vec<String> = events
+        .iter()
+        .map(|event| format!("{} {}", event["task"].as_str().unwrap(), event["type"].as_str().unwrap()))
+        .filter(|line| !line.ends_with("_delta") && !line.ends_with("tool_output"))
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            "main task_started",
+            "main log",
+            "main/1 task_started",
+            "main/1 turn_start",
+            "main/1 tool_call",
+            "main/1 tool_result",
+            "main/1 turn_complete",
+            "main/1 turn_start",
+            "main/1 message",
+            "main/1 turn_complete",
+            "main/1 task_report",
+            "main/1 task_complete",
+            "main tool_call",
+            "main tool_result",
+            "main tool_call",
+            "main tool_result",
+            "main task_report",
+            "main task_complete",
+        ]
+    );
+    let child = of_type(&events, "task_started")[1];
+    assert_eq!((&child["request"], &child["parent"]), (&json!("Look at a.txt."), &json!("main")));
+    let last = events.last().unwrap();
+    assert_eq!((&last["total_turns"], &last["total_tokens"]), (&json!(2), &json!(235)));
+    let replayed = fusee(&project).args(["replay", "w"]).run().exits(0);
+    assert_eq!(replayed.stdout, outcome.stdout);
+    let again = fusee(&project).args(["resume", "w"]).run().exits(0);
+    assert_eq!(again.stdout, outcome.stdout);
+}
+
+#[test]
+fn an_error_begins_with_its_place_and_has_the_exit_code_of_its_sort() {
+    let project = Project::new();
+    let limit =
+        project.script(&[Line::call("list_dir", json!({})), Line::call("list_dir", json!({"path": "."}))]);
+    let refused = project.script(&[Line::error(401, "no such key")]);
+    let atom = "(defatom t (params) (instructions \"x\"))";
+    let raised = "(progn\n  (raise \"no milk\"))".to_owned();
+    let cases = [
+        (raised, None, 1, "2:3: no milk", json!("TASK_FAILURE"), json!("unexpected_error")),
+        ("(nth (list 1) 5)".to_owned(), None, 1, "1:1: ", json!("TASK_FAILURE"), json!("unexpected_error")),
+        (
+            "(read_file (path \"no.txt\"))".to_owned(),
+            None,
+            1,
+            "1:1: ",
+            json!("TASK_FAILURE"),
+            json!("tool_execution_error"),
+        ),
+        (
+            format!("{atom}\n(content (t))"),
+            Some(refused),
+            1,
+            "2:10: ",
+            json!("TASK_FAILURE"),
+            json!("llm_error"),
+        ),
+        (
+            format!("{atom}\n(t (limits (dict \"max_turns\" 1)))"),
+            Some(limit),
+            3,
+            "2:1: ",
+            json!("RESOURCE_EXHAUSTION"),
+            json!("turns"),
+        ),
+        (
+            "(defun f (n) (f n)) (f 1)".to_owned(),
+            None,
+            3,
+            "1:14: ",
+            json!("RESOURCE_EXHAUSTION"),
+            json!("steps"),
+        ),
+    ];
+    for (text, model, code, begins, kind, reason) in cases {
+        let mut command = task(&project, &text).args(["--json"]);
+        if let Some(model) = &model {
+            command = command.args(["-m", model]);
+        }
+        let whole = result(&command.run().exits(code));
+        let error = &whole["notes"]["error"];
+        assert_eq!(
+            (&whole["status"], &error["type"], &error["reason"]),
+            (&json!("FAILED"), &kind, &reason),
+            "{text}: {whole:#}"
+        );
+        assert!(error["message"].as_str().unwrap().starts_with(begins), "{text}: {error:#}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_text_or_the_inputs_is_found_before_anything_runs() {
+    let project = Project::new().with(
+        "w.fusee",
+        "(params (file string :doc \"what to read\") (times number :default 2))\n(list file times)\n",
+    );
+    let wrong = task(&project, "(undefined-thing)\n(sumarize (text 1))").args(["--json"]).run().exits(2);
+    let error = &result(&wrong)["notes"]["error"];
+    assert_eq!(error["type"], json!("VALIDATION_ERROR"));
+    assert!(error["message"].as_str().unwrap().starts_with("1:2: "), "{error:#}");
+    assert!(wrong.stderr.contains("(undefined-thing)") && wrong.stderr.contains('^'), "{}", wrong.stderr);
+    let missing = task(&project, "w.fusee").args(["--json"]).run().exits(1);
+    let error = &result(&missing)["notes"]["error"];
+    assert_eq!(error["reason"], json!("input_validation_failure"));
+    assert!(error["message"].as_str().unwrap().contains("`file`"), "{error:#}");
+    for words in [["file=a", "tims=3"], ["file=a", "times=many"], ["file=a", "file=b"]] {
+        task(&project, "w.fusee").args(words).run().exits(1);
+    }
+    let fine = task(&project, "w.fusee").args(["file=a.txt", "times=5"]).run().exits(0);
+    assert_eq!(fine.stdout, "(\"a.txt\" 5)\n");
+    let help = fusee(&project).args(["task", "w.fusee", "--help"]).run().exits(0).stdout;
+    assert!(help.contains("what to read") && help.contains("default: 2"), "{help}");
+    assert!(fusee(&project).args(["runs"]).run().stdout.lines().count() <= 3, "what did not run is no run");
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_with_the_size_of_each_prompt() {
+    let project = Project::new();
+    let text = "(defatom greet (params (name string)) (instructions \"Greet {{name}} warmly.\"))
+        (greet (name \"Ada\"))
+        (define who (ask-user \"who?\"))
+        (greet (name who))";
+    let plan = task(&project, text).args(["--dry-run"]).run().exits(0).stdout;
+    assert!(plan.contains("workflow:2:9  greet (name \"Ada\")  5 tokens"), "{plan}");
+    assert!(plan.contains("workflow:4:9  greet (name …)") && plan.contains("what is computed"), "{plan}");
+    assert!(!project.journal().exists(), "a dry run writes nothing");
+}
+
+#[test]
+fn elements_run_side_by_side_in_order_and_the_first_failure_stops_the_others() {
+    let project = Project::new();
+    let lines: Vec<Line> =
+        (0..40)
+            .map(|n| {
+                Line::text(&format!("answer {n}"))
+                    .matching(&format!("number {n}\\."))
+                    .delay_ms(if n % 7 == 0 { 30 } else { 1 })
+            })
+            .collect();
+    let script = project.script(&lines);
+    let text = "(defatom ask (params (n number)) (instructions \"number {{n}}.\"))
+        (pmap (lambda (n) (content (ask (n n)))) (range 0 40) :limit 9)";
+    let whole = result(&task(&project, text).args(["-m", &script, "--json", "--run-id", "p"]).run().exits(0));
+    let expected: Vec<String> = (0..40).map(|n| format!("answer {n}")).collect();
+    assert_eq!(whole["parsedContent"], json!(expected));
+    fusee(&project).args(["replay", "p"]).run().exits(0);
+
+    let failing = "(defatom ask (params (n number)) (instructions \"number {{n}}.\"))
+        (try (pmap (lambda (n) (if (= n 3) (raise \"three\") (content (ask (n n))))) (range 0 40) :limit 5)
+          (catch (e) (get e \"message\")))";
+    let slow: Vec<Line> =
+        (0..40).map(|n| Line::text("late").matching(&format!("number {n}\\.")).delay_ms(400)).collect();
+    let outcome =
+        task(&project, failing).args(["-m", &project.script(&slow), "--run-id", "f"]).run().exits(0);
+    assert_eq!(outcome.stdout, "three\n");
+    let shown = fusee(&project).args(["show", "f", "--json"]).run().exits(0);
+    let events = read_checked(&shown.stdout, Part::Whole);
+    let ends: Vec<_> =
+        of_type(&events, "task_complete").iter().map(|e| e["status"].as_str().unwrap()).collect();
+    assert_eq!(ends, ["cancelled", "cancelled", "cancelled", "completed"], "the siblings were stopped");
+    fusee(&project).args(["replay", "f"]).run().exits(0);
+}

@@ -1,0 +1,232 @@
+//! One tool call as steps of a branch: the question to whoever must be asked, the call itself, what a crash left of
+//! it. `calls.rs` makes a model's calls with it, the workflow's driver those of a program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fusee_journal::event::{Delta, Event, Fate};
+use fusee_journal::{BoxFuture, Branch, Call, Engine, Intention, Kind, Outcome, Recorded, Stop};
+use fusee_model::CancellationToken;
+use fusee_tools::{CallContext, Prepared, Repeat, Settled, Tool, ToolOutput};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::disclosure::Expanded;
+use super::driver::to_value;
+use super::session::Session;
+use crate::approval::{Answer, Question};
+
+/// The result of a call, as the journal keeps it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Called {
+    #[serde(flatten)]
+    pub(crate) output: ToolOutput,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fate: Option<Fate>,
+    /// The sections that it opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expansion: Option<Expanded>,
+}
+
+impl Called {
+    /// A call that came to its end.
+    pub(crate) fn plain(output: ToolOutput) -> Self {
+        Self { output, fate: None, expansion: None }
+    }
+
+    /// One that ended in another way.
+    pub(crate) fn ended(output: ToolOutput, fate: Fate) -> Self {
+        Self { fate: Some(fate), ..Self::plain(output) }
+    }
+
+    /// A call that was not made, and why.
+    pub(crate) fn refused(why: &str) -> Self {
+        Self::ended(ToolOutput::error(format!("Not run: {why}.")), Fate::Refused)
+    }
+}
+
+/// Where calls are made from.
+pub(crate) struct Calling<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) engine: &'a Arc<dyn Engine>,
+    pub(crate) branch: &'a Branch,
+    pub(crate) cancel: &'a CancellationToken,
+    /// Working time that is left, if there is a limit.
+    pub(crate) left_ms: Option<u64>,
+}
+
+impl Calling<'_> {
+    /// Asks a person whether a call may be made; the answer is a step of its own. A refusal is the call's result.
+    pub(crate) async fn ask(&self, question: Question) -> Result<Option<Called>, Stop> {
+        let call_id = question.call_id.clone();
+        self.engine.emit(
+            self.branch,
+            Event::ApprovalRequested {
+                call_id: call_id.clone(),
+                name: question.name.clone(),
+                arguments: question.arguments.clone(),
+                reason: question.reason.clone(),
+            },
+        );
+        let step = self.step(Kind::Wait, "approval", to_value(&question));
+        let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
+        let body = Box::new(move || {
+            let ask = async move {
+                let answer = cancel.run_until_cancelled(approver.ask(&question)).await;
+                to_value(&answer.unwrap_or(Answer { approved: false, reason: Some("cancelled".to_owned()) }))
+            };
+            Box::pin(ask) as BoxFuture<'_, Value>
+        });
+        // Waiting for a person is not working time, so the step's duration is not counted.
+        let answer: Answer = self.engine.step(step, body).await?.read()?;
+        let (approved, reason) = (answer.approved, answer.reason.clone());
+        self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
+        let why = answer.reason.as_deref().unwrap_or("a person said no");
+        Ok((!answer.approved).then(|| Called::refused(why)))
+    }
+
+    /// An answer that needs nothing from outside. It is a step all the same: each call has one.
+    pub(crate) async fn answer(
+        &self,
+        callee: &str,
+        args: Value,
+        called: Called,
+    ) -> Result<(Called, Recorded), Stop> {
+        let step = self.step(Kind::Tool, callee, args);
+        let body = Box::new(move || Box::pin(async move { to_value(&called) }) as BoxFuture<'_, Value>);
+        read(self.engine.step(step, body).await?)
+    }
+
+    /// Makes the call.
+    pub(crate) async fn make(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(Called, Recorded), Stop> {
+        match tool.repeat() {
+            Repeat::Harmless => self.harmless(call_id, tool, arguments).await,
+            Repeat::Settled | Repeat::Never => self.effectful(call_id, tool, arguments).await,
+        }
+    }
+
+    async fn harmless(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(Called, Recorded), Stop> {
+        let step = self.step(Kind::Tool, &tool.definition().name, arguments.clone());
+        let (context, left) = (self.context(call_id), self.left_ms);
+        let body = Box::new(move || {
+            let run = async move {
+                let output = match tool.prepare(arguments, &context).await {
+                    Ok(prepared) => within(left, &context, tool.perform(prepared, &context)).await,
+                    Err(answer) => answer,
+                };
+                to_value(&Called::plain(output))
+            };
+            Box::pin(run) as BoxFuture<'_, Value>
+        });
+        read(self.engine.step(step, body).await?)
+    }
+
+    async fn effectful(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(Called, Recorded), Stop> {
+        let step = self.step(Kind::Tool, &tool.definition().name, arguments.clone());
+        let (context, left) = (self.context(call_id), self.left_ms);
+        let plan: Mutex<Option<Prepared>> = Mutex::new(None);
+        let (context_now, plan_now, asked) = (&context, &plan, arguments.clone());
+        let intend = Box::new(move || {
+            let prepare = async move {
+                match tool.prepare(asked, context_now).await {
+                    Err(output) => Intention::Answer(to_value(&Called::plain(output))),
+                    Ok(prepared) => {
+                        let intent = prepared.intent.clone();
+                        *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
+                        Intention::Go(intent)
+                    }
+                }
+            };
+            Box::pin(prepare) as BoxFuture<'_, Intention>
+        });
+        let body = Box::new(move || {
+            let perform = async move {
+                let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let output = match prepared {
+                    Some(prepared) => within(left, context_now, tool.perform(prepared, context_now)).await,
+                    None => ToolOutput::error("the call was not prepared"),
+                };
+                to_value(&Called::plain(output))
+            };
+            Box::pin(perform) as BoxFuture<'_, Value>
+        });
+        match self.engine.once(step, intend, body).await? {
+            Outcome::Done(recorded) => read(recorded),
+            Outcome::Interrupted { key, intent } => {
+                let (arguments, context) = (&arguments, &context);
+                let body = Box::new(move || {
+                    Box::pin(async move { to_value(&settle(&**tool, arguments, &intent, context).await) })
+                        as BoxFuture<'_, Value>
+                });
+                read(self.engine.conclude(key, body).await?)
+            }
+        }
+    }
+
+    fn step(&self, kind: Kind, callee: &str, args: Value) -> Call {
+        Call { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
+    }
+
+    fn context(&self, call_id: &str) -> CallContext {
+        let (engine, branch) = (Arc::clone(self.engine), self.branch.clone());
+        let call_id = call_id.to_owned();
+        CallContext {
+            workspace: Arc::clone(&self.session.workspace),
+            call_id: call_id.clone(),
+            cancel: self.cancel.child_token(),
+            progress: Arc::new(move |text| {
+                engine.pass(&branch, Delta::Output { call_id: call_id.clone(), text: text.to_owned() });
+            }),
+            limits: fusee_tools::Limits::default(),
+        }
+    }
+}
+
+/// Cancels the call when the task's time is over, and still takes what it has to say.
+async fn within(left_ms: Option<u64>, context: &CallContext, call: BoxFuture<'_, ToolOutput>) -> ToolOutput {
+    let Some(left) = left_ms else { return call.await };
+    let mut call = call;
+    tokio::select! {
+        output = &mut call => output,
+        () = tokio::time::sleep(Duration::from_millis(left)) => {
+            context.cancel.cancel();
+            call.await
+        }
+    }
+}
+
+fn read(mut recorded: Recorded) -> Result<(Called, Recorded), Stop> {
+    let value = std::mem::take(&mut recorded.value);
+    let called = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
+    Ok((called, recorded))
+}
+
+/// Finds out what became of a call that a crash cut off, and finishes it where that is safe.
+async fn settle(tool: &dyn Tool, arguments: &Value, intent: &Value, context: &CallContext) -> Called {
+    match tool.settle(arguments, intent, context).await {
+        Settled::Done(output) => Called::plain(output),
+        Settled::Unknown(output) => Called::ended(output, Fate::Interrupted),
+        Settled::Redo => {
+            let output = match tool.prepare(arguments.clone(), context).await {
+                Ok(prepared) => tool.perform(prepared, context).await,
+                Err(answer) => answer,
+            };
+            Called::plain(output)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Workflows: programs of tasks. The language is `fusee_lang`'s; here it meets the world.
+//!
+//! [`Loading`] finds the text, [`catalog()`] says what a program may call. `start` takes a workflow from its text to its
+//! outcome; `driver` performs what its machine wants, step by step.
+
+mod budget;
+mod catalog;
+mod driver;
+mod element;
+mod loading;
+mod outcome;
+mod parallel;
+mod prompting;
+mod script;
+mod start;
+mod tasks;
+mod tools;
+mod world;
+
+pub use catalog::{catalog, standard_tools};
+pub use loading::{Loading, MOST_BYTES};
+pub use prompting::substitute as rendered;
+pub use script::{Printed, RunScript, printed};
+pub(crate) use start::{Left, Place, complete_event, run};
+pub use world::Trace;

@@ -1,0 +1,145 @@
+//! What a branch may still spend: the limits of the run, and those of every `with-limits` it is in.
+//!
+//! Elements of a `pmap` share what the regions around them have spent, so a region holds for all of them together. What
+//! is left for a task then depends on what runs beside it; so it is granted by a step, and read back ever after.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fusee_lang::{Failure, Input, LimitsId, RunLimits};
+use serde::{Deserialize, Serialize};
+
+/// The regions of a branch, outermost first.
+#[derive(Clone, Default)]
+pub(super) struct Budget {
+    regions: Vec<Region>,
+}
+
+#[derive(Clone)]
+struct Region {
+    /// `None` for the run as a whole.
+    id: Option<LimitsId>,
+    limits: RunLimits,
+    /// The working time at which it began.
+    began_ms: u64,
+    spent: Arc<Spent>,
+}
+
+#[derive(Default)]
+struct Spent {
+    turns: AtomicU64,
+    tokens: AtomicU64,
+}
+
+/// The things that are limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limited {
+    Turns,
+    Tokens,
+    Time,
+}
+
+/// What is left of something, and of which region: the one that has the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Share {
+    pub(super) left: u64,
+    region: usize,
+}
+
+/// What one task may use, as the journal keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Grant {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) turns: Option<Share>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tokens: Option<Share>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ms: Option<Share>,
+}
+
+impl Budget {
+    /// The run's own limit, if it has one.
+    pub(super) fn of_the_run(seconds: Option<u64>) -> Self {
+        let Some(seconds) = seconds else { return Self::default() };
+        let limits = RunLimits { seconds: Some(seconds as f64), ..RunLimits::default() };
+        Self { regions: vec![Region { id: None, limits, began_ms: 0, spent: Arc::default() }] }
+    }
+
+    pub(super) fn enter(&mut self, id: LimitsId, limits: RunLimits, now_ms: u64) {
+        self.regions.push(Region { id: Some(id), limits, began_ms: now_ms, spent: Arc::default() });
+    }
+
+    pub(super) fn leave(&mut self, id: LimitsId) {
+        self.regions.retain(|region| region.id != Some(id));
+    }
+
+    /// What is left of everything.
+    pub(super) fn grant(&self, now_ms: u64) -> Grant {
+        let least = |limited: Limited| {
+            let shares = self.regions.iter().enumerate();
+            shares
+                .filter_map(|(region, of)| of.left(limited, now_ms).map(|left| Share { left, region }))
+                .min()
+        };
+        Grant { turns: least(Limited::Turns), tokens: least(Limited::Tokens), ms: least(Limited::Time) }
+    }
+
+    /// Working time left. It is the branch's own, so nothing beside it has a say.
+    pub(super) fn left_ms(&self, now_ms: u64) -> Option<u64> {
+        self.grant(now_ms).ms.map(|share| share.left)
+    }
+
+    /// The limit of time that is used up, raised instead of what was wanted.
+    pub(super) fn out_of_time(&self, now_ms: u64) -> Option<Input> {
+        let share = self.grant(now_ms).ms.filter(|share| share.left == 0)?;
+        Some(self.reached(share, Limited::Time))
+    }
+
+    /// Takes note of what a task used.
+    pub(super) fn spend(&self, turns: u64, tokens: u64) {
+        for region in &self.regions {
+            region.spent.turns.fetch_add(turns, Ordering::Relaxed);
+            region.spent.tokens.fetch_add(tokens, Ordering::Relaxed);
+        }
+    }
+
+    /// Raised where a share is used up.
+    pub(super) fn reached(&self, share: Share, limited: Limited) -> Input {
+        let Some(region) = self.regions.get(share.region) else {
+            return Input::LimitReached(None, failure("the workflow", "what it had", limited));
+        };
+        let limits = &region.limits;
+        let what = match limited {
+            Limited::Turns => format!("{} turns", limits.turns.unwrap_or_default()),
+            Limited::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
+            Limited::Time => format!("{} seconds", limits.seconds.unwrap_or_default()),
+        };
+        let whose = if region.id.is_some() { "this part of the workflow" } else { "the workflow" };
+        Input::LimitReached(region.id, failure(whose, &what, limited))
+    }
+}
+
+impl Region {
+    fn left(&self, limited: Limited, now_ms: u64) -> Option<u64> {
+        let (limit, spent) = match limited {
+            Limited::Turns => (self.limits.turns?, self.spent.turns.load(Ordering::Relaxed)),
+            Limited::Tokens => (self.limits.tokens?, self.spent.tokens.load(Ordering::Relaxed)),
+            Limited::Time => ((self.limits.seconds? * 1000.0) as u64, now_ms.saturating_sub(self.began_ms)),
+        };
+        Some(limit.saturating_sub(spent))
+    }
+}
+
+fn failure(whose: &str, what: &str, limited: Limited) -> Failure {
+    let reason = match limited {
+        Limited::Turns => "turns",
+        Limited::Tokens => "context",
+        Limited::Time => "time",
+    };
+    Failure {
+        kind: "RESOURCE_EXHAUSTION".to_owned(),
+        reason: Some(reason.to_owned()),
+        message: format!("{whose} may use {what}, and has used them"),
+        cause: None,
+    }
+}

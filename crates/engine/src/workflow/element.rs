@@ -1,0 +1,84 @@
+//! An element of a `pmap` in the event stream. Elements that only call tasks need no events of their own; one that calls
+//! a tool or writes to the log itself becomes a task there, with a beginning and an end like every other.
+
+use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+
+use super::driver::{Driver, End};
+use super::outcome;
+use crate::agent::FactsEnd;
+
+/// What the stream knows of an element.
+pub(super) struct Element {
+    /// What it is called there.
+    pub(super) request: String,
+    pub(super) parent: String,
+    pub(super) started: bool,
+}
+
+impl Driver<'_> {
+    /// Adds an event of this branch.
+    pub(super) fn emit(&mut self, event: Event) {
+        self.open_element();
+        self.world.engine.emit(&self.branch, event);
+    }
+
+    fn open_element(&mut self) {
+        let Some(element) = &mut self.element else { return };
+        if std::mem::replace(&mut element.started, true) {
+            return;
+        }
+        let session = &self.world.session;
+        let started = TaskStarted {
+            submission_id: self.world.submission_id(),
+            turn_type: TurnType::User,
+            timestamp: self.world.started_ms + i64::try_from(self.active_ms).unwrap_or_default(),
+            request: element.request.clone(),
+            model: session.model.name().to_owned(),
+            sandbox: session.sandbox.clone(),
+            parent: Some(element.parent.clone()),
+            continues: None,
+        };
+        self.world.engine.emit(&self.branch, Event::TaskStarted(started));
+    }
+
+    /// Ends what [`Driver::emit`] began.
+    pub(super) fn close_element(&mut self, end: &End) {
+        let Some(element) = self.element.as_ref().filter(|element| element.started) else { return };
+        let (status, answer, error) = match end {
+            End::Done(value) => (TaskStatus::Completed, value.display(outcome::ANSWER_BYTES), None),
+            End::Failed(fault) => (TaskStatus::Failed, String::new(), Some(outcome::task_error(fault))),
+            End::Cancelled => {
+                let message = "another element of the `pmap` failed".to_owned();
+                let error = TaskError {
+                    code: fusee_journal::event::ErrorCode::Cancelled,
+                    reason: "cancelled".to_owned(),
+                    message,
+                };
+                (TaskStatus::Cancelled, String::new(), Some(error))
+            }
+        };
+        let report = self.facts.report(
+            &self.branch,
+            &element.request,
+            FactsEnd {
+                status,
+                plan_steps: 0,
+                asked_again: 0,
+                error: error.as_ref().map(|e| e.message.as_str()),
+            },
+        );
+        let complete = TaskComplete {
+            submission_id: self.world.submission_id(),
+            total_turns: 0,
+            total_tokens: 0,
+            duration_ms: 0,
+            cost_usd: None,
+            status,
+            answer,
+            error,
+        };
+        let engine = &self.world.engine;
+        engine.emit(&self.branch, Event::TaskReport(report));
+        engine.emit(&self.branch, Event::TaskComplete(complete));
+    }
+}

@@ -1,0 +1,103 @@
+//! How a workflow ended: its value or its fault as a task result, an answer and an error code.
+
+use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
+use fusee_lang::{Fault, Reply, Status, Value};
+use fusee_model::Usage;
+use serde_json::{Value as Json, json};
+
+use crate::agent::TaskOutcome;
+use crate::task_system::{ExecutionPath, ResourceMetrics, Status as TaskStatusWord, TaskResult};
+
+/// The longest answer that is written out; a longer one ends with `…`.
+pub(super) const ANSWER_BYTES: usize = 16 << 20;
+
+/// What all tasks of a workflow used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    pub(super) turns: u32,
+    pub(super) usage: Usage,
+    pub(super) active_ms: u64,
+}
+
+/// The outcome of a workflow that has this value.
+pub(super) fn of_value(value: &Value, used: Used) -> TaskOutcome {
+    let Value::Result(result) = value else {
+        let answer = value.display(ANSWER_BYTES);
+        let parsed = value.to_json().unwrap_or_else(|_| Json::String(answer.clone()));
+        return completed(TaskResult { parsed_content: Some(parsed), ..TaskResult::complete(answer) }, used);
+    };
+    let Reply { status, content, parsed, notes } = result.to_reply();
+    if let Err(fault) = result.content() {
+        return of_fault(&fault, content, used);
+    }
+    let status = match status {
+        Status::Continuation => TaskStatusWord::Continuation,
+        Status::Complete | Status::Failed => TaskStatusWord::Complete,
+    };
+    completed(TaskResult { status, content, parsed_content: Some(parsed.unwrap_or_default()), notes }, used)
+}
+
+fn completed(result: TaskResult, used: Used) -> TaskOutcome {
+    outcome(TaskStatus::Completed, None, result, used)
+}
+
+/// The outcome of a workflow that failed, with what there is of its content.
+pub(super) fn of_fault(fault: &Fault, content: String, used: Used) -> TaskOutcome {
+    let mut error = fault.to_json();
+    error["metrics"] = serde_json::to_value(used.metrics()).unwrap_or_default();
+    let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete(content) };
+    let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
+    result.note("error", error);
+    outcome(TaskStatus::Failed, Some(task_error(fault)), result, used)
+}
+
+/// The outcome of a workflow that could not begin.
+pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
+    let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete("") };
+    let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
+    result.note(
+        "error",
+        json!({ "type": "VALIDATION_ERROR", "reason": error.reason, "message": error.message }),
+    );
+    outcome(TaskStatus::Failed, Some(error), result, Used::default())
+}
+
+fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult, used: Used) -> TaskOutcome {
+    // What the last task says of itself is kept; how the whole came about is said here.
+    result.note("execution_path", ExecutionPath::SExpression);
+    result.measure(used.metrics());
+    TaskOutcome {
+        status,
+        blocked: false,
+        answer: result.content.clone(),
+        error,
+        unreachable: false,
+        total_turns: used.turns,
+        usage: used.usage,
+        active_ms: used.active_ms,
+        result: Some(Box::new(result)),
+    }
+}
+
+impl Used {
+    fn metrics(&self) -> ResourceMetrics {
+        ResourceMetrics {
+            turns: self.turns,
+            input_tokens: self.usage.input_tokens,
+            output_tokens: self.usage.output_tokens,
+        }
+    }
+}
+
+/// A fault in the vocabulary of events.
+pub(super) fn task_error(fault: &Fault) -> TaskError {
+    let reason = fault.reason.as_ref().map_or_else(|| "unexpected_error".to_owned(), ToString::to_string);
+    let code = match (&*fault.kind, reason.as_str()) {
+        ("RESOURCE_EXHAUSTION", "time") => ErrorCode::Timeout,
+        ("RESOURCE_EXHAUSTION", "cost") => ErrorCode::Budget,
+        ("RESOURCE_EXHAUSTION", "context" | "output" | "memory") => ErrorCode::TokenLimit,
+        ("RESOURCE_EXHAUSTION", _) => ErrorCode::MaxTurns,
+        _ => ErrorCode::TurnFailed,
+    };
+    TaskError { code, reason, message: fault.headline() }
+}

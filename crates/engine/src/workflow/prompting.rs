@@ -1,0 +1,200 @@
+//! From a call to what a model is told, and from its answer to a result: for tasks that a program defines itself or
+//! names in words. Registered templates are the task system's.
+
+use fusee_journal::Stop;
+use fusee_lang::{Input, OutputFormat, Target, TaskCall, ToolCall};
+use serde_json::{Map, Value as Json};
+
+use super::driver::{Answer, Driver};
+use super::tasks::{is_described, reply};
+use crate::task_system::{Cause, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult};
+
+/// What a model is told.
+pub(super) struct Prompted {
+    pub(super) name: String,
+    pub(super) system: Option<String>,
+    pub(super) request: String,
+    pub(super) format: Option<OutputFormat>,
+    pub(super) described: bool,
+    /// Files that were put into the request.
+    pub(super) files: usize,
+    has_context: bool,
+}
+
+impl Prompted {
+    pub(super) fn context_source(&self) -> &'static str {
+        match (self.files, self.has_context) {
+            (0, false) => "none",
+            (0, true) => "request",
+            _ => "files",
+        }
+    }
+}
+
+/// What a call tells a model, or what is wrong with its inputs.
+pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
+    let name = call.callee().to_owned();
+    let (system, mut request, format) = match &call.target {
+        Target::Named(name) => {
+            let message = format!("there is no task `{name}`");
+            return Err(TaskError::invalid(Reason::TemplateNotFound, message));
+        }
+        Target::Described(words) => (None, described(words, &call.inputs), None),
+        Target::Atom(atom) => {
+            let mut missing = Vec::new();
+            let request = substitute(&atom.instructions, &call.inputs, &mut missing);
+            let system = atom.system.as_ref().map(|system| substitute(system, &call.inputs, &mut missing));
+            if !missing.is_empty() {
+                let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+                let message = format!("`{}` has no value for {names}", atom.name);
+                return Err(TaskError::invalid(Reason::InputValidationFailure, message));
+            }
+            (system, request, atom.output_format.clone())
+        }
+    };
+    if let Some(model) = call.settings.get("model").filter(|model| !model.is_null()) {
+        let message = format!("this run has one model; `{}` asks for {model}", call.callee());
+        return Err(TaskError::failure(Reason::ConfigurationError, message));
+    }
+    let context = call.settings.get("context").map(shown).filter(|context| !context.is_empty());
+    if let Some(context) = &context {
+        request.push_str("\n\nContext:\n");
+        request.push_str(context);
+    }
+    let has_context = context.is_some();
+    Ok(Prompted { name, system, request, format, described: is_described(call), files: 0, has_context })
+}
+
+fn described(words: &str, inputs: &Map<String, Json>) -> String {
+    let mut request = words.to_owned();
+    for (name, value) in inputs {
+        request.push_str(&format!("\n\n{name}:\n{}", shown(value)));
+    }
+    request
+}
+
+/// A value as a prompt has it: text as it is, the rest as JSON.
+fn shown(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Puts the inputs in the place of `{{name}}` and `{{name.field}}`, in one pass: braces in a value are inert.
+/// `{{{{` is a literal `{{`.
+pub fn substitute(text: &str, inputs: &Map<String, Json>, missing: &mut Vec<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 2..];
+        if let Some(after) = rest.strip_prefix("{{") {
+            out.push_str("{{");
+            rest = after;
+            continue;
+        }
+        let Some(end) = rest.find("}}") else {
+            out.push_str("{{");
+            break;
+        };
+        let name = rest[..end].trim();
+        match lookup(inputs, name) {
+            Some(value) => out.push_str(&shown(value)),
+            None if !missing.iter().any(|known| known == name) => missing.push(name.to_owned()),
+            None => {}
+        }
+        rest = &rest[end + 2..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn lookup<'a>(inputs: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
+    let mut parts = name.split('.');
+    let mut value = inputs.get(parts.next()?)?;
+    for part in parts {
+        value = match value {
+            Json::Array(items) => items.get(part.parse::<usize>().ok()?)?,
+            other => other.get(part)?,
+        };
+    }
+    Some(value)
+}
+
+impl Driver<'_> {
+    /// Adds the files a call names; they are read by the runtime, as a step.
+    pub(super) async fn with_files(
+        &mut self,
+        mut prompted: Prompted,
+        call: &TaskCall,
+    ) -> Result<Result<Prompted, Answer>, Stop> {
+        let paths = call.settings.get("files").and_then(Json::as_array).cloned().unwrap_or_default();
+        if paths.is_empty() {
+            return Ok(Ok(prompted));
+        }
+        let count = paths.len();
+        let arguments = Map::from_iter([("paths".to_owned(), Json::Array(paths))]);
+        let read = ToolCall { name: "read_files".into(), arguments };
+        match self.tool(read).await? {
+            Answer::Go(Input::Reply(read)) if read.status != fusee_lang::Status::Failed => {
+                prompted.request.push_str("\n\nFiles:\n");
+                prompted.request.push_str(&read.content);
+                prompted.files = count;
+                Ok(Ok(prompted))
+            }
+            Answer::Go(Input::Reply(read)) => {
+                let message = format!("the files of `{}` cannot be read: {}", call.callee(), read.content);
+                let error = TaskError::failure(Reason::ContextRetrievalFailure, message);
+                Ok(Err(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))))
+            }
+            other => Ok(Err(other)),
+        }
+    }
+}
+
+/// An answer as the task declared it.
+pub(super) fn formed(answer: String, format: Option<&OutputFormat>, metrics: ResourceMetrics) -> TaskResult {
+    let mut result = TaskResult::complete(answer);
+    let Some(format) = format.filter(|format| format.kind == "json") else { return result };
+    let data = match serde_json::from_str::<Json>(unfenced(&result.content)) {
+        Ok(data) => data,
+        Err(error) => {
+            result.note("parseError", error.to_string());
+            return result;
+        }
+    };
+    if let Some(schema) = format.schema.as_deref().filter(|schema| !fits(&data, schema)) {
+        let message = format!("the answer is not of type {schema}");
+        let mismatch = Mismatch {
+            error_type: "type_mismatch".to_owned(),
+            message: message.clone(),
+            location: String::new(),
+        };
+        let error = TaskError::failure(Reason::OutputFormatFailure, message)
+            .caused_by(Cause::Mismatch(mismatch))
+            .measured(metrics);
+        return TaskResult::failed(&error, result.content);
+    }
+    result.parsed_content = Some(data);
+    result
+}
+
+/// The text inside a code fence that is all there is.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_, body)| body.trim())
+}
+
+fn fits(data: &Json, schema: &str) -> bool {
+    match schema {
+        "object" => data.is_object(),
+        "array" | "[]" => data.is_array(),
+        "string[]" => data.as_array().is_some_and(|items| items.iter().all(Json::is_string)),
+        "number" => data.is_number(),
+        "boolean" => data.is_boolean(),
+        _ => true,
+    }
+}

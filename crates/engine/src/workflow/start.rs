@@ -1,0 +1,177 @@
+//! A workflow from its text to its outcome.
+
+use std::sync::{Arc, Mutex};
+
+use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::{Branch, Engine, Stop};
+use fusee_lang::{Compiled, Limits as LanguageLimits, Machine, Program, compile};
+use fusee_model::CancellationToken;
+use fusee_text::{Severity, Source};
+use serde_json::{Map, Value as Json};
+
+use super::catalog;
+use super::driver::{Driver, End};
+use super::loading::Loading;
+use super::outcome::{self, Used};
+use super::world::{Trace, World};
+use crate::agent::{FactsEnd, Session, TaskOutcome};
+use crate::prompt::Environment;
+use crate::run::Workflow;
+
+/// How a workflow was left.
+pub(crate) enum Left {
+    /// At its end.
+    Ended(TaskOutcome),
+    /// Somewhere: it was cancelled, and goes on from there when it is resumed.
+    Cancelled(TaskOutcome),
+}
+
+/// What a workflow runs in.
+pub(crate) struct Place {
+    pub(crate) session: Session,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) branch: Branch,
+    pub(crate) environment: Environment,
+    pub(crate) started_ms: i64,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Checks a workflow; nothing runs. Its tools are those of the session it will run in.
+pub(crate) fn compiled(workflow: &Workflow, session: &Session) -> Compiled {
+    let catalog = catalog(session.toolbox.definitions(), &workflow.tasks);
+    let source = Source::new(workflow.name.as_str(), workflow.text.as_str());
+    compile(&source, &catalog, &mut Loading::kept(workflow.files.clone()))
+}
+
+/// Runs a workflow. The events of its own branch begin and end it.
+pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Result<Left, Stop> {
+    let Place { session, engine, branch, environment, started_ms, trace, cancel } = place;
+    let submission_id = engine.run().to_string();
+    engine.emit(
+        &branch,
+        Event::TaskStarted(TaskStarted {
+            submission_id,
+            turn_type: TurnType::User,
+            timestamp: started_ms,
+            request: request.to_owned(),
+            model: session.model.name().to_owned(),
+            sandbox: session.sandbox.clone(),
+            parent: None,
+            continues: None,
+        }),
+    );
+    let compiled = compiled(workflow, &session);
+    let world = World {
+        session: Arc::new(session),
+        engine,
+        environment,
+        started_ms,
+        trace,
+        used: Mutex::default(),
+        unreachable: Mutex::default(),
+    };
+    let machine = machine(compiled, &workflow.inputs);
+    let mut driver = Driver::main(&world, branch.clone());
+    let outcome = match machine {
+        Err(error) => outcome::not_begun(error),
+        Ok(mut machine) => {
+            let end = tokio::select! {
+                biased;
+                end = driver.drive(&mut machine) => end?,
+                () = cancel.cancelled() => return Ok(Left::Cancelled(cancelled(&world))),
+            };
+            ended(end, &world, driver.active_ms)
+        }
+    };
+    report(&world, &driver, request, &outcome);
+    Ok(Left::Ended(outcome))
+}
+
+fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, TaskError> {
+    let problems = compiled.diagnostics.into_sorted();
+    let first = problems.iter().find(|problem| problem.severity == Severity::Error);
+    let error = |reason: &str, message: String| TaskError {
+        code: ErrorCode::InitFailed,
+        reason: reason.to_owned(),
+        message,
+    };
+    let program: Arc<Program> = match (compiled.program, first) {
+        (Some(program), _) => program,
+        (None, problem) => {
+            let message = problem.map_or_else(
+                || "1:1: the workflow cannot be read".to_owned(),
+                |problem| format!("{}: {}", problem.start, problem.message),
+            );
+            return Err(error("configuration_error", message));
+        }
+    };
+    Machine::start(&program, inputs, LanguageLimits::default()).map_err(|problems| {
+        let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
+        error("input_validation_failure", format!("1:1: {}", messages.join("; ")))
+    })
+}
+
+fn ended(end: End, world: &World, active_ms: u64) -> TaskOutcome {
+    let used = Used { active_ms, ..*world.used() };
+    match end {
+        End::Done(value) => reached(outcome::of_value(&value, used), world),
+        End::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
+        // Nothing stops a workflow's own branch but the end of its run.
+        End::Cancelled => cancelled(world),
+    }
+}
+
+/// The outcome, with whether its failure is that of a model that was not reached.
+fn reached(mut outcome: TaskOutcome, world: &World) -> TaskOutcome {
+    let unreachable = world.unreachable.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    outcome.unreachable = outcome.error.as_ref().is_some_and(|error| {
+        error.reason == "llm_error" && unreachable.iter().any(|message| error.message.contains(message))
+    });
+    outcome
+}
+
+fn cancelled(world: &World) -> TaskOutcome {
+    let message = "the workflow was cancelled; resuming it goes on".to_owned();
+    let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
+    let mut outcome = outcome::not_begun(error);
+    outcome.status = TaskStatus::Cancelled;
+    (outcome.total_turns, outcome.usage) = (world.used().turns, world.used().usage);
+    outcome
+}
+
+/// The last events of the workflow itself.
+fn report(world: &World, driver: &Driver<'_>, request: &str, outcome: &TaskOutcome) {
+    let (engine, branch) = (&world.engine, &driver.branch);
+    let error = outcome.error.as_ref();
+    if let Some(error) = error {
+        engine.emit(branch, Event::Error { code: error.code, message: error.message.clone() });
+    }
+    let end = FactsEnd {
+        status: outcome.status,
+        plan_steps: 0,
+        asked_again: 0,
+        error: error.map(|error| error.message.as_str()),
+    };
+    engine.emit(branch, Event::TaskReport(driver.facts.report(branch, request, end)));
+    engine.emit(branch, Event::TaskComplete(complete(world, outcome)));
+}
+
+/// The terminal event for an outcome.
+pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
+    TaskComplete {
+        submission_id: run.to_owned(),
+        total_turns: outcome.total_turns,
+        total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+        duration_ms: outcome.active_ms,
+        cost_usd,
+        status: outcome.status,
+        answer: outcome.answer.clone(),
+        error: outcome.error.clone(),
+    }
+}
+
+fn complete(world: &World, outcome: &TaskOutcome) -> TaskComplete {
+    let cost_usd = world.session.price.map(|price| price.cost_usd(&outcome.usage));
+    complete_event(&world.submission_id(), outcome, cost_usd)
+}

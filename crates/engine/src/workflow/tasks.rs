@@ -1,0 +1,172 @@
+//! Calls of tasks by a program: each is a task of its own on a branch of its own, begun by one step that says when it
+//! began and what it may use.
+
+use std::sync::Arc;
+
+use fusee_journal::event::{TaskStatus, TurnType};
+use fusee_journal::{BoxFuture, Kind, Stop};
+use fusee_lang::{CallForm, Input, Place, Reply, Status, Target, TaskCall};
+use serde_json::{Map, Value as Json, json};
+
+use super::budget::{Grant, Limited};
+use super::driver::{Answer, Driver, at};
+use super::prompting::{self, Prompted};
+use crate::agent::{AgentTask, Limits, TaskOutcome};
+use crate::task_system::{ExecutionPath, LimitOverrides, Reason, ResourceMetrics, TaskError, TaskResult};
+
+impl Driver<'_> {
+    pub(super) async fn task(&mut self, call: TaskCall, place: &Place) -> Result<Answer, Stop> {
+        let (grant, began_ms) = self.begin(&call, place).await?;
+        let shares =
+            [(grant.turns, Limited::Turns), (grant.tokens, Limited::Tokens), (grant.ms, Limited::Time)];
+        for (share, limited) in shares {
+            if let Some(share) = share.filter(|share| share.left == 0) {
+                return Ok(Answer::Go(self.budget.reached(share, limited)));
+            }
+        }
+        let prompted = match prompting::prompt(&call) {
+            Ok(prompted) => prompted,
+            Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
+        };
+        let prompted = match self.with_files(prompted, &call).await? {
+            Ok(prompted) => prompted,
+            Err(answer) => return Ok(answer),
+        };
+        let limits = match limits(self.world.session.limits, &call.settings, grant) {
+            Ok(limits) => limits,
+            Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
+        };
+        let outcome = self.run_task(&prompted, limits, began_ms).await?;
+        self.world.count(&outcome);
+        self.active_ms += outcome.active_ms;
+        let tokens = outcome.usage.input_tokens + outcome.usage.output_tokens;
+        self.budget.spend(u64::from(outcome.total_turns), tokens);
+        Ok(self.answer(outcome, &prompted, grant, tokens))
+    }
+
+    /// The step that begins a task.
+    async fn begin(&self, call: &TaskCall, place: &Place) -> Result<(Grant, i64), Stop> {
+        let args = json!({
+            "form": match call.form { CallForm::Call => "call", CallForm::Spawn => "spawn" },
+            "inputs": call.inputs,
+            "settings": call.settings,
+            "at": at(place),
+        });
+        let grant = self.budget.grant(self.active_ms);
+        let body = Box::new(move || {
+            let granted = serde_json::to_value(grant).unwrap_or_default();
+            Box::pin(async move { granted }) as BoxFuture<'_, Json>
+        });
+        let step = self.call(Kind::Environment, call.callee(), args);
+        let recorded = self.world.engine.step(step, body).await?;
+        let began_ms = recorded.at_ms;
+        Ok((recorded.read()?, began_ms))
+    }
+
+    async fn run_task(
+        &self,
+        prompted: &Prompted,
+        limits: Limits,
+        began_ms: i64,
+    ) -> Result<TaskOutcome, Stop> {
+        let world = self.world;
+        let system = prompted
+            .system
+            .clone()
+            .unwrap_or_else(|| crate::prompt::default_system(&world.environment, false));
+        AgentTask::new(
+            Arc::new(world.session.for_child(limits)),
+            Arc::clone(&world.engine),
+            self.branch.child(self.effects),
+            world.submission_id(),
+            system,
+            prompted.request.clone(),
+            TurnType::User,
+        )
+        .child_of(self.branch.clone())
+        .watched(self.cancel.child_token(), Arc::default())
+        .run(began_ms)
+        .await
+    }
+
+    fn answer(&self, outcome: TaskOutcome, prompted: &Prompted, grant: Grant, tokens: u64) -> Answer {
+        if outcome.status == TaskStatus::Cancelled {
+            return Answer::Cancelled;
+        }
+        let error = TaskError::of(&outcome);
+        let ended_by = |limited| match limited {
+            Limited::Turns => error.as_ref().is_some_and(|error| error.reason == Some(Reason::Turns)),
+            Limited::Time => error.as_ref().is_some_and(|error| error.reason == Some(Reason::Time)),
+            Limited::Tokens => grant.tokens.is_some_and(|share| tokens > share.left),
+        };
+        let used_up = |limited: Limited| match limited {
+            // A task's own limit may be the smaller one; then it failed by itself.
+            Limited::Turns => grant.turns.filter(|share| u64::from(outcome.total_turns) >= share.left),
+            Limited::Time => grant.ms.filter(|share| outcome.active_ms >= share.left),
+            Limited::Tokens => grant.tokens,
+        };
+        for limited in [Limited::Turns, Limited::Tokens, Limited::Time] {
+            if let Some(share) = used_up(limited).filter(|_| ended_by(limited)) {
+                return Answer::Go(self.budget.reached(share, limited));
+            }
+        }
+        Answer::Go(Input::Reply(reply(result(outcome, error, prompted))))
+    }
+}
+
+fn result(outcome: TaskOutcome, error: Option<TaskError>, prompted: &Prompted) -> TaskResult {
+    let metrics = ResourceMetrics::of(&outcome);
+    let mut result = match error {
+        Some(error) => TaskResult::failed(&error, outcome.answer),
+        None if outcome.blocked => {
+            let message = format!("the model is blocked: {}", outcome.answer);
+            let error = TaskError::failure(Reason::UnexpectedError, message).measured(metrics);
+            TaskResult::failed(&error, outcome.answer)
+        }
+        None => prompting::formed(outcome.answer, prompted.format.as_ref(), metrics),
+    };
+    result.note("template_used", &prompted.name);
+    result.note("context_source", prompted.context_source());
+    result.note("context_files_count", prompted.files);
+    result.note(
+        "execution_path",
+        if prompted.described { ExecutionPath::Plain } else { ExecutionPath::Template },
+    );
+    result.measure(metrics);
+    result
+}
+
+/// A result as the language has it.
+pub(super) fn reply(result: TaskResult) -> Reply {
+    let TaskResult { status, content, parsed_content, notes } = result;
+    let status = match status {
+        crate::task_system::Status::Complete => Status::Complete,
+        crate::task_system::Status::Continuation => Status::Continuation,
+        crate::task_system::Status::Failed => Status::Failed,
+    };
+    Reply { status, content, parsed: parsed_content, notes }
+}
+
+/// The limits of one task: the run's, what its call says, and what it was granted.
+fn limits(run: Limits, settings: &Map<String, Json>, grant: Grant) -> Result<Limits, TaskError> {
+    let asked: LimitOverrides = match settings.get("limits") {
+        None | Some(Json::Null) => LimitOverrides::default(),
+        Some(limits) => serde_json::from_value(limits.clone()).map_err(|error| {
+            TaskError::invalid(Reason::InputValidationFailure, format!("`limits` cannot be read: {error}"))
+        })?,
+    };
+    let mut limits = run;
+    limits.max_turns = asked.max_turns.unwrap_or(limits.max_turns);
+    if let Some(share) = grant.turns {
+        limits.max_turns = limits.max_turns.min(u32::try_from(share.left).unwrap_or(u32::MAX));
+    }
+    limits.max_tokens = asked.max_tokens.unwrap_or(limits.max_tokens);
+    let seconds = grant.ms.map(|share| share.left.div_ceil(1000).max(1));
+    limits.task_timeout_s = [asked.timeout, seconds].into_iter().flatten().min().or(None);
+    Ok(limits)
+}
+
+/// Whether a call names its task in words.
+pub(super) fn is_described(call: &TaskCall) -> bool {
+    matches!(call.target, Target::Described(_))
+}

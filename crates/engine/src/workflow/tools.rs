@@ -1,0 +1,145 @@
+//! Calls of tools by a program: the same gates, intents and settling as a model's calls, and a result the language
+//! can work with.
+
+use std::sync::Arc;
+
+use fusee_journal::Stop;
+use fusee_journal::event::{Event, Fate, ToolResult};
+use fusee_lang::{Input, Reply, Status, ToolCall};
+use fusee_tools::{Repeat, Tool, ToolOutput, arguments};
+use serde_json::{Map, Value as Json, json};
+
+use super::driver::{Answer, Driver};
+use super::script::{self, RunScript};
+use crate::agent::{Called, Calling, change_of};
+use crate::approval::{Gate, Gatekeeper, Question};
+
+impl Driver<'_> {
+    pub(super) async fn tool(&mut self, call: ToolCall) -> Result<Answer, Stop> {
+        let call_id = format!("{}:{}", self.branch, self.effects);
+        let ToolCall { name, arguments } = call;
+        let asked = Json::Object(arguments);
+        let (id, tool_name) = (call_id.clone(), name.to_string());
+        self.emit(Event::ToolCall { call_id: id, name: tool_name, arguments: asked.clone() });
+        let left_ms = self.budget.left_ms(self.active_ms);
+        let (called, recorded) = {
+            let calling = Calling {
+                session: &self.world.session,
+                engine: &self.world.engine,
+                branch: &self.branch,
+                cancel: &self.cancel,
+                left_ms,
+            };
+            match self.find(&name, &asked) {
+                Err(complaint) => {
+                    let refused = Called::ended(ToolOutput::error(complaint), Fate::Refused);
+                    calling.answer(&name, asked, refused).await?
+                }
+                Ok((tool, arguments)) => match self.refused(&calling, &call_id, &*tool, &arguments).await? {
+                    Some(refusal) => calling.answer(&tool.definition().name, arguments, refusal).await?,
+                    None => calling.make(&call_id, &tool, arguments).await?,
+                },
+            }
+        };
+        self.passed(&recorded);
+        let Called { output, fate, .. } = called;
+        let aborted = output.aborted && fate.is_none();
+        let fate = fate.or(aborted.then_some(Fate::Aborted));
+        if fate != Some(Fate::Refused) {
+            self.facts.called(&name, &output);
+        }
+        self.conclude(&call_id, &output, fate, recorded.duration_ms);
+        if aborted && self.budget.left_ms(self.active_ms) != Some(0) {
+            return Ok(Answer::Cancelled);
+        }
+        Ok(Answer::Go(Input::Reply(reply(&name, output, fate))))
+    }
+
+    /// The tool and its arguments as it wants them; or what is wrong with the call.
+    fn find(&self, name: &str, arguments: &Json) -> Result<(Arc<dyn Tool>, Json), String> {
+        let toolbox = &self.world.session.toolbox;
+        let tool: Arc<dyn Tool> = match toolbox.find(name) {
+            Some(tool) => Arc::clone(tool),
+            None if name == script::definition().name => {
+                let shell = toolbox.find("shell").ok_or("this run has no commands")?;
+                Arc::new(RunScript(Arc::clone(shell)))
+            }
+            None => {
+                let names = toolbox.definitions().map(|definition| definition.name.as_ref());
+                let near = fusee_text::near::did_you_mean(name, names).unwrap_or_default();
+                return Err(format!("there is no tool `{name}` in this run; {near}"));
+            }
+        };
+        let arguments = arguments::parse(&arguments.to_string(), tool.definition())?;
+        Ok((tool, arguments))
+    }
+
+    /// Whether the user's policy, or a person, says no.
+    async fn refused(
+        &self,
+        calling: &Calling<'_>,
+        call_id: &str,
+        tool: &dyn Tool,
+        arguments: &Json,
+    ) -> Result<Option<Called>, Stop> {
+        let definition = tool.definition();
+        let session = &self.world.session;
+        let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
+        match Gatekeeper::judge(&terms, definition.category, tool.repeat() == Repeat::Never) {
+            Gate::Open => Ok(None),
+            Gate::Shut(reason) => Ok(Some(Called::refused(&reason))),
+            Gate::Ask(reason) => {
+                let (call_id, name) = (call_id.to_owned(), definition.name.to_string());
+                calling.ask(Question { call_id, name, arguments: arguments.clone(), reason }).await
+            }
+        }
+    }
+
+    /// Everything that follows from a result, but for the program.
+    fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<Fate>, duration_ms: u64) {
+        self.world.session.workspace.recall(output);
+        for change in &output.changed {
+            if let Some(sort) = change_of(change) {
+                self.emit(Event::FileChanged { path: change.path.clone(), change: sort });
+            }
+        }
+        self.emit(Event::ToolResult(ToolResult {
+            call_id: call_id.to_owned(),
+            ok: output.ok,
+            content: output.content.clone(),
+            truncated: output.truncated,
+            duration_ms,
+            exit_code: output.exit_code,
+            fate,
+        }));
+    }
+}
+
+/// A tool's answer as a result.
+fn reply(name: &str, output: ToolOutput, fate: Option<Fate>) -> Reply {
+    let mut notes = Map::new();
+    notes.insert("execution_path".to_owned(), "tool".into());
+    notes.insert("tool".to_owned(), name.into());
+    if let Some(code) = output.exit_code {
+        notes.insert("exit_code".to_owned(), code.into());
+    }
+    if output.truncated {
+        notes.insert("truncated".to_owned(), true.into());
+    }
+    let mut content = output.content.clone();
+    if name == script::definition().name && output.exit_code.is_some() {
+        let printed = script::printed(&output);
+        notes.insert("stdout".to_owned(), printed.stdout.clone().into());
+        notes.insert("stderr".to_owned(), printed.stderr.into());
+        content = printed.stdout;
+    }
+    if !output.ok {
+        let message = match (output.exit_code, fate) {
+            (Some(code), _) => format!("the command ended with exit code {code}"),
+            (None, _) => output.content.lines().next().unwrap_or("it failed").to_owned(),
+        };
+        let error = json!({ "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": message });
+        notes.insert("error".to_owned(), error);
+    }
+    Reply { status: if output.ok { Status::Complete } else { Status::Failed }, content, parsed: None, notes }
+}

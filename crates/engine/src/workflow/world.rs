@@ -1,0 +1,85 @@
+//! What all branches of a workflow share: the session its calls are made in, the journal, what was used so far.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fusee_journal::{Branch, Engine};
+use fusee_lang::{EffectKind, Input, Place};
+
+use super::outcome::Used;
+use crate::agent::{Session, TaskOutcome};
+use crate::prompt::Environment;
+
+/// Told of every effect and its answer, one line each.
+pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Characters of a value in a line of a trace.
+const TRACED: usize = 200;
+
+pub(crate) struct World {
+    pub(super) session: Arc<Session>,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) environment: Environment,
+    pub(super) started_ms: i64,
+    pub(super) trace: Option<Trace>,
+    pub(super) used: Mutex<Used>,
+    /// What tasks said that did not reach their model.
+    pub(super) unreachable: Mutex<HashSet<String>>,
+}
+
+impl World {
+    pub(super) fn submission_id(&self) -> String {
+        self.engine.run().to_string()
+    }
+
+    /// Working time of the whole, in seconds, if there is a limit.
+    pub(super) fn seconds(&self) -> Option<u64> {
+        self.session.limits.task_timeout_s
+    }
+
+    pub(super) fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what a task used.
+    pub(super) fn count(&self, outcome: &TaskOutcome) {
+        let mut used = self.used();
+        used.turns += outcome.total_turns;
+        used.usage.input_tokens += outcome.usage.input_tokens;
+        used.usage.output_tokens += outcome.usage.output_tokens;
+        if let Some(error) = outcome.error.as_ref().filter(|_| outcome.unreachable) {
+            let mut unreachable = self.unreachable.lock().unwrap_or_else(PoisonError::into_inner);
+            unreachable.insert(error.message.clone());
+        }
+    }
+
+    pub(super) fn trace(&self, branch: &Branch, place: &Place, kind: &EffectKind) {
+        let Some(trace) = &self.trace else { return };
+        let what = match kind {
+            EffectKind::Task(_) | EffectKind::Tool(_) => format!("{} {}", kind.name(), kind.callee()),
+            other => other.name().to_owned(),
+        };
+        trace(&format!("{branch} {place} {what} {}", brief(&kind.arguments().to_string())));
+    }
+
+    pub(super) fn trace_answer(&self, branch: &Branch, place: &Place, input: &Input) {
+        let Some(trace) = &self.trace else { return };
+        let answer = match input {
+            Input::Go => return,
+            Input::Reply(reply) => format!("{} {}", reply.status, brief(&reply.content)),
+            Input::Json(json) => brief(&json.to_string()),
+            Input::Branches(values) => format!("{} values", values.len()),
+            Input::BranchFailed(fault) => brief(&fault.headline()),
+            Input::Failed(failure) | Input::LimitReached(_, failure) => brief(&failure.message),
+        };
+        trace(&format!("{branch} {place} → {answer}"));
+    }
+}
+
+fn brief(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(TRACED) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
