@@ -103,7 +103,7 @@ fn root_works_for_the_owner_of_the_workspace(stage: &Stage) {
     }
     stage.bare("chown -R 65534:65534 .");
     let sandbox = stage.sandbox();
-    let command = "id -u; id -g; id -G; echo made > made; echo t > /tmp/t; echo h > ~/h; cat ~/.gitconfig; grep Cap /proc/self/status | cut -f2 | sort -u; sleep 60 & sleep 0.1";
+    let command = "id -u; id -g; id -G; echo made > made; echo t > /tmp/told; echo h > ~/h; cat ~/.gitconfig; grep Cap /proc/self/status | cut -f2 | sort -u; sleep 60 & sleep 0.1";
     let outcome = stage.run(&sandbox, command);
     assert_eq!(outcome.output, "65534\n65534\n65534\n[safe]\n\tdirectory = *\n0000000000000000\n");
     assert_eq!(outcome.result.unwrap().ended, 1);
