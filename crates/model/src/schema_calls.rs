@@ -195,6 +195,3 @@ fn alternative(tool: &str, arguments: &Value) -> Value {
         "additionalProperties": false,
     })
 }
-
-#[cfg(test)]
-mod tests;

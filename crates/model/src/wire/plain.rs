@@ -263,6 +263,3 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map
     let options = RequestOptions { tool_choice: ToolChoice::Auto, ..options.clone() };
     openai_chat::closing(id, &options, traits)
 }
-
-#[cfg(test)]
-mod tests;

@@ -28,3 +28,26 @@ fn an_address_is_shown_without_its_password() {
     assert_eq!(endpoint("http://user:hunter22@h:8/v1?key=k").shown, "http://h:8/v1");
     assert_eq!(endpoint("http://user:hunter22@h:8/v1").blot("it is hunter22!"), "it is [key]!");
 }
+
+#[test]
+fn anthropics_address_holds_the_version_once_whatever_is_given() {
+    let settings = Settings { wire: Wire::Anthropic, ..Settings::default() };
+    for given in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "http://h:1/v1/messages"] {
+        let endpoint = Endpoint::new(given, &settings, || SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(endpoint.address(Wire::Anthropic.path()).as_str(), "http://h:1/v1/messages", "{given}");
+    }
+}
+
+#[test]
+fn a_key_goes_into_the_header_of_its_format() {
+    let header = |wire: Wire, name: &str| {
+        let settings = Settings { wire, api_key: Some(Secret::new("sk-1")), ..Settings::default() };
+        let endpoint = Endpoint::new("http://h", &settings, || SystemTime::UNIX_EPOCH).unwrap();
+        endpoint.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(header(Wire::Anthropic, "x-api-key").as_deref(), Some("sk-1"));
+    assert_eq!(header(Wire::Anthropic, "anthropic-version").as_deref(), Some("2023-06-01"));
+    assert_eq!(header(Wire::Anthropic, "authorization"), None);
+    assert_eq!(header(Wire::Responses, "authorization").as_deref(), Some("Bearer sk-1"));
+    assert_eq!(header(Wire::Chat, "x-api-key"), None);
+}
