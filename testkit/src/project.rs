@@ -86,6 +86,22 @@ impl Project {
         fs::read_to_string(self.dir().join(path)).unwrap_or_default()
     }
 
+    /// Every file of the project and of its home, the journal included.
+    pub fn all_files(&self) -> Vec<PathBuf> {
+        let (mut found, mut folders) = (Vec::new(), vec![self.dir(), self.home()]);
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            for entry in entries {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(kind) if kind.is_file() => found.push(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
     /// Writes a model script and returns what `--model` takes.
     pub fn script(&self, lines: &[Line]) -> String {
         let path = self.scratch("script.jsonl");

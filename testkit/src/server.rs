@@ -5,6 +5,7 @@
 //! and hangs plain to read, and costs nothing at the few dozen connections of a test.
 
 mod chat;
+mod formats;
 mod reply;
 mod request;
 mod script;

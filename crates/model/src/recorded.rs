@@ -2,25 +2,32 @@
 //! [`recorder`]'s part.
 //!
 //! JSON Lines. The first is a header, `{"cassette":1,"model":…,"wire":…}`; then one line an exchange: the reply
-//! in the words of a script ([`crate::scripted`]), and `request` with the hash of what was asked.
+//! in the words of a script ([`crate::scripted`]), and `request` with the hash of what was asked and the messages that
+//! were new in it. A request whose messages are others is not answered: the difference is shown.
 
 pub mod recorder;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use similar::TextDiff;
 
 use crate::scripted::line::{Line, Vocabulary};
 use crate::scripted::{parse_lines, play, read_file};
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
-    Reply, RequestOptions,
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Message, Model,
+    ModelError, Reply, RequestOptions,
 };
 
 /// The version of the format this code writes; it reads no other.
 const VERSION: u32 = 1;
+
+/// Finding a difference takes no longer than this, and so much of it is shown.
+const DIFF_TIME: Duration = Duration::from_millis(200);
+const DIFF_LINES: usize = 40;
 
 /// The first line of a cassette.
 #[derive(Debug, Serialize, Deserialize)]
@@ -100,8 +107,52 @@ impl Cassette {
             ModelError::new(ErrorKind::Exhausted, message)
         })?;
         state.taken[index] = true;
-        Ok(&self.lines[index])
+        let line = &self.lines[index];
+        match self.difference(line, conversation) {
+            None => Ok(line),
+            Some(difference) => {
+                let mut error = ModelError::new(ErrorKind::Invalid, difference);
+                error.source_line = Some(line.number);
+                Err(error)
+            }
+        }
     }
+
+    /// What is asked now and was not asked then. The system prompt is not compared: it names the day and the place.
+    fn difference(&self, line: &Line, conversation: &Conversation) -> Option<String> {
+        let now = added(conversation.messages());
+        let then = line.added.as_deref().filter(|then| *then != now)?;
+        let (then, now) = (shown(then), shown(now));
+        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&then, &now);
+        let diff = diff.unified_diff().context_radius(1).header("recorded", "asked now").to_string();
+        let lines: Vec<&str> = diff.lines().take(DIFF_LINES).collect();
+        Some(format!(
+            "the request is not the one that {}:{} answers:\n{}",
+            self.file,
+            line.number,
+            lines.join("\n")
+        ))
+    }
+}
+
+/// What a request adds to the last one: all that stands after the model's last words.
+fn added(messages: &[Message]) -> &[Message] {
+    let last = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
+    &messages[last.map_or(0, |last| last + 1)..]
+}
+
+/// Messages as lines that can be compared.
+fn shown(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let who = match message {
+            Message::User { .. } => "user",
+            Message::Assistant { .. } => "assistant",
+            Message::Tool { name, .. } => name,
+        };
+        text.push_str(&format!("{who}: {}\n", message.text()));
+    }
+    text
 }
 
 impl State {

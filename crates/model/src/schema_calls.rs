@@ -187,7 +187,7 @@ fn alternative(tool: &str, arguments: &Value) -> Value {
     json!({
         "type": "object",
         "properties": {
-            "thought": { "type": "string", "maxLength": 200 },
+            "thought": { "type": "string", "maxLength": 120 },
             "tool": { "const": tool },
             "arguments": arguments,
         },

@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 use super::Reply;
 
 /// How many characters a delta carries unless the test says otherwise: small enough to tear words and JSON apart.
-const DELTA: usize = 16;
+pub(super) const DELTA: usize = 16;
 
 /// What the model says in one reply.
 #[derive(Clone, Debug, Default)]
 pub struct Message {
-    text: String,
-    reasoning: String,
-    calls: Vec<Call>,
-    usage: Option<(u64, u64)>,
+    pub(super) text: String,
+    pub(super) reasoning: String,
+    pub(super) calls: Vec<Call>,
+    pub(super) usage: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
-struct Call {
-    id: String,
-    name: String,
-    arguments: String,
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
 }
 
 impl Message {
@@ -150,7 +150,7 @@ fn chunk(choices: Value, usage: Value) -> Value {
     chunk
 }
 
-fn split(text: &str, characters: usize) -> impl Iterator<Item = String> + use<> {
+pub(super) fn split(text: &str, characters: usize) -> impl Iterator<Item = String> + use<> {
     let all: Vec<char> = text.chars().collect();
     let parts: Vec<String> = all.chunks(characters.max(1)).map(|part| part.iter().collect()).collect();
     parts.into_iter()

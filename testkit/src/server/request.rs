@@ -48,11 +48,16 @@ impl Arrived {
 
     /// The exact bytes of each element of `messages`, for comparing the prefix of one request with another.
     pub fn messages(&self) -> Vec<String> {
+        self.elements("messages")
+    }
+
+    /// The exact bytes of each element of a list in the body.
+    pub fn elements(&self, field: &str) -> Vec<String> {
         let fields: std::collections::BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&self.body).expect("a JSON object");
-        let messages = fields.get("messages").map_or("[]", |raw| raw.get());
-        let messages: Vec<Box<RawValue>> = serde_json::from_str(messages).expect("an array of messages");
-        messages.iter().map(|raw| raw.get().to_owned()).collect()
+        let elements = fields.get(field).map_or("[]", |raw| raw.get());
+        let elements: Vec<Box<RawValue>> = serde_json::from_str(elements).expect("an array");
+        elements.iter().map(|raw| raw.get().to_owned()).collect()
     }
 }
 

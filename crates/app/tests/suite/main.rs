@@ -29,4 +29,5 @@ mod sandbox;
 mod sections;
 mod templates;
 mod texts;
+mod wire_formats;
 mod workflow;

@@ -1,5 +1,5 @@
 //! Records what a model says into a cassette, each exchange as it happens. Only what [`super::Cassette`] needs
-//! is written: replies, errors, and the hash of each request; never a header, a key or an address.
+//! is written: replies, errors, and of each request its hash and its new messages; never a header, a key or an address.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::{Header, VERSION};
 use crate::stream::excerpt;
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
-    Reply, RequestOptions, StopReason, Usage,
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Message, Model,
+    ModelError, Reply, RequestOptions, StopReason, Usage,
 };
 
 /// So much of the last message is kept, for people who read a cassette.
@@ -147,6 +147,7 @@ pub(super) fn exchange(conversation: &Conversation, outcome: Result<&Reply, &Mod
         hash: conversation.hash(),
         messages: conversation.messages().len(),
         last: excerpt(last, LAST_CHARS),
+        added: super::added(conversation.messages()).to_vec(),
     };
     let mut line = Exchange { request, ..Exchange::default() };
     match outcome {
@@ -200,6 +201,7 @@ struct Request {
     hash: String,
     messages: usize,
     last: String,
+    added: Vec<Message>,
 }
 
 #[derive(Serialize)]

@@ -214,3 +214,18 @@ fn faults_of_a_cassette_are_named_with_their_place() {
         "c.jsonl:3:2: unknown field `match` (allowed: `request`, `text`, `reasoning`, `opaque`, `tool_calls`, `usage`, `stop`, `error`, `cut_after`, `delay_ms`)"
     );
 }
+
+#[tokio::test]
+async fn a_request_that_was_not_recorded_is_shown_beside_the_one_that_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.jsonl");
+    record(&path).await;
+    let file = path.display().to_string();
+    let cassette = Cassette::open("replay:c", &path).unwrap();
+    let error = send(&cassette, &["another"]).await.unwrap_err();
+    assert_eq!((error.kind, error.source_line), (ErrorKind::Invalid, Some(2)));
+    assert_eq!(
+        error.message.replace(&file, "FILE"),
+        "the request is not the one that FILE:2 answers:\n--- recorded\n+++ asked now\n@@ -1 +1 @@\n-user: a\n+user: another"
+    );
+}

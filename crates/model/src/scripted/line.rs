@@ -4,7 +4,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::fields::{Fault, elements, fields, kind_of};
-use crate::{ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage, fault};
+use crate::{ErrorKind, Message, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage, fault};
 
 /// Which fields a line may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const CALL: &[&str] = &["id", "name", "arguments"];
 const USAGE: &[&str] = &["input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"];
 const SCRIPT_ERROR: &[&str] = &["status", "retry_after", "message"];
 const CASSETTE_ERROR: &[&str] = &["kind", "status", "retry_after", "message"];
-const REQUEST: &[&str] = &["hash", "messages", "last"];
+const REQUEST: &[&str] = &["hash", "messages", "last", "added"];
 
 /// A reply to be given.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct Line {
     pub(crate) pattern: Option<Regex>,
     /// Answers the request with this hash first.
     pub(crate) hash: Option<String>,
+    /// What the request added to the conversation, to be compared with what is asked now.
+    pub(crate) added: Option<Vec<Message>>,
     pub(crate) delay_ms: u64,
     pub(crate) reply: Reply,
     /// Breaks off after so many characters of the text.
@@ -65,6 +67,7 @@ impl Line {
             number,
             pattern: None,
             hash: None,
+            added: None,
             delay_ms: 0,
             reply: Reply { source_line: Some(number), ..Reply::default() },
             cut_after: None,
@@ -103,6 +106,8 @@ impl Line {
                     for field in fields(field.value, field.value_at, REQUEST, faults) {
                         if field.key == "hash" {
                             line.hash = field.read("a string", faults);
+                        } else if field.key == "added" {
+                            line.added = field.read("a list of messages", faults);
                         }
                     }
                 }

@@ -11,6 +11,9 @@ use crate::failure::Failure;
 /// The header and one line an attempt.
 pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>, Failure> {
     let mut header = json!({ "cassette": 1, "model": settings.model, "wire": settings.wire });
+    if !settings.traits.are_usual() {
+        header["traits"] = json!(settings.traits);
+    }
     let context = steps.iter().find(|step| step.kind == Kind::Environment && step.callee == "context_tokens");
     if let Some(tokens) = context.and_then(|step| step.result.as_ref()).and_then(Value::as_u64) {
         header["context_tokens"] = tokens.into();

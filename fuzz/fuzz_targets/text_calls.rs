@@ -1,0 +1,15 @@
+//! Calls that come as text: whatever a model writes, no panic, and what is found stood in it.
+#![no_main]
+
+use fusee_model::text_calls;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let known = |name: &str| matches!(name, "read_file" | "shell");
+    if let Some(found) = text_calls::find(text, &known) {
+        assert!(found.text.len() + found.reasoning.len() <= text.len());
+        for call in &found.calls {
+            assert!(!call.name.is_empty() && text.contains(&call.name));
+        }
+    }
+});
