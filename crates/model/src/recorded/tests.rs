@@ -75,10 +75,10 @@ async fn what_a_cassette_looks_like() {
     let (one, two) = (conversation(&["a"]).hash(), conversation(&["a", "b"]).hash());
     insta::assert_snapshot!(text.replace(&one, "HASH1").replace(&two, "HASH2"), @r#"
     {"cassette":1,"model":"script:s","wire":"chat"}
-    {"request":{"hash":"HASH1","messages":1,"last":"a"},"reasoning":"hm","text":"one","tool_calls":[{"id":"c9","name":"t","arguments":"{ \"odd\" : 1}"}],"usage":{"input_tokens":5,"output_tokens":6,"cached_tokens":4},"stop":"tool_calls"}
-    {"request":{"hash":"HASH2","messages":2,"last":"b"},"error":{"kind":"server","status":503,"retry_after":0.5,"message":"busy"}}
-    {"request":{"hash":"HASH2","messages":2,"last":"b"},"error":{"kind":"cut","message":"the reply broke off before its end"}}
-    {"request":{"hash":"HASH2","messages":2,"last":"b"},"text":"three","stop":"end"}
+    {"request":{"hash":"HASH1","messages":1,"last":"a","added":[{"role":"user","text":"a"}]},"reasoning":"hm","text":"one","tool_calls":[{"id":"c9","name":"t","arguments":"{ \"odd\" : 1}"}],"usage":{"input_tokens":5,"output_tokens":6,"cached_tokens":4},"stop":"tool_calls"}
+    {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"error":{"kind":"server","status":503,"retry_after":0.5,"message":"busy"}}
+    {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"error":{"kind":"cut","message":"the reply broke off before its end"}}
+    {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"text":"three","stop":"end"}
     "#);
 }
 
@@ -115,13 +115,13 @@ async fn what_only_a_server_tells_is_kept() {
 }
 
 #[tokio::test]
-async fn the_same_request_gets_its_own_reply_and_others_the_next() {
+async fn the_same_request_gets_its_own_reply_and_others_the_next_that_was_made_for_nobody() {
     let line = |texts: &[&str], reply: &str| {
         recorder::exchange(&conversation(texts), Ok(&Reply { text: reply.into(), ..Reply::default() }))
     };
     let text = [
         "{\"cassette\":1,\"model\":\"m\"}".to_owned(),
-        line(&["a"], "to a"),
+        "{\"text\":\"to anyone\"}".to_owned(),
         line(&["b"], "to b"),
         line(&["c"], "to c"),
         line(&["b"], "to b again"),
@@ -134,7 +134,7 @@ async fn the_same_request_gets_its_own_reply_and_others_the_next() {
     }
     assert_eq!(
         said,
-        ["to b", "to c", "to a", "to b again", "the cassette c has no reply left: all 4 are used"]
+        ["to b", "to c", "to anyone", "to b again", "the cassette c has no reply left: all 4 are used"]
     );
 }
 
@@ -153,7 +153,7 @@ async fn resuming_goes_on_after_the_lines_the_journal_has_seen() {
     after.replayed(reply.as_ref());
     after.replayed(error.as_ref());
     assert_eq!(send(&after, ASKED[2]).await.unwrap_err().kind, ErrorKind::Cut);
-    assert_eq!(send(&after, &["a"]).await.unwrap().text, "three");
+    assert_eq!(send(&after, ASKED[3]).await.unwrap().text, "three");
 }
 
 #[tokio::test]
