@@ -17,6 +17,7 @@ pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod task;
 pub(crate) mod templates;
+pub(crate) mod trust;
 
 use clap::Subcommand;
 use fusee_engine::run::Exit;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Init(init::InitArgs),
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
+    Trust(trust::TrustArgs),
     Completions(completions::CompletionsArgs),
     #[command(name = "__docs", hide = true)]
     Docs(docs::DocsArgs),
@@ -74,6 +76,7 @@ impl Command {
             | Self::Fmt(_)
             | Self::Init(_)
             | Self::Config(_)
+            | Self::Trust(_)
             | Self::Completions(_)
             | Self::Docs(_) => Tools::None,
         }
@@ -110,6 +113,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Init(args)) => init::init(&args, process),
         Some(Command::Config(args)) => config::config(&args, process),
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
+        Some(Command::Trust(args)) => trust::trust(&args, process),
         Some(Command::Completions(args)) => completions::completions(&args),
         Some(Command::Docs(args)) => docs::docs(&args),
     }

@@ -16,12 +16,15 @@ use fusee_engine::agent::Limits;
 use fusee_engine::approval::Approve;
 use fusee_engine::journal::{Durability, Options};
 use fusee_engine::model::{RequestOptions, RetryPolicy, Wire};
-use fusee_engine::run::SandboxMode;
+use fusee_engine::run::{Confine, SandboxMode};
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
 
+use fusee_engine::tools::sandbox::{Allowance, Network};
+
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::trust::Trust;
 use file::Whose;
 
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
@@ -114,11 +117,13 @@ impl Config {
         };
         let mut problems = Diagnostics::new();
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
-        let files = [(user_file.as_deref(), Whose::User), (project_file, Whose::Project)];
-        for (path, whose) in files {
-            if let Some(path) = path {
-                config.add_file(path, whose, &mut problems);
-            }
+        if let Some(path) = &user_file {
+            config.add_file(path, |_| Whose::User, &mut problems);
+        }
+        if let Some(path) = project_file {
+            let trusted = |text: &str| Trust::read(environment).covers(path, text);
+            let whose = |text: &str| if trusted(text) { Whose::TrustedProject } else { Whose::Project };
+            config.add_file(path, whose, &mut problems);
         }
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
@@ -132,7 +137,7 @@ impl Config {
         if has_errors { Err(config.failure()) } else { Ok(config) }
     }
 
-    fn add_file(&mut self, path: &Path, whose: Whose, problems: &mut Diagnostics) {
+    fn add_file(&mut self, path: &Path, whose: impl FnOnce(&str) -> Whose, problems: &mut Diagnostics) {
         let read = file::read(path, whose, problems);
         self.files.push((path.to_owned(), read.is_some()));
         let Some((source, content)) = read else { return };
@@ -279,6 +284,33 @@ impl Config {
         match self.text("sandbox") {
             Some("off") => SandboxMode::Off,
             _ => SandboxMode::On,
+        }
+    }
+
+    /// What confined commands have beyond the usual.
+    pub(crate) fn confine(&self, environment: &Environment) -> Confine {
+        let home = environment.text("HOME").unwrap_or("/");
+        let paths = |key: &str| match self.values.get(key) {
+            Some((Value::List(paths), _)) => {
+                let whole = |path: &String| match path.strip_prefix("~/") {
+                    Some(rest) => Path::new(home).join(rest),
+                    None => PathBuf::from(path),
+                };
+                paths.iter().map(whole).collect()
+            }
+            _ => Vec::new(),
+        };
+        let usual = Allowance::usual();
+        Confine {
+            network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
+            read: paths("sandbox.read"),
+            write: paths("sandbox.write"),
+            allowance: Allowance {
+                cpu_s: self.whole("sandbox.cpu_s").unwrap_or(usual.cpu_s),
+                memory_bytes: self.whole("sandbox.memory_mb").map_or(usual.memory_bytes, |mb| mb << 20),
+                processes: self.whole("sandbox.processes").unwrap_or(usual.processes),
+                file_bytes: self.whole("sandbox.file_mb").map_or(usual.file_bytes, |mb| mb << 20),
+            },
         }
     }
 

@@ -22,6 +22,7 @@ mod registered;
 mod selection;
 mod sources;
 mod templates;
+mod trust;
 mod work;
 
 use std::process::ExitCode;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
-use fusee_engine::run::{Exit, Resources, RunOutcome, Running, SandboxMode};
-use fusee_engine::tools::sandbox::{self, Network, Policy, Surroundings};
+use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode};
+use fusee_engine::tools::sandbox::{self, Allowance, Network, Policy, Surroundings};
 use fusee_engine::tools::{CommandSettings, Environment, Sandbox};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -27,21 +27,36 @@ pub(crate) struct Confinement {
     /// Whether that, or the user's word, settles that commands may run.
     pub(crate) settled: bool,
     sandbox: Sandbox,
+    allowance: Allowance,
     /// Why nothing holds although it was asked for.
     complaint: Option<String>,
 }
 
 impl Confinement {
     /// What can be done about what the user asked for: tried, not guessed.
-    pub(crate) async fn of(mode: SandboxMode, workspace: &Path, process: &Process) -> Self {
-        match mode {
-            SandboxMode::Off => Self { state: "off", settled: true, sandbox: Sandbox::Off, complaint: None },
-            SandboxMode::On => match namespaces(workspace, process).await {
-                Ok(sandbox) => Self { state: "namespaces", settled: true, sandbox, complaint: None },
-                Err(complaint) => {
-                    Self { state: "none", settled: false, sandbox: Sandbox::Off, complaint: Some(complaint) }
-                }
-            },
+    pub(crate) async fn of(
+        mode: SandboxMode,
+        confine: &Confine,
+        workspace: &Path,
+        process: &Process,
+    ) -> Self {
+        let none = Self {
+            state: "none",
+            settled: false,
+            sandbox: Sandbox::Off,
+            allowance: confine.allowance,
+            complaint: None,
+        };
+        if mode == SandboxMode::Off {
+            return Self { state: "off", settled: true, allowance: Allowance::default(), ..none };
+        }
+        let state = match confine.network {
+            Network::Own => "namespaces",
+            Network::Machine => "namespaces, network allowed",
+        };
+        match namespaces(workspace, confine, process).await {
+            Ok(sandbox) => Self { state, settled: true, sandbox, ..none },
+            Err(complaint) => Self { complaint: Some(complaint), ..none },
         }
     }
 
@@ -61,7 +76,7 @@ impl Confinement {
 }
 
 /// The usual sandbox for a workspace, or why there is none.
-async fn namespaces(workspace: &Path, process: &Process) -> Result<Sandbox, String> {
+async fn namespaces(workspace: &Path, confine: &Confine, process: &Process) -> Result<Sandbox, String> {
     let keeper = process.keeper.as_ref().ok_or("no process keeps commands")?;
     if let Some(complaint) = sandbox::probe(keeper).await.complaint() {
         return Err(complaint);
@@ -70,9 +85,12 @@ async fn namespaces(workspace: &Path, process: &Process) -> Result<Sandbox, Stri
     let folders = [process.environment.config_folder(), process.environment.state_folder()];
     let own: Vec<PathBuf> = folders.into_iter().flatten().collect();
     let environment = variables(process);
-    let surroundings =
-        Surroundings { workspace: &workspace, environment: &environment, own: &own, network: Network::Own };
-    Policy::usual(&surroundings).map(Sandbox::namespaces).map_err(|error| error.to_string())
+    let network = confine.network;
+    let surroundings = Surroundings { workspace: &workspace, environment: &environment, own: &own, network };
+    let policy = Policy::usual(&surroundings)
+        .and_then(|policy| policy.with(&confine.read, &confine.write))
+        .map_err(|error| error.to_string())?;
+    Ok(Sandbox::namespaces(policy))
 }
 
 /// What commands see of the environment.
@@ -96,6 +114,7 @@ pub(crate) fn resources(
             keeper: process.keeper.clone(),
             environment: variables(process),
             sandbox: confinement.sandbox.clone(),
+            allowance: confinement.allowance,
         },
         extra_tools: Vec::new(),
         commands_settled: confinement.settled,

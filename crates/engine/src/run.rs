@@ -27,8 +27,8 @@ use crate::workflow::{self, Left, Trace};
 
 pub use absent::{NO_MODEL, no_model};
 pub use outcome::{Exit, RunOutcome};
-pub use settings::{PromptText, SandboxMode, Settings};
 pub use work::{TemplateTask, Work, Workflow};
+pub use settings::{Confine, PromptText, SandboxMode, Settings};
 
 /// What a run needs from its process.
 pub struct Resources {

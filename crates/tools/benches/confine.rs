@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fusee_tools::sandbox::{CommandRequest, Network, Policy, Surroundings, init};
+use fusee_tools::sandbox::{Allowance, CommandRequest, Network, Policy, Surroundings, init};
 use fusee_tools::{Environment, Sandbox};
 
 const ROUNDS: usize = 300;
@@ -31,8 +31,14 @@ fn main() {
     };
     let run = |sandbox: &Sandbox| {
         let directory = std::fs::File::open(&workspace).unwrap().into();
-        let request =
-            CommandRequest { command: "true", directory, input: None, environment: &environment, sandbox };
+        let request = CommandRequest {
+            command: "true",
+            directory,
+            input: None,
+            environment: &environment,
+            sandbox,
+            allowance: Allowance::usual(),
+        };
         runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
     };
     let (mut bare, mut kept, mut confined, mut first) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fusee_tools::sandbox::{CommandRequest, init};
+use fusee_tools::sandbox::{Allowance, CommandRequest, init};
 use fusee_tools::{Environment, Sandbox};
 
 const ROUNDS: usize = 400;
@@ -31,6 +31,7 @@ fn main() {
                 input: None,
                 environment: &environment,
                 sandbox: &Sandbox::Off,
+                allowance: Allowance::default(),
             };
             // As the engine does it: on a worker, without a word to another thread.
             runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();

@@ -10,6 +10,7 @@
 //! (`enter`), without privileges (`kernel`), behind a filter of system calls (`filter`). [`probe`] tells whether that
 //! holds on this machine. The shell tool does the other half: what a model asks for and what it is told.
 
+mod allowance;
 mod child;
 mod enter;
 mod environment;
@@ -29,11 +30,13 @@ mod spec;
 mod supervisor;
 mod sweep;
 mod system;
+mod tree;
 mod view;
 mod withstand;
 
 use std::sync::Arc;
 
+pub use allowance::{Allowance, Exceeded};
 pub use environment::Environment;
 pub use keeper::{Keeper, KeeperError, init};
 pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Surroundings};

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::look::{typed, waiting};
 use crate::read::explain;
-use crate::sandbox::{CommandFailure, CommandRequest, Ending, Finished, Keeper};
+use crate::sandbox::{CommandFailure, CommandRequest, Ending, Exceeded, Finished, Keeper};
 use crate::tool::{CallContext, Category, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 use crate::toolbox::CommandSettings;
 use crate::workspace::{Opened, WorkspacePath};
@@ -144,6 +144,7 @@ impl Shell {
             input: plan.input.as_deref().map(str::as_bytes),
             environment: &self.settings.environment,
             sandbox: &self.settings.sandbox,
+            allowance: self.settings.allowance,
         };
         let push = |bytes: &[u8]| lock(&capture).push(bytes);
         let mut run = Box::pin(plan.keeper.run(request, push, stop));
@@ -260,17 +261,19 @@ fn answer(result: Result<Finished, &CommandFailure>, cause: Option<Cause>, captu
     };
     let (text, truncated) = capture.text();
     let cause = cause.filter(|_| finished.stopped);
-    let mut closing = match cause {
-        None => ending_words(finished.ending),
-        Some(Cause::Cancelled) => "cancelled; it was ended with everything it had started".to_owned(),
-        Some(Cause::Timeout(time)) => format!(
+    let mut closing = match (cause, finished.exceeded) {
+        (None, Some(what)) => exceeded_words(what).to_owned(),
+        (None, None) => ending_words(finished.ending),
+        (Some(Cause::Cancelled), _) => "cancelled; it was ended with everything it had started".to_owned(),
+        (Some(Cause::Timeout(time)), _) => format!(
             "timed out after {} s and was ended with everything it had started; give a longer `timeout`, or run it with `background`",
             time.as_secs_f64()
         ),
     };
-    push_leftovers(&mut closing, &finished, cause.is_some());
-    let exit_code = match (cause, finished.ending) {
-        (None, Ending::Exited(code)) => Some(code),
+    let was_ended = cause.is_some() || finished.exceeded.is_some();
+    push_leftovers(&mut closing, &finished, was_ended);
+    let exit_code = match finished.ending {
+        Ending::Exited(code) if !was_ended => Some(code),
         _ => None,
     };
     ToolOutput {
@@ -318,6 +321,21 @@ fn closed(mut text: String, closing: &str) -> String {
     text.push_str(closing);
     text.push(']');
     text
+}
+
+/// Why a command was ended that used too much.
+fn exceeded_words(what: Exceeded) -> &'static str {
+    match what {
+        Exceeded::Cpu => {
+            "ended with everything it had started: it used up its processor time (sandbox.cpu_s); do less at once"
+        }
+        Exceeded::Memory => {
+            "ended with everything it had started: it used more memory than a command may (sandbox.memory_mb); do less at once"
+        }
+        Exceeded::Processes => {
+            "ended with everything it had started: it had more processes and threads than a command may (sandbox.processes); start fewer at once"
+        }
+    }
 }
 
 fn ending_words(ending: Ending) -> String {

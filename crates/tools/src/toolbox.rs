@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sandbox::{Environment, Keeper, Sandbox};
+use crate::sandbox::{Allowance, Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
 use crate::{edit, find, list, patch, read, search, shell, write};
 
@@ -16,6 +16,8 @@ pub struct CommandSettings {
     pub environment: Environment,
     /// What holds a command.
     pub sandbox: Sandbox,
+    /// How much a command may use.
+    pub allowance: Allowance,
 }
 
 /// Tools by name. The order of insertion is the order of the list a model sees, so that it stays the same.

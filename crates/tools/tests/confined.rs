@@ -10,6 +10,8 @@
 mod ends;
 #[path = "confined/escapes.rs"]
 mod escapes;
+#[path = "confined/limits.rs"]
+mod limits;
 #[path = "confined/machines.rs"]
 mod machines;
 #[path = "confined/stage.rs"]
@@ -35,7 +37,9 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    for (name, test) in toolchains::TESTS.iter().chain(ends::TESTS).chain(machines::TESTS) {
+    for (name, test) in
+        toolchains::TESTS.iter().chain(ends::TESTS).chain(machines::TESTS).chain(limits::TESTS)
+    {
         let keeper = keeper.clone();
         trials.push(Trial::test(*name, move || {
             test(&Stage::new(keeper));

@@ -64,6 +64,9 @@ pub(crate) struct GateFlags {
     /// Whether commands are confined; off is your word that they may run free
     #[arg(long, value_name = "on|off")]
     pub(crate) sandbox: Option<SandboxWord>,
+    /// Let confined commands reach the network
+    #[arg(long)]
+    pub(crate) allow_net: bool,
 }
 
 impl GateFlags {
@@ -75,6 +78,7 @@ impl GateFlags {
         [
             word("approve", self.approve.and_then(|word| word.to_possible_value())),
             word("sandbox", self.sandbox.and_then(|word| word.to_possible_value())),
+            self.allow_net.then(|| ("sandbox.network", Value::Text("on".to_owned()))),
         ]
         .into_iter()
         .flatten()

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use fusee_engine::journal::RunId;
 use fusee_engine::journal::event::{Event, TaskReport};
 use fusee_engine::run::Exit;
-use fusee_engine::tools::{CommandSettings, Sandbox};
+use fusee_engine::tools::CommandSettings;
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, ModelFlags};
@@ -121,7 +121,7 @@ fn commands(process: &Process) -> CommandSettings {
     CommandSettings {
         keeper: process.keeper.clone(),
         environment: fusee_engine::tools::Environment::allowed(variables),
-        sandbox: Sandbox::Off,
+        ..CommandSettings::default()
     }
 }
 

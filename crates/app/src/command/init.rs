@@ -82,7 +82,7 @@ fn template() -> String {
     let mut text = String::from(
         "# Settings of this project for fusee. `fusee config` shows what holds and where it comes from.\n\
          # What reaches outside the project (base_url, approve, sandbox, [models]) belongs into your own file,\n\
-         # ~/.config/fusee/config.toml.\n",
+         # ~/.config/fusee/config.toml; from here it counts only after `fusee trust`.\n",
     );
     for key in KEYS.iter().filter(|key| key.reach == Reach::Workspace) {
         let value = match (key.default, key.kind) {

@@ -5,6 +5,7 @@ mod ended;
 use clap::Args;
 use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
 use fusee_engine::run::{self, Exit, Settings};
+use fusee_engine::tools::sandbox::Network;
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
@@ -62,7 +63,8 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     drop(journal);
     let began_model = began_with.model.clone();
     let (settings, choice) = changed(began_with, &args, &config, environment)?;
-    let confinement = Confinement::of(settings.sandbox, &settings.workspace, process).await;
+    let confinement =
+        Confinement::of(settings.sandbox, &settings.confine, &settings.workspace, process).await;
     let settings = Settings {
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
@@ -114,6 +116,9 @@ fn changed(
     settings.price = choice.price;
     settings.approve = args.gates.approve.map_or(settings.approve, Into::into);
     settings.sandbox = args.gates.sandbox.map_or(settings.sandbox, Into::into);
+    if args.gates.allow_net {
+        settings.confine.network = Network::Machine;
+    }
     let limits = &mut settings.limits;
     limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
     limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);

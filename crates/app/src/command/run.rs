@@ -81,7 +81,8 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         Some(earlier) => Choice::continued(&earlier.settings, &config, environment)?,
         None => Choice::make(&config, environment).await?,
     };
-    let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
+    let confine = config.confine(environment);
+    let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
         None => continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()),
@@ -98,6 +99,7 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         limits: choice.limits(&config),
         approve: config.approve(),
         sandbox: config.sandbox(),
+        confine,
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         record: args.record.map(|file| environment.directory().join(file)),

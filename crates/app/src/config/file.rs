@@ -21,6 +21,8 @@ pub(crate) enum Whose {
     User,
     /// A project's, which came from somewhere: what reaches outside the workspace is not taken from it.
     Project,
+    /// The same after the user said that it may decide that too.
+    TrustedProject,
 }
 
 /// What a file said.
@@ -31,7 +33,11 @@ pub(crate) struct FileContent {
 }
 
 /// Reads the file; `None` if there is none. Problems are added to `problems`.
-pub(crate) fn read(path: &Path, whose: Whose, problems: &mut Diagnostics) -> Option<(Source, FileContent)> {
+pub(crate) fn read(
+    path: &Path,
+    whose: impl FnOnce(&str) -> Whose,
+    problems: &mut Diagnostics,
+) -> Option<(Source, FileContent)> {
     let name = path.display().to_string();
     let text = match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -40,6 +46,7 @@ pub(crate) fn read(path: &Path, whose: Whose, problems: &mut Diagnostics) -> Opt
     };
     match text {
         Ok(text) => {
+            let whose = whose(&text);
             let source = Source::new(name, text);
             let content = parse(&source, path, whose, problems);
             Some((source, content))
@@ -92,10 +99,10 @@ impl Reading<'_> {
             };
             if path == "models" {
                 self.models(value);
-            } else if let Some((key, unit)) = known(&path) {
-                self.value(key, unit, &path, name.span().into(), value);
             } else if let (true, DeValue::Table(inner)) = (is_prefix(&path), value.get_ref()) {
                 self.table(&path, inner);
+            } else if let Some((key, unit)) = known(&path) {
+                self.value(key, unit, &path, name.span().into(), value);
             } else if is_prefix(&path) {
                 let message = format!("expected a table, found something else for `{path}`");
                 self.problem("wrong-type", value.span().into(), message, None);
@@ -182,11 +189,13 @@ impl Reading<'_> {
 
     fn distrusted(&mut self, at: Span, path: &str, flag: Option<&str>) {
         let message = format!(
-            "`{path}` is ignored: it reaches outside the workspace, and a project may not decide that"
+            "`{path}` is ignored: it reaches outside the workspace, and this project's file is not trusted"
         );
         let help = match flag {
-            Some(flag) => format!("put it into your own configuration file, or pass {flag}"),
-            None => "put it into your own configuration file".to_owned(),
+            Some(flag) => {
+                format!("look at the file, then `fusee trust`; or put it into your own, or pass {flag}")
+            }
+            None => "look at the file, then `fusee trust`; or put it into your own".to_owned(),
         };
         self.problems.push(Diagnostic::warning("not-trusted", self.source, at, message).help(help));
     }
@@ -221,7 +230,7 @@ fn read_unit(kind: Kind, unit: Unit, value: &DeValue<'_>) -> Result<Value, Misfi
             match any.read_toml(value)? {
                 // The key counts whole seconds: shorter ones are not cut to nothing.
                 Value::Whole(ms) => kind.read_text(&ms.div_ceil(1000).to_string()),
-                other @ (Value::Text(_) | Value::Number(_)) => Ok(other),
+                other @ (Value::Text(_) | Value::List(_) | Value::Number(_)) => Ok(other),
             }
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Key {
 pub(crate) enum Reach {
     /// Within the workspace: any file may.
     Workspace,
-    /// Outside of it: a project's file may not, since whoever wrote the project would decide.
+    /// Outside of it: a project's file may not before it is trusted, since whoever wrote the project would decide.
     Outside,
 }
 
@@ -78,6 +78,27 @@ pub(crate) const KEYS: &[Key] = &[
     key("sandbox", Kind::Word(&["on", "off"]), Some("on"), "Whether commands are confined.")
         .flag("--sandbox")
         .outside(),
+    key(
+        "sandbox.network",
+        Kind::Word(&["off", "on"]),
+        Some("off"),
+        "Whether confined commands reach the machine's network, or only a loopback of their own.",
+    )
+    .flag("--allow-net")
+    .outside(),
+    key("sandbox.read", Kind::Paths, None, "More that confined commands may read.").outside(),
+    key("sandbox.write", Kind::Paths, None, "More that confined commands may change; it must exist.").outside(),
+    key(
+        "sandbox.memory_mb",
+        whole(16, MANY >> 20),
+        None,
+        "Memory of a confined command with all it starts; three quarters of the machine's if not set.",
+    )
+    .outside(),
+    key("sandbox.processes", whole(8, 1 << 22), Some("2048"), "Its processes and threads at once.").outside(),
+    key("sandbox.cpu_s", whole(1, MANY), Some("7200"), "Its processor time in seconds, all processes together.")
+        .outside(),
+    key("sandbox.file_mb", whole(1, MANY >> 20), Some("16384"), "The size of any one file that it writes.").outside(),
     key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Replies of the model in one task.").flag("--max-turns"),
     key("max_tokens", whole(1, MANY), Some("100000"), "Tokens that the conversation may hold at once.")
         .flag("--max-tokens"),
@@ -133,6 +154,7 @@ pub(crate) const MODEL_KEYS: &[Key] = &[
 
 /// Names of the specification that are accepted as well.
 pub(crate) const ALIASES: &[Alias] = &[
+    alias("sandbox.mode", "sandbox"),
     alias("maxTurns", "max_turns"),
     alias("maxTokens", "max_tokens"),
     alias("compactionThreshold", "compaction_threshold"),
@@ -145,6 +167,11 @@ impl Key {
     /// The key called so.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The keys that a project's file may set only once it is trusted.
+    pub(crate) fn outside_keys() -> impl Iterator<Item = &'static Self> {
+        KEYS.iter().filter(|key| key.reach == Reach::Outside)
     }
 
     /// The environment variable that sets it.

@@ -26,7 +26,7 @@ pub(crate) fn json_schema() -> Value {
         "models".to_owned(),
         json!({
             "type": "object",
-            "description": "Models with names of your own, for `-m NAME`. Only in your own file.",
+            "description": "Models with names of your own, for `-m NAME`. In a project only after `fusee trust`.",
             "additionalProperties": {
                 "type": "object",
                 "properties": fields,
@@ -47,7 +47,7 @@ pub(crate) fn json_schema() -> Value {
 
 fn described(key: &Key) -> Value {
     let mut schema = key.kind.schema();
-    let own = if key.reach == Reach::Outside { " Only in your own file." } else { "" };
+    let own = if key.reach == Reach::Outside { " In a project only after `fusee trust`." } else { "" };
     schema["description"] = format!("{}{own}", key.doc).into();
     if let Some(value) = key.default.and_then(|text| key.kind.read_text(text).ok()) {
         schema["default"] = Value::from(&value);
@@ -62,10 +62,14 @@ fn put(properties: &mut Map<String, Value>, path: &str, schema: Value) {
             properties.insert(path.to_owned(), schema);
         }
         Some((table, rest)) => {
-            let table = properties.entry(table).or_insert_with(
-                || json!({ "type": "object", "properties": {}, "additionalProperties": false }),
-            );
-            if let Some(inner) = table.get_mut("properties").and_then(Value::as_object_mut) {
+            let empty = || json!({ "type": "object", "properties": {}, "additionalProperties": false });
+            let entry = properties.entry(table).or_insert_with(empty);
+            // A key that is a word of its own and a table of more.
+            if entry.get("properties").is_none() && entry.get("anyOf").is_none() {
+                *entry = json!({ "anyOf": [entry.take(), empty()] });
+            }
+            let place = if entry.get("anyOf").is_some() { "/anyOf/1/properties" } else { "/properties" };
+            if let Some(inner) = entry.pointer_mut(place).and_then(Value::as_object_mut) {
                 put(inner, rest, schema);
             }
         }

@@ -131,6 +131,36 @@ fn a_project_may_not_decide_what_reaches_outside() {
 }
 
 #[test]
+fn a_trusted_project_may_and_only_as_it_was_trusted() {
+    let place = Place::new("", "sandbox = \"off\"\n[models.x]\nmodel = \"y\"\n", &[]);
+    let file = place.folder.path().join("fusee.toml");
+    let home = place.folder.path().join("home");
+    let environment = Environment::made_of(&[("HOME", home.to_str().unwrap())], place.folder.path());
+    Trust::read(&environment).grant(&file, &fs::read_to_string(&file).unwrap()).unwrap();
+    let config = place.gather(Vec::new()).unwrap();
+    assert_eq!((config.sandbox(), config.models().len()), (SandboxMode::Off, 1));
+    assert_eq!(config.warnings(Colour::Never), None);
+    fs::write(&file, "sandbox = \"off\"\n").unwrap();
+    assert_eq!(place.gather(Vec::new()).unwrap().sandbox(), SandboxMode::On);
+    fs::write(&file, "sandbox = \"off\"\n[models.x]\nmodel = \"y\"\n").unwrap();
+    assert_eq!(place.gather(Vec::new()).unwrap().sandbox(), SandboxMode::Off);
+    assert!(Trust::read(&environment).revoke(&file).unwrap());
+    assert_eq!(place.gather(Vec::new()).unwrap().sandbox(), SandboxMode::On);
+}
+
+#[test]
+fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
+    let user = "[sandbox]\nnetwork = \"on\"\nread = [\"/opt/x\"]\nwrite = [\"~/y\"]\nmemory_mb = 64\nprocesses = 9\n\
+                cpu_s = 8\nfile_mb = 7\n";
+    let place = Place::new(user, "", &[]);
+    let environment = Environment::made_of(&[("HOME", "/home/me")], "/");
+    let confine = place.gather(Vec::new()).unwrap().confine(&environment);
+    let allowance = Allowance { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
+    let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
+    assert_eq!(confine, Confine { network: Network::Machine, read, write, allowance });
+}
+
+#[test]
 fn a_password_in_a_url_is_refused_because_urls_are_written_down() {
     let problems =
         Place::new("base_url = \"http://me:secret@host/v1\"\n", "", &[]).gather(Vec::new()).unwrap_err();
@@ -164,6 +194,10 @@ fn the_schema_agrees_with_the_parser() {
     let cases = [
         ("max_turns = 3\nmaxTokens = 4\n[retryPolicy]\nmaxRetries = 1\n[models.x]\nmodel = \"y\"\n", true),
         ("timeout = 100\nretry_policy.backoff_ms = 3\n", true),
+        ("sandbox = \"off\"\n", true),
+        ("[sandbox]\nmode = \"off\"\nread = [\"/opt\", \"~/x\"]\nprocesses = 100\n", true),
+        ("sandbox.read = [\"relative\"]\n", false),
+        ("sandbox.nonsense = 1\n", false),
         ("max_turns = 0\n", false),
         ("max_turns = \"3\"\n", false),
         ("unknown = 1\n", false),

@@ -19,12 +19,15 @@ pub(crate) enum Kind {
     Number { least: f64, most: f64 },
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Paths that begin with `/` or `~/`.
+    Paths,
 }
 
 /// A value that fits its key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
+    List(Vec<String>),
     Whole(u64),
     Number(f64),
 }
@@ -42,6 +45,7 @@ impl Kind {
         match value {
             DeValue::String(text) => match self {
                 Self::Text | Self::Url | Self::Word(_) => self.read_text(text),
+                Self::Paths => paths([text.as_ref()]),
                 Self::Whole { .. } | Self::Number { .. } => Err(self.misfit(&format!("{:?}", text.as_ref()))),
             },
             DeValue::Integer(whole) => {
@@ -59,6 +63,13 @@ impl Kind {
             },
             DeValue::Boolean(word) => Err(self.misfit(&word.to_string())),
             DeValue::Datetime(time) => Err(self.misfit(&time.to_string())),
+            DeValue::Array(items) if matches!(self, Self::Paths) => {
+                let texts = items.iter().map(|item| item.get_ref().as_str());
+                match texts.collect::<Option<Vec<&str>>>() {
+                    Some(texts) => paths(texts),
+                    None => Err(self.misfit("a list of something else")),
+                }
+            }
             DeValue::Array(_) => Err(self.misfit("a list")),
             DeValue::Table(_) => Err(self.misfit("a table")),
         }
@@ -71,6 +82,7 @@ impl Kind {
             Self::Text if text.trim().is_empty() => Err(self.misfit(&quoted())),
             Self::Text => Ok(Value::Text(text.to_owned())),
             Self::Url => url(text).map(Value::Text),
+            Self::Paths => paths(text.split(':').filter(|path| !path.is_empty())),
             Self::Whole { .. } => match text.trim().parse::<u64>() {
                 Ok(number) => self.read_number(number as f64, Some(number), text),
                 Err(_) => Err(self.misfit(&quoted())),
@@ -112,6 +124,7 @@ impl Kind {
             Self::Whole { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Self::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
+            Self::Paths => json!({ "type": "array", "items": { "type": "string", "pattern": "^(/|~/)" } }),
         }
     }
 }
@@ -128,6 +141,7 @@ impl fmt::Display for Kind {
             Self::Whole { least, most } => write!(f, "a whole number from {least} to {most}"),
             Self::Number { least, most } => write!(f, "a number from {least} to {most}"),
             Self::Word(words) => f.write_str(&words.join(" or ")),
+            Self::Paths => f.write_str("a list of paths that begin with / or ~/"),
         }
     }
 }
@@ -136,6 +150,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
+            Self::List(items) => f.write_str(&items.join(":")),
             Self::Whole(number) => write!(f, "{number}"),
             Self::Number(number) => write!(f, "{number}"),
         }
@@ -146,9 +161,18 @@ impl From<&Value> for serde_json::Value {
     fn from(value: &Value) -> Self {
         match value {
             Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.clone().into(),
             Value::Whole(number) => (*number).into(),
             Value::Number(number) => (*number).into(),
         }
+    }
+}
+
+fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, Misfit> {
+    let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
+    match texts.iter().find(|text| !text.starts_with('/') && !text.starts_with("~/")) {
+        Some(relative) => Err(Kind::Paths.misfit(&format!("{relative:?}"))),
+        None => Ok(Value::List(texts)),
     }
 }
 

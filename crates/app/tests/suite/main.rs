@@ -31,3 +31,4 @@ mod templates;
 mod texts;
 mod wire_formats;
 mod workflow;
+mod trust;

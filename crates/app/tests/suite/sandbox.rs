@@ -36,3 +36,54 @@ fn sandbox_off_is_the_users_word_and_is_in_the_events() {
     assert_eq!(events[0]["sandbox"], json!("off"));
     assert_eq!(project.read("in.txt"), "x\n");
 }
+
+#[test]
+fn the_network_and_more_of_the_machine_can_be_allowed() {
+    let project = Project::new();
+    let more = project.scratch("more");
+    std::fs::create_dir(&more).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let command = format!(
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5); print(\"connected\")' 2>/dev/null; echo x > {}/made; true",
+        more.display()
+    );
+    let script = || project.script(&[Line::call("shell", json!({"command": &command})), Line::text("Done.")]);
+    let closed = fusee(&project).args(["run", "x", "--json", "--model", &script()]).run().exits(0).events();
+    assert!(!of_type(&closed, "tool_result")[0]["content"].as_str().unwrap().contains("connected"));
+    assert!(!more.join("made").exists());
+    let open = fusee(&project)
+        .args(["run", "x", "--json", "--allow-net", "--model", &script()])
+        .env("FUSEE_SANDBOX_WRITE", &more)
+        .run()
+        .exits(0)
+        .events();
+    if open[0]["sandbox"] == "none" {
+        return;
+    }
+    assert_eq!(open[0]["sandbox"], json!("namespaces, network allowed"));
+    assert!(of_type(&open, "tool_result")[0]["content"].as_str().unwrap().contains("connected"));
+    assert!(more.join("made").exists());
+}
+
+#[test]
+fn a_command_that_uses_too_much_is_ended_and_the_model_is_told() {
+    let project = Project::new();
+    let command = "for n in $(seq 60); do sleep 60 & done; wait";
+    let script = project.script(&[Line::call("shell", json!({"command": command})), Line::text("Done.")]);
+    let events = fusee(&project)
+        .args(["run", "x", "--json", "--model", &script])
+        .env("FUSEE_SANDBOX_PROCESSES", "20")
+        .run()
+        .exits(0)
+        .events();
+    if events[0]["sandbox"] == "none" {
+        return;
+    }
+    let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap();
+    assert!(
+        content.contains("more processes and threads than a command may (sandbox.processes)"),
+        "{content}"
+    );
+    project.assert_no_process_left();
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
 use fusee_model::{Price, RequestOptions, Traits, Wire};
+use fusee_tools::sandbox::{Allowance, Network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -57,6 +58,9 @@ pub struct Settings {
     pub approve: Approve,
     /// What the user said of the sandbox.
     pub sandbox: SandboxMode,
+    /// What confined commands have beyond the usual.
+    #[serde(default)]
+    pub confine: Confine,
     /// What confines commands, in words, when the run began.
     pub sandbox_state: String,
     /// Whether that settles that commands may run.
@@ -79,6 +83,19 @@ pub struct PromptText {
     /// Fields of the task beside its request and its background.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
+}
+
+/// What confined commands have beyond the usual, and how much of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confine {
+    /// Whom they can talk to.
+    pub network: Network,
+    /// More that they may read.
+    pub read: Vec<PathBuf>,
+    /// More that they may change.
+    pub write: Vec<PathBuf>,
+    /// How much they may use.
+    pub allowance: Allowance,
 }
 
 /// What the user said of the sandbox.
@@ -112,6 +129,7 @@ impl Settings {
             limits: Limits::default(),
             approve: Approve::default(),
             sandbox: SandboxMode::default(),
+            confine: Confine::default(),
             sandbox_state: "none".to_owned(),
             commands_settled: false,
             review: None,

@@ -46,7 +46,8 @@ impl Descriptors {
 
 /// Becomes the command. If that is impossible, says so on the control socket and returns what to exit with.
 pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> i32 {
-    let report = match prepare(spec.entrance.as_ref(), descriptors) {
+    let bound = |()| spec.allowance.bind().map_err(|error| Report::not_started(&error));
+    let report = match prepare(spec.entrance.as_ref(), descriptors).and_then(bound) {
         Ok(()) => {
             let error = system::execute(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
             Report::not_started(&error)

@@ -184,6 +184,9 @@ pub enum PolicyError {
     /// Everything would be writable.
     #[error("the workspace is the whole file system, so nothing of it could be kept from a command")]
     WholeSystem,
+    /// What was to be writable is not there.
+    #[error("{} is to be writable (sandbox.write) and does not exist", .0.display())]
+    Missing(PathBuf),
 }
 
 impl Policy {
@@ -227,6 +230,20 @@ impl Policy {
         policy.hidden.extend(own.iter().filter(|own| !workspace.starts_with(own)).cloned());
         policy.guarded = guarded(workspace, apart.as_ref());
         Ok(policy)
+    }
+
+    /// The same with more that can be read or changed, by the user's word. What cannot be changed, since it is missing,
+    /// is an error.
+    pub fn with(mut self, read: &[PathBuf], write: &[PathBuf]) -> Result<Self, PolicyError> {
+        for path in write {
+            let path = path.canonicalize().map_err(|_| PolicyError::Missing(path.clone()))?;
+            if !is_plain(&path) {
+                return Err(PolicyError::WholeSystem);
+            }
+            self.write.push(path);
+        }
+        self.read.extend(read.iter().filter(|path| is_plain(path) || path.parent().is_none()).cloned());
+        Ok(self)
     }
 
     /// The least that runs a program: the system to be read, and nothing to be changed.

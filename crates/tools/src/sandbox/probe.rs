@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::running::{CommandFailure, CommandRequest, Ending};
-use super::{Environment, Keeper, Policy, Sandbox};
+use super::{Allowance, Environment, Keeper, Policy, Sandbox};
 
 /// What is tried: that a program runs, that its filter is on, and that it has no privilege left.
 const TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:|CapBnd:) echo \"$name$value\";; esac; done < /proc/self/status";
@@ -91,6 +91,7 @@ async fn trial(keeper: &Keeper) -> Result<String, CommandFailure> {
         input: None,
         environment: &Environment::default(),
         sandbox: &sandbox,
+        allowance: Allowance::default(),
     };
     let mut output = Vec::new();
     let finished =

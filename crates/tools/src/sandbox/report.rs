@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Ending;
+use super::allowance::Exceeded;
 use super::fault::{Fault, Step};
 use super::guard::Undone;
 
@@ -23,11 +24,13 @@ pub(super) enum Report {
         left: u32,
         /// Whether it had made what it may not.
         undone: Undone,
+        /// What it used too much of, if it was ended for that.
+        exceeded: Option<Exceeded>,
     },
 }
 
 impl Report {
-    pub(super) const LENGTH: usize = 14;
+    pub(super) const LENGTH: usize = 15;
 
     pub(super) fn not_started(error: &io::Error) -> Self {
         Self::NotStarted(error.raw_os_error().unwrap_or(0))
@@ -38,21 +41,22 @@ impl Report {
     }
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
-        let (mark, number, ended, left, undone) = match self {
-            Self::NotStarted(error) => (0, error, 0, 0, Undone::Nothing),
-            Self::Ended { ending: Ending::Exited(code), ended, left, undone } => {
-                (1, code, ended, left, undone)
+        let (mark, number, ended, left, undone, exceeded) = match self {
+            Self::NotStarted(error) => (0, error, 0, 0, Undone::Nothing, None),
+            Self::Ended { ending: Ending::Exited(code), ended, left, undone, exceeded } => {
+                (1, code, ended, left, undone, exceeded)
             }
-            Self::Ended { ending: Ending::Signalled(signal), ended, left, undone } => {
-                (2, signal, ended, left, undone)
+            Self::Ended { ending: Ending::Signalled(signal), ended, left, undone, exceeded } => {
+                (2, signal, ended, left, undone, exceeded)
             }
-            Self::NotConfined(step, error) => (3, error, step.number(), 0, Undone::Nothing),
+            Self::NotConfined(step, error) => (3, error, step.number(), 0, Undone::Nothing, None),
         };
         let mut message = [mark; Self::LENGTH];
         message[1..5].copy_from_slice(&number.to_le_bytes());
         message[5..9].copy_from_slice(&ended.to_le_bytes());
         message[9..13].copy_from_slice(&left.to_le_bytes());
         message[13] = u8::from(undone == Undone::Something);
+        message[14] = Exceeded::mark(exceeded);
         message
     }
 
@@ -69,6 +73,7 @@ impl Report {
             3 => return Step::of_number(ended).map(|step| Self::NotConfined(step, number)),
             _ => return None,
         };
-        Some(Self::Ended { ending, ended, left, undone })
+        let exceeded = Exceeded::of_mark(message[14]);
+        Some(Self::Ended { ending, ended, left, undone, exceeded })
     }
 }

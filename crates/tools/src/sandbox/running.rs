@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
+use super::allowance::{Allowance, Exceeded};
 use super::fault::Fault;
 use super::guard::Undone;
 use super::report::Report;
@@ -39,6 +40,8 @@ pub struct CommandRequest<'r> {
     pub environment: &'r Environment,
     /// What holds it.
     pub sandbox: &'r Sandbox,
+    /// How much it may use.
+    pub allowance: Allowance,
 }
 
 /// A command that could not be run.
@@ -86,6 +89,8 @@ pub struct Finished {
     pub left: u32,
     /// Whether it had made something that it may not make, which was taken back.
     pub undone: bool,
+    /// What it used more of than it may, if that is why it was ended.
+    pub exceeded: Option<Exceeded>,
 }
 
 impl Keeper {
@@ -114,8 +119,13 @@ impl Keeper {
             directory: &directory,
             absent: &absent,
         });
-        let message = spec::encode(way, OsStr::new(request.command), request.environment.variables())
-            .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
+        let message = spec::encode(
+            way,
+            &request.allowance,
+            OsStr::new(request.command),
+            request.environment.variables(),
+        )
+        .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
         let (control, their_control) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -210,8 +220,9 @@ impl Running {
             }
         }
         match report {
-            Some(Report::Ended { ending, ended, left, undone }) => {
-                Ok(Finished { ending, stopped, ended, left, undone: undone == Undone::Something })
+            Some(Report::Ended { ending, ended, left, undone, exceeded }) => {
+                let undone = undone == Undone::Something;
+                Ok(Finished { ending, stopped, ended, left, undone, exceeded })
             }
             Some(Report::NotStarted(error)) => {
                 Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))

@@ -7,6 +7,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::allowance::Allowance;
 use super::enter::Entrance;
 use super::namespaces::Users;
 use super::policy::{Made, Network, Owner, Policy};
@@ -28,6 +29,7 @@ pub(super) enum Order<'m> {
 pub(super) struct Spec<'m> {
     /// Into which room; `None` where it runs without one.
     pub(super) entrance: Option<Entrance<'m>>,
+    pub(super) allowance: Allowance,
     pub(super) command: &'m CStr,
     pub(super) environment: Vec<&'m CStr>,
 }
@@ -61,6 +63,7 @@ const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::
 
 pub(super) fn encode<'v>(
     way: Option<Way<'_>>,
+    allowance: &Allowance,
     command: &OsStr,
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
@@ -76,13 +79,18 @@ pub(super) fn encode<'v>(
         Ok(())
     };
     match way {
-        None => message.push(RUN),
+        None => {
+            message.push(RUN);
+            message.extend(allowance.encode());
+        }
         Some(Way { users, network, owner, directory, absent }) => {
             let count = u8::try_from(absent.len()).map_err(|_| SpecError::TooLong)?;
             let flags = u8::from(users == Users::Own)
                 | u8::from(network == Network::Own) << 1
                 | u8::from(owner.is_some()) << 2;
-            message.extend([RUN_IN_ROOM, flags, count]);
+            message.push(RUN_IN_ROOM);
+            message.extend(allowance.encode());
+            message.extend([flags, count]);
             let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
             message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
             for (_, made) in absent {
@@ -113,9 +121,11 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
     let (mark, rest) = message.split_first()?;
     match *mark {
         RUN => {
+            let (allowance, rest) = rest.split_first_chunk::<{ Allowance::LENGTH }>()?;
             let strings = strings(rest)?;
             let (command, environment) = strings.split_first()?;
-            Some(Order::Run(Spec { entrance: None, command, environment: environment.to_vec() }))
+            let (allowance, environment) = (Allowance::decode(allowance), environment.to_vec());
+            Some(Order::Run(Spec { entrance: None, allowance, command, environment }))
         }
         RUN_IN_ROOM => decode_into_room(rest).map(Order::Run),
         MAKE_ROOM => serde_json::from_slice(rest).ok().map(Order::MakeRoom),
@@ -124,6 +134,7 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
 }
 
 fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
+    let (allowance, message) = message.split_first_chunk::<{ Allowance::LENGTH }>()?;
     let (&[flags, count], rest) = message.split_first_chunk::<2>()?;
     let (user, rest) = rest.split_first_chunk::<4>()?;
     let (group, rest) = rest.split_first_chunk::<4>()?;
@@ -148,7 +159,8 @@ fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
         directory,
         absent: absent?,
     };
-    Some(Spec { entrance: Some(entrance), command, environment: environment.to_vec() })
+    let (allowance, environment) = (Allowance::decode(allowance), environment.to_vec());
+    Some(Spec { entrance: Some(entrance), allowance, command, environment })
 }
 
 fn strings(mut rest: &[u8]) -> Option<Vec<&CStr>> {

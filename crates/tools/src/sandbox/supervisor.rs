@@ -8,11 +8,12 @@
 use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::Ending;
+use super::allowance::Exceeded;
 use super::child::{self, Descriptors};
 use super::enter::{self, Entrance};
 use super::guard::{Undone, Watch};
@@ -20,6 +21,7 @@ use super::report::Report;
 use super::spec::Spec;
 use super::sweep::{self, Swept};
 use super::system;
+use super::tree::Counter;
 
 /// Whether a supervisor is as it was before a command, and so can take another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +113,13 @@ fn attend(
     };
     let mut swept = Swept::default();
     let mut undone = Undone::Nothing;
-    if wait_for_end(command, &control, watch, guards, &mut undone, &mut note) {
+    let mut counter = Counter::of(&spec.allowance);
+    let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut undone, &mut note);
+    if end != End::Whole {
+        if end != End::Left {
+            // At once and all of them: whoever forks as fast as it can forks on while it is looked for.
+            system::end_all_others_of_own_namespace();
+        }
         let ended_by_itself = status.get().is_some();
         swept = sweep::end_children(watch, &[], &mut note);
         // The command itself is not counted among what it left behind.
@@ -126,19 +134,34 @@ fn attend(
     if guards.undo() == Undone::Something {
         undone = Undone::Something;
     }
-    tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left, undone });
+    let exceeded = if let End::Exceeded(what) = end { Some(what) } else { None };
+    tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left, undone, exceeded });
     if swept.left == 0 { Clean::Yes } else { Clean::No }
 }
 
-/// Waits until the command has ended or is to end. Whether there are other children.
+/// How waiting for a command came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It has ended, and nothing of it is left.
+    Whole,
+    /// It has ended and left something running.
+    Left,
+    /// It is to be ended.
+    Asked,
+    /// The same, for it used too much of this.
+    Exceeded(Exceeded),
+}
+
+/// Waits until the command has ended or is to end.
 fn wait_for_end(
     command: Pid,
     control: &OwnedFd,
     watch: &OwnedFd,
     guards: &Watch<'_>,
+    mut counter: Option<&mut Counter<'_>>,
     undone: &mut Undone,
     note: &mut impl FnMut(Pid, WaitStatus),
-) -> bool {
+) -> End {
     loop {
         let mut ended = false;
         let any = sweep::reap(|pid, status| {
@@ -146,17 +169,21 @@ fn wait_for_end(
             note(pid, status);
         });
         if ended || !any {
-            return any;
+            return if any { End::Left } else { End::Whole };
         }
+        if let Some(what) = counter.as_mut().and_then(|counter| counter.look()) {
+            return End::Exceeded(what);
+        }
+        let rest = counter.as_ref().map(|counter| Timespec::try_from(counter.rest()).unwrap_or_default());
         let guarded = guards.news().unwrap_or(watch);
         let mut events = [watch, control, guarded].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
-        if poll(&mut events, None).is_err() {
+        if poll(&mut events, rest.as_ref()).is_err() {
             continue;
         }
         if !events[1].revents().is_empty() {
             // Read, because a socket that is closed with something unread takes our last words with it.
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
-            return true;
+            return End::Asked;
         }
         if guards.news().is_some() && !events[2].revents().is_empty() && guards.undo() == Undone::Something {
             *undone = Undone::Something;

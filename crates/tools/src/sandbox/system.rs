@@ -174,6 +174,15 @@ pub(super) fn watch_children() -> io::Result<OwnedFd> {
     }
 }
 
+/// Kills everybody else in a namespace of processes whose first one we are. Elsewhere it does nothing: the same call
+/// would reach the whole machine.
+pub(super) fn end_all_others_of_own_namespace() {
+    if rustix::process::getpid().is_init() {
+        // SAFETY: takes two numbers; as the first process of a namespace nobody outside of it is reached.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+    }
+}
+
 /// Makes a write past the largest allowed file an error like any other, instead of the end of this process.
 pub(super) fn outlive_file_limits() {
     set_disposition(libc::SIGXFSZ, libc::SIG_IGN);

@@ -200,6 +200,7 @@ async fn run(job: Arc<Job>, plan: Plan, settings: CommandSettings) {
         input: plan.input.as_deref().map(str::as_bytes),
         environment: &settings.environment,
         sandbox: &settings.sandbox,
+        allowance: settings.allowance,
     };
     let push = |bytes: &[u8]| {
         lock(&job.capture).push(bytes);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fusee_tools::{
-    CallContext, CommandSettings, Environment, Keeper, Limits, Sandbox, ToolOutput, Toolbox, Workspace,
+    CallContext, CommandSettings, Environment, Keeper, Limits, ToolOutput, Toolbox, Workspace,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,8 @@ impl Stage {
 
     pub(crate) fn at(keeper: Keeper, root: &Path) -> Self {
         let environment = Environment::allowed(std::env::vars_os());
-        let settings = CommandSettings { keeper: Some(keeper.clone()), environment, sandbox: Sandbox::Off };
+        let settings =
+            CommandSettings { keeper: Some(keeper.clone()), environment, ..CommandSettings::default() };
         let progress: Arc<Mutex<Vec<String>>> = Arc::default();
         let context = CallContext {
             workspace: Arc::new(Workspace::open(root).unwrap()),

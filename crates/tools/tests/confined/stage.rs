@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fusee_tools::sandbox::{CommandFailure, CommandRequest, Finished, Network, Policy, Surroundings};
+use fusee_tools::sandbox::{
+    Allowance, CommandFailure, CommandRequest, Finished, Network, Policy, Surroundings,
+};
 use fusee_tools::{Environment, Keeper, Sandbox};
 
 pub(crate) type Test = fn(&Stage);
@@ -19,6 +21,7 @@ pub(crate) const SECRET_VARIABLE: &str = "FUSEE_ESCAPE_TOKEN";
 pub(crate) struct Stage {
     pub(crate) keeper: Keeper,
     pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) allowance: Allowance,
     /// Holds `workspace`, `home` and `outside`.
     pub(crate) base: PathBuf,
     _directory: Option<tempfile::TempDir>,
@@ -50,7 +53,7 @@ impl Stage {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { keeper, runtime, base, _directory: None }
+        Self { keeper, runtime, allowance: Allowance::usual(), base, _directory: None }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -121,7 +124,8 @@ impl Stage {
         stop: impl Future<Output = ()>,
     ) -> Outcome {
         let directory = std::fs::File::open(directory).unwrap().into();
-        let request = CommandRequest { command, directory, input: None, environment, sandbox };
+        let allowance = self.allowance;
+        let request = CommandRequest { command, directory, input: None, environment, sandbox, allowance };
         let mut output = Vec::new();
         let result = self.keeper.run(request, |bytes| output.extend_from_slice(bytes), stop).await;
         Outcome { output: String::from_utf8_lossy(&output).into_owned(), result }

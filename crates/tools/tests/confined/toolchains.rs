@@ -217,6 +217,7 @@ fn a_model_is_told(stage: &Stage) {
         keeper: Some(stage.keeper.clone()),
         environment: stage.environment(),
         sandbox: stage.sandbox(),
+        allowance: stage.allowance,
     };
     let toolbox = Toolbox::standard(settings);
     let context = CallContext {

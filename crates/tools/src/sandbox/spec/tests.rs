@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sandbox::Ending;
 use crate::sandbox::fault::Step;
 use crate::sandbox::guard::Undone;
 use crate::sandbox::report::Report;
+use crate::sandbox::{Ending, Exceeded};
 
 fn environment_of(spec: &Spec<'_>) -> Vec<String> {
     spec.environment.iter().map(|pair| pair.to_str().unwrap().to_owned()).collect()
@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn a_spec_survives_the_way(command in "[^\0]{0,40}", variables in proptest::collection::vec(("[A-Z_]{1,8}", "[^\0]{0,20}"), 0..5)) {
         let pairs = variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let message = encode(None, OsStr::new(&command), pairs).unwrap();
+        let message = encode(None, &Allowance::default(), OsStr::new(&command), pairs).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
         prop_assert!(spec.entrance.is_none());
         prop_assert_eq!(spec.command.to_str().unwrap(), command);
@@ -39,7 +39,7 @@ proptest! {
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
         let way = Way { users, network, owner, directory: Path::new(&directory), absent: &absent };
-        let message = encode(Some(way), OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let message = encode(Some(way), &Allowance { cpu_s: 7, ..Allowance::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
         let entrance = spec.entrance.as_ref().unwrap();
         prop_assert_eq!(entrance.users, users);
@@ -47,6 +47,7 @@ proptest! {
         prop_assert_eq!(entrance.owner, owner);
         prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);
         prop_assert_eq!(&entrance.absent, &absent);
+        prop_assert_eq!(spec.allowance.cpu_s, 7);
         prop_assert_eq!(spec.command.to_str().unwrap(), "true");
         prop_assert_eq!(environment_of(&spec), ["A=b"]);
     }
@@ -58,12 +59,12 @@ proptest! {
 
     #[test]
     fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..18) {
-        for undone in [Undone::Nothing, Undone::Something] {
+        for (undone, exceeded) in [(Undone::Nothing, None), (Undone::Something, Some(Exceeded::Memory))] {
             for report in [
                 Report::NotStarted(code),
                 Report::NotConfined(Step::of_number(step).unwrap(), code),
-                Report::Ended { ending: Ending::Exited(code), ended, left, undone },
-                Report::Ended { ending: Ending::Signalled(code), ended, left, undone },
+                Report::Ended { ending: Ending::Exited(code), ended, left, undone, exceeded },
+                Report::Ended { ending: Ending::Signalled(code), ended, left, undone, exceeded },
             ] {
                 prop_assert_eq!(Report::decode(&report.encode()), Some(report));
             }
@@ -81,8 +82,11 @@ fn a_policy_survives_the_way() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    assert_eq!(encode(None, OsStr::new("a\0b"), [].into_iter()), Err(SpecError::Nul));
-    assert_eq!(encode(None, OsStr::new(&"x".repeat(MOST)), [].into_iter()), Err(SpecError::TooLong));
+    assert_eq!(encode(None, &Allowance::default(), OsStr::new("a\0b"), [].into_iter()), Err(SpecError::Nul));
+    assert_eq!(
+        encode(None, &Allowance::default(), OsStr::new(&"x".repeat(MOST)), [].into_iter()),
+        Err(SpecError::TooLong)
+    );
     let odd = Policy { read: vec![OsStr::from_bytes(b"/\xff").into()], ..Policy::default() };
     assert_eq!(encode_room(&odd), Err(SpecError::NotText));
 }

@@ -1,0 +1,120 @@
+//! What a command may use: a bomb is ended, says why, and leaves the machine as it was.
+
+use std::time::{Duration, Instant};
+
+use fusee_tools::Sandbox;
+use fusee_tools::sandbox::{Allowance, Ending, Exceeded};
+
+use crate::stage::{Outcome, Stage, Test, eventually, processes_with};
+
+pub(crate) const TESTS: &[(&str, Test)] = &[
+    ("four_thousand_forks_are_ended", four_thousand_forks_are_ended),
+    ("threads_count_as_well", threads_count_as_well),
+    ("memory_of_one_process_ends_before_the_machines", memory_of_one_process_ends_before_the_machines),
+    ("memory_of_many_processes_counts_together", memory_of_many_processes_counts_together),
+    ("processor_time_of_many_processes_counts_together", processor_time_of_many_processes_counts_together),
+    ("a_file_does_not_grow_past_its_limit", a_file_does_not_grow_past_its_limit),
+    ("what_stays_within_its_bounds_is_left_alone", what_stays_within_its_bounds_is_left_alone),
+];
+
+fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: Allowance, command: &str) -> Outcome {
+    let mut bounded = Stage::at(stage.keeper.clone(), &stage.base);
+    bounded.allowance = allowance;
+    bounded.run(sandbox, command)
+}
+
+/// In the sandbox and without it.
+fn both(stage: &Stage) -> [Sandbox; 2] {
+    [stage.sandbox(), Sandbox::Off]
+}
+
+fn four_thousand_forks_are_ended(stage: &Stage) {
+    let bomb = "exec python3 -c 'import os, time
+for _ in range(4000):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(61)
+        os._exit(0)
+print(\"all of them\")
+time.sleep(60)' fork-bomb-$0";
+    for (number, sandbox) in both(stage).iter().enumerate() {
+        let allowance = Allowance { processes: 150, ..Allowance::default() };
+        let begun = Instant::now();
+        let mark = format!("fork-bomb-{}-{number}", stage.base.file_name().unwrap().display());
+        let outcome = bounded(stage, sandbox, allowance, &bomb.replace("fork-bomb-$0", &mark));
+        let finished = outcome.result.unwrap();
+        assert_eq!(finished.exceeded, Some(Exceeded::Processes), "{}", outcome.output);
+        assert_eq!((outcome.output.as_str(), finished.left), ("", 0));
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        eventually(|| processes_with(&mark).is_empty());
+        assert_eq!(stage.good(sandbox, "echo alive"), "alive\n");
+    }
+}
+
+fn threads_count_as_well(stage: &Stage) {
+    let threads = "exec python3 -c 'import threading, time
+for _ in range(300): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+time.sleep(60)'";
+    let allowance = Allowance { processes: 100, ..Allowance::default() };
+    let outcome = bounded(stage, &stage.sandbox(), allowance, threads);
+    assert_eq!(outcome.result.unwrap().exceeded, Some(Exceeded::Processes));
+}
+
+fn memory_of_one_process_ends_before_the_machines(stage: &Stage) {
+    let bomb = "exec python3 -c 'kept = []
+while len(kept) < 600: kept.append(bytearray(1 << 20))'";
+    for sandbox in both(stage) {
+        let allowance = Allowance { memory_bytes: 200 << 20, ..Allowance::default() };
+        let outcome = bounded(stage, &sandbox, allowance, bomb);
+        let finished = outcome.result.unwrap();
+        let refused = finished.ending == Ending::Exited(1) && outcome.output.contains("MemoryError");
+        assert!(refused || finished.exceeded == Some(Exceeded::Memory), "{finished:?} {}", outcome.output);
+    }
+}
+
+fn memory_of_many_processes_counts_together(stage: &Stage) {
+    // Each is within the bounds, all of them are not.
+    let bomb = "exec python3 -c 'import os, time
+for _ in range(6):
+    if os.fork() == 0:
+        kept = bytearray(80 << 20)
+        time.sleep(60)
+        os._exit(0)
+time.sleep(60)'";
+    for sandbox in both(stage) {
+        let allowance = Allowance { memory_bytes: 200 << 20, ..Allowance::default() };
+        let outcome = bounded(stage, &sandbox, allowance, bomb);
+        assert_eq!(outcome.result.unwrap().exceeded, Some(Exceeded::Memory), "{}", outcome.output);
+    }
+}
+
+fn processor_time_of_many_processes_counts_together(stage: &Stage) {
+    let busy = "for n in 1 2 3 4; do (i=0; while :; do i=$((i+1)); done) & done; wait";
+    for sandbox in both(stage) {
+        let allowance = Allowance { cpu_s: 1, ..Allowance::default() };
+        let outcome = bounded(stage, &sandbox, allowance, busy);
+        let finished = outcome.result.unwrap();
+        // On an idle machine one of them may reach a second of its own first, and all of them then do.
+        assert!(
+            finished.exceeded == Some(Exceeded::Cpu) || matches!(finished.ending, Ending::Exited(_)),
+            "{finished:?}"
+        );
+    }
+}
+
+fn a_file_does_not_grow_past_its_limit(stage: &Stage) {
+    for sandbox in both(stage) {
+        let allowance = Allowance { file_bytes: 1 << 20, ..Allowance::default() };
+        let outcome = bounded(stage, &sandbox, allowance, "head -c 5000000 /dev/zero > large; wc -c < large");
+        assert!(outcome.output.ends_with("1048576\n"), "{}", outcome.output);
+    }
+}
+
+fn what_stays_within_its_bounds_is_left_alone(stage: &Stage) {
+    let allowance = Allowance { cpu_s: 30, memory_bytes: 256 << 20, processes: 20, file_bytes: 1 << 20 };
+    for sandbox in both(stage) {
+        let outcome = bounded(stage, &sandbox, allowance, "(sleep 0.3; echo one) & sleep 0.4; echo two");
+        assert_eq!(outcome.output, "one\ntwo\n");
+        assert_eq!(outcome.result.unwrap().exceeded, None);
+    }
+}
