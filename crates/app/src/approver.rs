@@ -4,10 +4,11 @@
 use std::io::BufRead;
 use std::sync::Mutex as StdMutex;
 
-use fusee_engine::approval::{Answer, Approver, Question};
+use fusee_engine::approval::{Answer, Approver, Lasts, Question};
 use fusee_engine::journal::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
+use crate::approvals::Approvals;
 use crate::output;
 
 #[cfg(test)]
@@ -17,14 +18,20 @@ mod tests;
 const TYPED_AHEAD: usize = 16;
 
 /// The person at the terminal.
-#[derive(Default)]
 pub(crate) struct Person {
+    /// Where answers that are to last are kept.
+    approvals: Approvals,
     /// One thread reads for the whole process: a read cannot be taken back once nobody wants it any more.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
     thread: StdMutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Person {
+    /// One whose lasting answers are kept there.
+    pub(crate) fn new(approvals: Approvals) -> Self {
+        Self { approvals, lines: Mutex::default(), thread: StdMutex::default() }
+    }
+
     async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         if lines.is_none() {
@@ -53,30 +60,36 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
-        Box::pin(async {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
             loop {
                 let Some(line) = self.line().await else {
-                    return Answer {
-                        approved: false,
-                        reason: Some("nobody is there to approve it".to_owned()),
-                    };
+                    return Answer::no("nobody is there to approve it");
                 };
                 match understand(&line) {
-                    Some(answer) => return answer,
-                    None => output::error("y, or n and why: "),
+                    Some(answer) => {
+                        if answer.lasts == Lasts::Always
+                            && let Err(error) = self.approvals.add(question.lasting())
+                        {
+                            output::error(&format!("this holds for this run only: {error}\n"));
+                        }
+                        return answer;
+                    }
+                    None => output::error("y, s for the rest of this run, a for always here, or n and why: "),
                 }
             }
         })
     }
 }
 
-/// `y`, or `n` with a reason after it; anything else is neither.
+/// `y`, `s`, `a`, or `n` with a reason after it; anything else is neither.
 fn understand(line: &str) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match word.trim_end_matches([',', ':', '.', ';']).to_lowercase().as_str() {
-        "y" | "yes" if rest.is_empty() => Some(Answer { approved: true, reason: None }),
+        "y" | "yes" if rest.is_empty() => Some(Answer::yes()),
+        "s" | "session" if rest.is_empty() => Some(Answer { lasts: Lasts::Session, ..Answer::yes() }),
+        "a" | "always" if rest.is_empty() => Some(Answer { lasts: Lasts::Always, ..Answer::yes() }),
         "n" | "no" => {
             let rest = rest.trim();
             let reason = if rest.is_empty() {
@@ -84,7 +97,7 @@ fn understand(line: &str) -> Option<Answer> {
             } else {
                 format!("the user said no: {rest}")
             };
-            Some(Answer { approved: false, reason: Some(reason) })
+            Some(Answer::no(reason))
         }
         _ => None,
     }

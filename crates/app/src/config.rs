@@ -5,6 +5,7 @@
 
 mod file;
 mod key;
+mod rule;
 mod schema;
 mod value;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_engine::agent::Limits;
 use fusee_engine::approval::Approve;
+use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
 use fusee_engine::model::{RequestOptions, RetryPolicy, Wire};
 use fusee_engine::run::{Confine, SandboxMode};
@@ -95,6 +97,7 @@ pub(crate) type FlagValue = (&'static str, Value);
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (Value, Origin)>,
     models: Vec<ModelEntry>,
+    rules: Vec<Rule>,
     /// The files that were looked for, and whether they were there.
     pub(crate) files: Vec<(PathBuf, bool)>,
     warnings: Vec<Diagnostic>,
@@ -111,6 +114,7 @@ impl Config {
         let mut config = Self {
             values: built_in(),
             models: Vec::new(),
+            rules: Vec::new(),
             files: Vec::new(),
             warnings: Vec::new(),
             sources: Vec::new(),
@@ -144,6 +148,7 @@ impl Config {
         self.sources.push(source);
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
+        self.rules.extend(content.rules);
         for entry in content.models {
             self.models.retain(|other| other.name != entry.name);
             self.models.push(entry);
@@ -235,6 +240,11 @@ impl Config {
     /// The models that have names.
     pub(crate) fn models(&self) -> &[ModelEntry] {
         &self.models
+    }
+
+    /// What is decided about commands by how they begin.
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// The limits of a task.

@@ -38,4 +38,6 @@
 //! The libraries print nothing, read no environment and know no home directory: clock, keys and places are
 //! handed in. What the command line adds to that is the binary's business and not part of this API.
 
-pub use fusee_engine::{agent, approval, embed, journal, lang, model, prompt, run, text, tools, workflow};
+pub use fusee_engine::{
+    agent, approval, embed, journal, lang, model, prompt, run, text, tools, undo, workflow,
+};

@@ -3,6 +3,7 @@
 //! [`arguments`] reads what was typed, [`command`] does it with what [`environment`] and [`config`] say, and a
 //! [`face`] shows what happens. Everything a run consists of is in the library crates.
 
+mod approvals;
 mod approver;
 mod arguments;
 mod choice;

@@ -72,6 +72,11 @@ impl Project {
         self.root.as_deref().unwrap_or(&self.directory)
     }
 
+    /// The name of its folder in the user's state folder.
+    pub(crate) fn state_name(&self) -> String {
+        folder_name(self.home())
+    }
+
     /// The project's configuration file, there or not.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.home().join("fusee.toml")

@@ -5,16 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fusee_engine::approval::rules::Rules;
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode};
 use fusee_engine::tools::sandbox::{self, Allowance, Network, Policy, Surroundings};
-use fusee_engine::tools::{CommandSettings, Environment, Sandbox};
+use fusee_engine::tools::{CommandSettings, Environment, Sandbox, Secrets};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::approvals::Approvals;
 use crate::command::Process;
+use crate::config::Config;
 use crate::face::{self, Plan, Show};
 use crate::failure::Failure;
+use crate::project::Project;
 use crate::{clock, output};
 
 /// A second ctrl-c within this time does not wait for the run to end.
@@ -28,6 +32,8 @@ pub(crate) struct Confinement {
     pub(crate) settled: bool,
     sandbox: Sandbox,
     allowance: Allowance,
+    /// What the user has said for always in this project.
+    approvals: Approvals,
     /// Why nothing holds although it was asked for.
     complaint: Option<String>,
 }
@@ -45,6 +51,9 @@ impl Confinement {
             settled: false,
             sandbox: Sandbox::Off,
             allowance: confine.allowance,
+            approvals: Project::find(Some(workspace), &process.environment)
+                .map(|project| Approvals::of(&project, &process.environment))
+                .unwrap_or_default(),
             complaint: None,
         };
         if mode == SandboxMode::Off {
@@ -58,6 +67,13 @@ impl Confinement {
             Ok(sandbox) => Self { state, settled: true, sandbox, ..none },
             Err(complaint) => Self { complaint: Some(complaint), ..none },
         }
+    }
+
+    /// What the user has decided about calls: by rule, and by answers for always.
+    pub(crate) fn rules(&self, config: &Config) -> Rules {
+        let mut rules = Rules::new(config.rules().iter().cloned());
+        self.approvals.read().iter().for_each(|rule| rules.add(rule.clone()));
+        rules
     }
 
     /// Says what is not confined although it was asked for.
@@ -99,6 +115,13 @@ fn variables(process: &Process) -> Environment {
     Environment::allowed(variables)
 }
 
+/// What is in the environment and nobody is to be shown.
+fn secrets(process: &Process) -> Secrets {
+    let secret = |name: &std::ffi::OsString| name.to_str().is_some_and(sandbox::looks_secret);
+    let values = process.environment.variables().filter(|(name, _)| secret(name));
+    Secrets::new(values.filter_map(|(_, value)| value.to_str()))
+}
+
 /// What a run is given.
 pub(crate) fn resources(
     journal: Journal,
@@ -115,10 +138,11 @@ pub(crate) fn resources(
             environment: variables(process),
             sandbox: confinement.sandbox.clone(),
             allowance: confinement.allowance,
+            secrets: secrets(process),
         },
         extra_tools: Vec::new(),
         commands_settled: confinement.settled,
-        approver: show.approver(),
+        approver: show.approver(confinement.approvals.clone()),
         jitter: clock::jitter,
         trace: None,
     }

@@ -1,12 +1,17 @@
 //! Who says whether a call may run. The policy is data; asking a person is a trait, with one implementation a
 //! face. The answer is a step, so it survives a restart.
 
+mod line;
+pub mod rules;
+
 use std::sync::Arc;
 
 use fusee_journal::BoxFuture;
 use fusee_tools::Category;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use self::rules::{Decision, Rules};
 
 use crate::agent::Terms;
 
@@ -50,6 +55,44 @@ pub struct Answer {
     /// For the model, if not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// For how long.
+    #[serde(default)]
+    pub lasts: Lasts,
+}
+
+/// How long an answer holds that lets something run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lasts {
+    /// For this call.
+    #[default]
+    Once,
+    /// For calls like it until the run ends.
+    Session,
+    /// For calls like it in this project.
+    Always,
+}
+
+impl Answer {
+    /// It may run, once.
+    #[must_use]
+    pub fn yes() -> Self {
+        Self { approved: true, reason: None, lasts: Lasts::Once }
+    }
+
+    /// It may not, for this reason.
+    #[must_use]
+    pub fn no(reason: impl Into<String>) -> Self {
+        Self { approved: false, reason: Some(reason.into()), lasts: Lasts::Once }
+    }
+}
+
+impl Question {
+    /// What a lasting answer to it is about.
+    #[must_use]
+    pub fn lasting(&self) -> Vec<rules::Rule> {
+        rules::lasting(&self.name, &self.arguments)
+    }
 }
 
 /// Nobody is there: every question is a refusal.
@@ -58,7 +101,7 @@ pub struct Nobody;
 impl Approver for Nobody {
     fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
         let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
-        Box::pin(async { Answer { approved: false, reason: Some(reason) } })
+        Box::pin(async { Answer::no(reason) })
     }
 }
 
@@ -69,6 +112,8 @@ pub struct Gatekeeper {
     pub approve: Approve,
     /// Whether commands are confined, or free by the user's word.
     pub commands_settled: bool,
+    /// What the user decided before.
+    pub rules: Rules,
     /// Asks.
     pub approver: Arc<dyn Approver>,
 }
@@ -79,6 +124,21 @@ pub(crate) enum Gate {
     Open,
     Ask(String),
     Shut(String),
+}
+
+impl Gate {
+    /// The same after what the user decided about such calls.
+    pub(crate) fn ruled(self, decision: Option<Decision>, approve: Approve) -> Self {
+        match decision {
+            None => self,
+            Some(Decision::Allow) => Self::Open,
+            Some(Decision::Deny) => Self::Shut("a rule of the user's refuses it".to_owned()),
+            Some(Decision::Ask) if approve == Approve::Never => {
+                Self::Shut("a rule of the user's asks about it, and this run may not ask".to_owned())
+            }
+            Some(Decision::Ask) => Self::Ask("a rule of the user's asks about it".to_owned()),
+        }
+    }
 }
 
 impl Gatekeeper {

@@ -10,6 +10,7 @@ pub mod prompt;
 pub mod run;
 pub mod task_system;
 pub mod template;
+pub mod undo;
 pub mod workflow;
 
 // The crates beneath, for faces and embedders: they know this crate alone.

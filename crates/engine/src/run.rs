@@ -27,8 +27,8 @@ use crate::workflow::{self, Left, Trace};
 
 pub use absent::{NO_MODEL, no_model};
 pub use outcome::{Exit, RunOutcome};
-pub use work::{TemplateTask, Work, Workflow};
 pub use settings::{Confine, PromptText, SandboxMode, Settings};
+pub use work::{TemplateTask, Work, Workflow};
 
 /// What a run needs from its process.
 pub struct Resources {
@@ -302,6 +302,7 @@ async fn task(
         }
     };
 
+    let secrets = resources.commands.secrets.clone();
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
         // A name that is taken stays with the tool that has it.
@@ -314,9 +315,11 @@ async fn task(
         toolbox,
         workspace,
         limits: settings.limits,
+        secrets,
         gatekeeper: Gatekeeper {
             approve: settings.approve,
             commands_settled: settings.commands_settled,
+            rules: settings.rules.clone(),
             approver: resources.approver,
         },
         amendments: past.amendments,

@@ -153,6 +153,11 @@ impl Journal {
         Ok(scored.into_iter().take(3).map(|(_, id)| format!("`{id}`")).collect())
     }
 
+    /// Whether a process works on a run now.
+    pub fn is_worked_on(&self, run: &RunId) -> bool {
+        matches!(crate::lock::RunLock::take(&self.0.path, run), Err(JournalError::Locked { .. }))
+    }
+
     /// All steps of a run, branch by branch.
     pub fn steps(&self, run: &RunId) -> Result<Vec<StepRow>, JournalError> {
         let key = self.run(run.as_str())?.key;

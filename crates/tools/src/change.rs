@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::content::{ContentHash, FileChange, Seen};
 use crate::look::{typed, waiting};
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
-use crate::workspace::{Change, PathProblem, WorkspacePath};
+use crate::workspace::{Change, Kept, PathProblem, WorkspacePath};
 
 /// One way of changing files.
 pub(crate) trait Alter: Send + Sync + 'static {
@@ -37,6 +37,9 @@ pub(crate) struct Plan {
 #[derive(Serialize, Deserialize)]
 struct Intent {
     changes: Vec<FileChange>,
+    /// What stood in files that the run has not changed before, for undoing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<Kept>,
 }
 
 impl Plan {
@@ -98,9 +101,13 @@ impl<A: Alter> Tool for AlteringTool<A> {
     ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
         Box::pin(async {
             let arguments = typed::<A::Arguments>(arguments)?;
-            let plan =
-                waiting(context, |context| A::plan(arguments, context).map_err(ToolOutput::error)).await?;
-            let intent = serde_json::to_value(Intent { changes: plan.file_changes() })
+            let (plan, kept) = waiting(context, |context| {
+                let plan = A::plan(arguments, context).map_err(ToolOutput::error)?;
+                let kept = context.workspace.keep(&plan.changes, context.limits.file_bytes);
+                Ok::<_, ToolOutput>((plan, kept))
+            })
+            .await?;
+            let intent = serde_json::to_value(Intent { changes: plan.file_changes(), kept })
                 .map_err(|error| ToolOutput::error(error.to_string()))?;
             Ok(Prepared::new(intent, plan))
         })
@@ -127,7 +134,7 @@ impl<A: Alter> Tool for AlteringTool<A> {
                     "This call was interrupted, and what it was about to do cannot be read any more. Look at the files before going on.",
                 ))
             };
-            let Ok(Intent { changes }) = Intent::deserialize(intent) else { return unreadable() };
+            let Ok(Intent { changes, .. }) = Intent::deserialize(intent) else { return unreadable() };
             let Ok(arguments) = typed::<A::Arguments>(arguments.clone()) else { return unreadable() };
             let context = context.clone();
             let settled =

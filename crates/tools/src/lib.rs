@@ -18,6 +18,7 @@ mod nearest;
 mod numbered;
 pub mod patch;
 mod read;
+pub mod redact;
 pub mod sandbox;
 mod search;
 mod shell;
@@ -30,6 +31,7 @@ pub mod workspace;
 mod write;
 
 pub use content::{ContentHash, FileChange, Seen};
+pub use redact::Secrets;
 pub use sandbox::{Environment, Keeper, Sandbox};
 pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};
 pub use toolbox::{CommandSettings, Toolbox};

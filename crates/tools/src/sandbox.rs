@@ -37,7 +37,7 @@ mod withstand;
 use std::sync::Arc;
 
 pub use allowance::{Allowance, Exceeded};
-pub use environment::Environment;
+pub use environment::{Environment, looks_secret};
 pub use keeper::{Keeper, KeeperError, init};
 pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Surroundings};
 pub use probe::{Layer, Probe, probe};

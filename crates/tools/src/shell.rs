@@ -5,6 +5,7 @@
 
 mod capture;
 mod job;
+mod spool;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use crate::workspace::{Opened, WorkspacePath};
 
 use capture::Capture;
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
+use spool::Spool;
 
 /// Between two looks at a running command's output for somebody who watches.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -129,7 +131,9 @@ impl Shell {
     }
 
     async fn to_its_end(&self, plan: Plan, context: &CallContext) -> ToolOutput {
-        let capture = Mutex::new(Capture::new(context.limits.output_head, context.limits.output_tail));
+        let (head, tail) = (context.limits.output_head, context.limits.output_tail);
+        let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
+        let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
         let cause: OnceLock<Cause> = OnceLock::new();
         let stop = async {
             let came = tokio::select! {
@@ -163,7 +167,12 @@ impl Shell {
             }
         };
         drop(run);
-        answer(result.as_ref().copied(), cause.get().copied(), &lock(&capture))
+        let saved = lock(&capture).finish();
+        let mut output = answer(result.as_ref().copied(), cause.get().copied(), &lock(&capture));
+        if let Some(saved) = saved.filter(|_| output.truncated) {
+            output.content.push_str(&format!("\n[{}]", saved.words()));
+        }
+        output
     }
 }
 

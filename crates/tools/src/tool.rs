@@ -68,6 +68,11 @@ pub trait Tool: Send + Sync {
     /// How it is shown to a model.
     fn definition(&self) -> &Definition;
 
+    /// More names that models call it by, where they are not known beforehand.
+    fn more_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What a crash in the middle means.
     fn repeat(&self) -> Repeat;
 

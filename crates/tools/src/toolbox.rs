@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::redact::Secrets;
 use crate::sandbox::{Allowance, Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
 use crate::{edit, find, list, patch, read, search, shell, write};
@@ -18,6 +19,8 @@ pub struct CommandSettings {
     pub sandbox: Sandbox,
     /// How much a command may use.
     pub allowance: Allowance,
+    /// What nobody is shown.
+    pub secrets: Secrets,
 }
 
 /// Tools by name. The order of insertion is the order of the list a model sees, so that it stays the same.
@@ -70,8 +73,9 @@ impl Toolbox {
         let position = self.tools.len();
         // A tool's own name wins over another's alias.
         self.index.insert(definition.name.to_string(), position);
-        for alias in definition.aliases {
-            self.index.entry((*alias).to_owned()).or_insert(position);
+        let more = tool.more_names();
+        for alias in definition.aliases.iter().map(|alias| (*alias).to_owned()).chain(more) {
+            self.index.entry(alias).or_insert(position);
         }
         self.tools.push(tool);
         Ok(())

@@ -5,6 +5,7 @@
 //! turned into a [`WorkspacePath`], whose text is also the name of a file in events and in the journal.
 
 mod beneath;
+mod kept;
 mod path;
 mod replace;
 mod seen;
@@ -26,6 +27,7 @@ use crate::content::{ContentHash, Seen};
 use crate::shell::Jobs;
 use crate::tool::ToolOutput;
 
+pub use kept::{Kept, KeptContent, PutBack};
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use replace::Change;
 
@@ -47,6 +49,8 @@ pub struct Workspace {
     directory: OwnedFd,
     resolution: beneath::Resolution,
     seen: Mutex<seen::SeenFiles>,
+    /// What was there before the run changed it, and is kept already.
+    keeping: Mutex<kept::Keeping>,
     jobs: Jobs,
 }
 
@@ -65,6 +69,7 @@ impl Workspace {
                 directory,
                 resolution,
                 seen: Mutex::default(),
+                keeping: Mutex::default(),
                 jobs: Jobs::default(),
             })
         };
@@ -89,6 +94,7 @@ impl Workspace {
             self.saw(seen);
         }
         for change in &output.changed {
+            self.keeping().changed(&change.path);
             self.remember(|files| match change.after {
                 Some(hash) => files.insert(&change.path, hash),
                 None => files.remove(&change.path),
@@ -158,6 +164,15 @@ impl Workspace {
     /// The run's commands in the background; they end with it.
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    fn keeping(&self) -> std::sync::MutexGuard<'_, kept::Keeping> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory itself, held.
+    pub(crate) fn held(&self) -> &OwnedFd {
+        &self.directory
     }
 
     fn directory(&self) -> BorrowedFd<'_> {

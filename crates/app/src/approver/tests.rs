@@ -6,6 +6,8 @@ use super::*;
 fn yes_and_no_are_understood_and_nothing_else_is_taken_for_them() {
     let approved = |line| understand(line).map(|answer| answer.approved);
     assert_eq!(["y", " Y ", "yes"].map(approved), [Some(true); 3]);
+    let lasts = |line| understand(line).map(|answer| answer.lasts);
+    assert_eq!(["y", "s", "Always"].map(lasts), [Lasts::Once, Lasts::Session, Lasts::Always].map(Some));
     assert_eq!(["n", "No", "n, not there"].map(approved), [Some(false); 3]);
     assert_eq!(["", "yup", "y but only once", "maybe"].map(approved), [None; 4]);
 }

@@ -98,6 +98,7 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         options: choice.options(&config),
         limits: choice.limits(&config),
         approve: config.approve(),
+        rules: confinement.rules(&config),
         sandbox: config.sandbox(),
         confine,
         sandbox_state: confinement.state.to_owned(),

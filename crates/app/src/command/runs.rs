@@ -4,6 +4,7 @@ mod cassette;
 mod diff;
 mod export;
 mod gc;
+mod undo;
 
 use clap::{Args, Subcommand};
 use fusee_engine::journal::RunRow;
@@ -42,6 +43,7 @@ enum RunsCommand {
     Export(export::ExportArgs),
     Gc(gc::GcArgs),
     Diff(diff::DiffArgs),
+    Undo(undo::UndoArgs),
 }
 
 #[derive(Args)]
@@ -67,6 +69,7 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Fail
         Some(RunsCommand::Export(args)) => export::export(&args, process),
         Some(RunsCommand::Gc(args)) => gc::gc(&args, process).await,
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
+        Some(RunsCommand::Undo(args)) => undo::undo(&args, process),
     }
 }
 

@@ -3,11 +3,13 @@
 use std::io;
 use std::path::Path;
 
+use fusee_engine::approval::rules::Rule;
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+use super::rule;
 use super::value::{Kind, Misfit, Value};
 use super::{ModelEntry, Origin};
 
@@ -30,6 +32,7 @@ pub(crate) enum Whose {
 pub(crate) struct FileContent {
     pub(crate) values: Vec<(&'static Key, Value, Origin)>,
     pub(crate) models: Vec<ModelEntry>,
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// Reads the file; `None` if there is none. Problems are added to `problems`.
@@ -99,6 +102,8 @@ impl Reading<'_> {
             };
             if path == "models" {
                 self.models(value);
+            } else if path == "rules" {
+                self.rules(name.span().into(), value);
             } else if let (true, DeValue::Table(inner)) = (is_prefix(&path), value.get_ref()) {
                 self.table(&path, inner);
             } else if let Some((key, unit)) = known(&path) {
@@ -177,6 +182,20 @@ impl Reading<'_> {
         self.content.models.push(entry);
     }
 
+    fn rules(&mut self, at: Span, value: &Spanned<DeValue<'_>>) {
+        if self.whose == Whose::Project {
+            return self.distrusted(at, "rules", None);
+        }
+        match rule::read_all(value) {
+            Ok(rules) => self.content.rules.extend(rules),
+            Err(problems) => {
+                for (span, message) in problems {
+                    self.problem("wrong-rule", span, message, None);
+                }
+            }
+        }
+    }
+
     fn origin(&self, at: Span) -> Origin {
         Origin::File { path: self.path.to_owned(), line: self.source.line_of(at.start()) }
     }
@@ -215,7 +234,7 @@ fn known(path: &str) -> Option<(&'static Key, Unit)> {
 
 fn known_names() -> Vec<&'static str> {
     let keys = KEYS.iter().map(|key| key.name);
-    keys.chain(ALIASES.iter().map(|alias| alias.name)).chain(["models"]).collect()
+    keys.chain(ALIASES.iter().map(|alias| alias.name)).chain(["models", "rules"]).collect()
 }
 
 fn is_prefix(path: &str) -> bool {

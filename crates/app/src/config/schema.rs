@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::rule;
 use super::{ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, Unit};
 
 /// The schema of `fusee.toml` and of the user's file.
@@ -35,6 +36,7 @@ pub(crate) fn json_schema() -> Value {
             },
         }),
     );
+    properties.insert("rules".to_owned(), rule::schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Fusee configuration",

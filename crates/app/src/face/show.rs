@@ -12,6 +12,7 @@ use super::Face;
 use super::json::Json;
 use super::plain::Plain;
 use super::terminal::{ASCII, Glyphs, Looks, Terminal, UNICODE, size_of_stderr};
+use crate::approvals::Approvals;
 use crate::approver::Person;
 use crate::config::Config;
 use crate::environment::Environment;
@@ -111,8 +112,8 @@ impl Show {
     }
 
     /// Who is asked. Without a terminal there is nobody.
-    pub(crate) fn approver(&self) -> Arc<dyn Approver> {
-        if self.can_ask() { Arc::new(Person::default()) } else { Arc::new(Nobody) }
+    pub(crate) fn approver(&self, approvals: Approvals) -> Arc<dyn Approver> {
+        if self.can_ask() { Arc::new(Person::new(approvals)) } else { Arc::new(Nobody) }
     }
 }
 

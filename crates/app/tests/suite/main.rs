@@ -9,6 +9,7 @@
     reason = "a test stops where it fails, and stands outside the seams of the product"
 )]
 
+mod approvals;
 mod architecture;
 mod cancel;
 mod continues;
@@ -26,9 +27,11 @@ mod replay;
 mod resume;
 mod run_task;
 mod sandbox;
+mod secrets;
 mod sections;
 mod templates;
 mod texts;
+mod trust;
+mod undo;
 mod wire_formats;
 mod workflow;
-mod trust;

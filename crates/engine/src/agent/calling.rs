@@ -7,14 +7,15 @@ use std::time::Duration;
 use fusee_journal::event::{Delta, Event, Fate};
 use fusee_journal::{BoxFuture, Branch, Call, Engine, Intention, Kind, Outcome, Recorded, Stop};
 use fusee_model::CancellationToken;
-use fusee_tools::{CallContext, Prepared, Repeat, Settled, Tool, ToolOutput};
+use fusee_tools::{CallContext, Prepared, Repeat, Secrets, Settled, Tool, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::disclosure::Expanded;
 use super::driver::to_value;
 use super::session::Session;
-use crate::approval::{Answer, Question};
+use crate::approval::rules::Rule;
+use crate::approval::{Answer, Lasts, Question};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -58,7 +59,15 @@ pub(crate) struct Calling<'a> {
 impl Calling<'_> {
     /// Asks a person whether a call may be made; the answer is a step of its own. A refusal is the call's result.
     pub(crate) async fn ask(&self, question: Question) -> Result<Option<Called>, Stop> {
-        let call_id = question.call_id.clone();
+        self.ask_for_longer(question).await.map(|(refusal, _)| refusal)
+    }
+
+    /// The same with what the answer says about calls like it.
+    pub(crate) async fn ask_for_longer(
+        &self,
+        question: Question,
+    ) -> Result<(Option<Called>, Vec<Rule>), Stop> {
+        let (call_id, lasting) = (question.call_id.clone(), question.lasting());
         self.engine.emit(
             self.branch,
             Event::ApprovalRequested {
@@ -73,7 +82,7 @@ impl Calling<'_> {
         let body = Box::new(move || {
             let ask = async move {
                 let answer = cancel.run_until_cancelled(approver.ask(&question)).await;
-                to_value(&answer.unwrap_or(Answer { approved: false, reason: Some("cancelled".to_owned()) }))
+                to_value(&answer.unwrap_or(Answer::no("cancelled")))
             };
             Box::pin(ask) as BoxFuture<'_, Value>
         });
@@ -82,7 +91,8 @@ impl Calling<'_> {
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
         let why = answer.reason.as_deref().unwrap_or("a person said no");
-        Ok((!answer.approved).then(|| Called::refused(why)))
+        let lasting = if answer.approved && answer.lasts != Lasts::Once { lasting } else { Vec::new() };
+        Ok(((!answer.approved).then(|| Called::refused(why)), lasting))
     }
 
     /// An answer that needs nothing from outside. It is a step all the same: each call has one.
@@ -118,13 +128,14 @@ impl Calling<'_> {
     ) -> Result<(Called, Recorded), Stop> {
         let step = self.step(Kind::Tool, &tool.definition().name, arguments.clone());
         let (context, left) = (self.context(call_id), self.left_ms);
+        let secrets = &self.session.secrets;
         let body = Box::new(move || {
             let run = async move {
                 let output = match tool.prepare(arguments, &context).await {
                     Ok(prepared) => within(left, &context, tool.perform(prepared, &context)).await,
                     Err(answer) => answer,
                 };
-                to_value(&Called::plain(output))
+                to_value(&Called::plain(clean(secrets, output)))
             };
             Box::pin(run) as BoxFuture<'_, Value>
         });
@@ -139,14 +150,16 @@ impl Calling<'_> {
     ) -> Result<(Called, Recorded), Stop> {
         let step = self.step(Kind::Tool, &tool.definition().name, arguments.clone());
         let (context, left) = (self.context(call_id), self.left_ms);
+        let secrets = &self.session.secrets;
         let plan: Mutex<Option<Prepared>> = Mutex::new(None);
         let (context_now, plan_now, asked) = (&context, &plan, arguments.clone());
         let intend = Box::new(move || {
             let prepare = async move {
                 match tool.prepare(asked, context_now).await {
-                    Err(output) => Intention::Answer(to_value(&Called::plain(output))),
+                    Err(output) => Intention::Answer(to_value(&Called::plain(clean(secrets, output)))),
                     Ok(prepared) => {
-                        let intent = prepared.intent.clone();
+                        let mut intent = prepared.intent.clone();
+                        withhold(secrets, &mut intent);
                         *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
                         Intention::Go(intent)
                     }
@@ -161,7 +174,7 @@ impl Calling<'_> {
                     Some(prepared) => within(left, context_now, tool.perform(prepared, context_now)).await,
                     None => ToolOutput::error("the call was not prepared"),
                 };
-                to_value(&Called::plain(output))
+                to_value(&Called::plain(clean(secrets, output)))
             };
             Box::pin(perform) as BoxFuture<'_, Value>
         });
@@ -170,8 +183,10 @@ impl Calling<'_> {
             Outcome::Interrupted { key, intent } => {
                 let (arguments, context) = (&arguments, &context);
                 let body = Box::new(move || {
-                    Box::pin(async move { to_value(&settle(&**tool, arguments, &intent, context).await) })
-                        as BoxFuture<'_, Value>
+                    Box::pin(async move {
+                        let called = settle(&**tool, arguments, &intent, context).await;
+                        to_value(&Called { output: clean(secrets, called.output), ..called })
+                    }) as BoxFuture<'_, Value>
                 });
                 read(self.engine.conclude(key, body).await?)
             }
@@ -184,16 +199,34 @@ impl Calling<'_> {
 
     fn context(&self, call_id: &str) -> CallContext {
         let (engine, branch) = (Arc::clone(self.engine), self.branch.clone());
-        let call_id = call_id.to_owned();
+        let (call_id, secrets) = (call_id.to_owned(), self.session.secrets.clone());
         CallContext {
             workspace: Arc::clone(&self.session.workspace),
             call_id: call_id.clone(),
             cancel: self.cancel.child_token(),
             progress: Arc::new(move |text| {
-                engine.pass(&branch, Delta::Output { call_id: call_id.clone(), text: text.to_owned() });
+                let mut text = text.to_owned();
+                secrets.remove_from(&mut text);
+                engine.pass(&branch, Delta::Output { call_id: call_id.clone(), text });
             }),
             limits: fusee_tools::Limits::default(),
         }
+    }
+}
+
+/// What a tool says, without secrets that are known.
+fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
+    secrets.remove_from(&mut output.content);
+    output
+}
+
+/// The same for what a call is about to do: content that holds a secret is not written down.
+fn withhold(secrets: &Secrets, value: &mut Value) {
+    match value {
+        Value::String(text) => secrets.remove_from(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| withhold(secrets, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| withhold(secrets, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -131,9 +131,11 @@ impl Driver<'_> {
     }
 
     /// Whether a call may run: first the rules of a review, then the user's policy.
-    fn judge(&self, tool: &dyn Tool) -> Gate {
+    fn judge(&self, tool: &dyn Tool, arguments: &Value) -> Gate {
         let (definition, session) = (tool.definition(), self.session());
-        let policy = Gatekeeper::judge(&self.terms, definition.category, tool.repeat() == Repeat::Never);
+        let decided = self.rules.decide(&definition.name, arguments);
+        let policy = Gatekeeper::judge(&self.terms, definition.category, tool.repeat() == Repeat::Never)
+            .ruled(decided, self.terms.approve);
         let Some(review) = &session.review else { return policy };
         match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
             Ruling::Allowed => policy,
@@ -158,13 +160,16 @@ impl Driver<'_> {
         tool: &dyn Tool,
         arguments: &Value,
     ) -> Result<Option<Called>, Stop> {
-        let reason = match self.judge(tool) {
+        let reason = match self.judge(tool, arguments) {
             Gate::Open => return Ok(None),
             Gate::Shut(reason) => return Ok(Some(Called::refused(&reason))),
             Gate::Ask(reason) => reason,
         };
         let (call_id, name) = (call.id.clone(), call.name.clone());
-        self.calling().ask(Question { call_id, name, arguments: arguments.clone(), reason }).await
+        let question = Question { call_id, name, arguments: arguments.clone(), reason };
+        let (refusal, lasting) = self.calling().ask_for_longer(question).await?;
+        lasting.into_iter().for_each(|rule| self.rules.add(rule));
+        Ok(refusal)
     }
 
     /// An answer that needs nothing from outside.

@@ -21,6 +21,7 @@ use super::session::Session;
 use super::task::AgentTask;
 use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
+use crate::approval::rules::Rules;
 
 /// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
 const ASK_CONTEXT_FROM: u64 = 3_000;
@@ -52,6 +53,8 @@ pub(crate) struct Driver<'t> {
     context_asked: bool,
     /// What holds now.
     pub(crate) terms: Terms,
+    /// What the user decided before the run and in it.
+    pub(crate) rules: Rules,
     /// The size of the model's context, where its server tells it.
     context_tokens: Option<u64>,
 }
@@ -112,6 +115,7 @@ impl<'t> Driver<'t> {
             turn: Turn::default(),
             context_asked: false,
             terms: session.terms_at(&task.branch, 0),
+            rules: session.gatekeeper.rules.clone(),
             context_tokens: None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::{Branch, RunId};
 use fusee_model::{Model, Price, RequestOptions, ToolSpec};
-use fusee_tools::{Definition, Toolbox, Workspace};
+use fusee_tools::{Definition, Secrets, Toolbox, Workspace};
 
 use super::control;
 use super::limits::Limits;
@@ -27,6 +27,8 @@ pub struct Session {
     pub workspace: Arc<Workspace>,
     /// How much.
     pub limits: Limits,
+    /// Secrets that nobody is shown.
+    pub secrets: Secrets,
     /// Who says whether a command may run.
     pub gatekeeper: Gatekeeper,
     /// What resumes changed of the limits and of when a person is asked, in order.
@@ -54,6 +56,7 @@ impl Session {
             toolbox: self.toolbox.clone(),
             workspace: Arc::clone(&self.workspace),
             limits,
+            secrets: self.secrets.clone(),
             gatekeeper: self.gatekeeper.clone(),
             // What a resume changed of the limits is the whole's; the child has what it was granted.
             amendments: self

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::work::Work;
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
+use crate::approval::rules::Rules;
 
 /// Longer titles are cut in listings.
 const TITLE_CHARACTERS: usize = 80;
@@ -56,6 +57,9 @@ pub struct Settings {
     pub limits: Limits,
     /// When a person is asked.
     pub approve: Approve,
+    /// What the user decided about calls before they come.
+    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    pub rules: Rules,
     /// What the user said of the sandbox.
     pub sandbox: SandboxMode,
     /// What confined commands have beyond the usual.
@@ -128,6 +132,7 @@ impl Settings {
             options: RequestOptions::default(),
             limits: Limits::default(),
             approve: Approve::default(),
+            rules: Rules::default(),
             sandbox: SandboxMode::default(),
             confine: Confine::default(),
             sandbox_state: "none".to_owned(),

@@ -85,7 +85,9 @@ impl Driver<'_> {
         let definition = tool.definition();
         let session = &self.world.session;
         let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
-        match Gatekeeper::judge(&terms, definition.category, tool.repeat() == Repeat::Never) {
+        let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
+        let policy = Gatekeeper::judge(&terms, definition.category, tool.repeat() == Repeat::Never);
+        match policy.ruled(decided, terms.approve) {
             Gate::Open => Ok(None),
             Gate::Shut(reason) => Ok(Some(Called::refused(&reason))),
             Gate::Ask(reason) => {

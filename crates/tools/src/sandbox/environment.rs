@@ -135,7 +135,9 @@ fn passes(name: &OsStr, also: &[String]) -> bool {
     listed && !looks_secret(name)
 }
 
-fn looks_secret(name: &str) -> bool {
+/// Whether a variable of this name holds a secret, going by the name.
+#[must_use]
+pub fn looks_secret(name: &str) -> bool {
     name.to_ascii_uppercase().split('_').any(|part| SECRET.contains(&part) || part.ends_with("APIKEY"))
 }
 

@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use super::spool::{Saved, Spool};
+
 /// A line that is redrawn is held back until it ends, up to this length.
 const LONGEST_HELD: usize = 8 * 1024;
 /// A control string that is not ended by then is no control string.
@@ -30,6 +32,8 @@ pub(super) struct Capture {
     /// Bytes that came in, and NULs among them.
     received: u64,
     nuls: u64,
+    /// Where all of it goes.
+    spool: Option<Spool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +64,22 @@ impl Capture {
             dropped_lines: 0,
             received: 0,
             nuls: 0,
+            spool: None,
         }
+    }
+
+    /// The same with a place for the whole of it.
+    pub(super) fn saved_to(self, spool: Option<Spool>) -> Self {
+        Self { spool, ..self }
+    }
+
+    /// Where the whole of it is, if that is more than is shown.
+    pub(super) fn finish(&mut self) -> Option<Saved> {
+        if self.dropped == 0 {
+            return None;
+        }
+        self.flush();
+        self.spool.as_mut()?.finish()
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -124,6 +143,9 @@ impl Capture {
     }
 
     fn keep(&mut self, mut bytes: &[u8]) {
+        if let Some(spool) = &mut self.spool {
+            spool.push(bytes);
+        }
         if self.head.len() < self.head_most && self.tail.is_empty() {
             let room = (self.head_most - self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..room]);

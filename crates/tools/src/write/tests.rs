@@ -80,7 +80,8 @@ fn a_file_that_changes_between_intent_and_act_is_left_alone() {
     let prepared = trial.prepare("write_file", &json!({"path": "a", "content": "two\n"})).unwrap();
     assert_eq!(
         prepared.intent,
-        json!({"changes": [{"path": "a", "before": ContentHash::of(b"one\n"), "after": ContentHash::of(b"two\n")}]})
+        json!({"changes": [{"path": "a", "before": ContentHash::of(b"one\n"), "after": ContentHash::of(b"two\n")}],
+            "kept": [{"path": "a", "mode": 0o644, "text": "one\n"}]})
     );
     assert_eq!(trial.content("a"), "one\n");
     trial.put("a", "somebody else\n");

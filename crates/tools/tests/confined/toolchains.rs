@@ -218,6 +218,7 @@ fn a_model_is_told(stage: &Stage) {
         environment: stage.environment(),
         sandbox: stage.sandbox(),
         allowance: stage.allowance,
+        ..CommandSettings::default()
     };
     let toolbox = Toolbox::standard(settings);
     let context = CallContext {

@@ -1,0 +1,94 @@
+//! `fusee runs undo`.
+
+use clap::Args;
+use fusee_engine::journal::RunStatus;
+use fusee_engine::run::{self, Exit};
+use fusee_engine::tools::Workspace;
+use fusee_engine::undo::Undo;
+
+use crate::arguments::shared::{Place, RunArg};
+use crate::command::Process;
+use crate::face::words;
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+use crate::selection;
+
+/// More commands than this are only counted.
+const SHOWN_COMMANDS: usize = 10;
+
+/// Take back what a run changed in its files.
+///
+/// Every file that the run's tools changed gets the content back that it had before the run: changed files are restored,
+/// new ones removed, deleted ones made again. A file that was changed again since is left alone. What a command of the run
+/// changed is not in the journal; the commands are named first, with everything else that cannot be put back.
+#[derive(Args)]
+pub(crate) struct UndoArgs {
+    #[command(flatten)]
+    run: RunArg,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Takes it back.
+pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let journal = project.journal_with_runs()?;
+    let row = selection::named(&journal, &args.run.run)?;
+    if row.status == RunStatus::Open && journal.is_worked_on(&row.id) {
+        return Err(Failure::usage(format!("run {} is at work: a process is changing files for it", row.id))
+            .help("end it first, then undo"));
+    }
+    let settings = run::settings_of(&journal, &row.id)?;
+    let workspace = Workspace::open(&settings.workspace).map_err(|error| {
+        Failure::usage(format!("{error}; undo needs the directory that the run worked in"))
+    })?;
+    let undo = Undo::plan(&journal, &row.id, &workspace)?;
+    output::print(&said(&undo, args.dry_run))?;
+    if !args.dry_run && !undo.files.is_empty() {
+        undo.carry_out(&workspace, &row.id).map_err(|problem| {
+            Failure::failed(format!("nothing was undone: {problem}")).help("see to that, then undo again")
+        })?;
+    }
+    Ok(if undo.left.is_empty() { Exit::Completed } else { Exit::Failed })
+}
+
+/// What cannot be put back comes first.
+fn said(undo: &Undo, dry_run: bool) -> String {
+    let mut text = String::new();
+    for (path, why) in &undo.left {
+        text.push_str(&format!("left as it is  {path}: {why}\n"));
+    }
+    if !undo.commands.is_empty() {
+        let count = words::count(undo.commands.len() as u64, "command");
+        text.push_str(&format!("not undone     what {count} of the run changed, if anything:\n"));
+        for command in undo.commands.iter().take(SHOWN_COMMANDS) {
+            text.push_str(&format!("                 {}\n", words::one_line(command, 100)));
+        }
+        if undo.commands.len() > SHOWN_COMMANDS {
+            text.push_str(&format!("                 and {} more\n", undo.commands.len() - SHOWN_COMMANDS));
+        }
+    }
+    let would = if dry_run { "would be " } else { "" };
+    for file in &undo.files {
+        let what = match (&file.now, &file.before) {
+            (_, None) => "removed",
+            (None, Some(_)) => "made again",
+            (Some(_), Some(_)) => "put back",
+        };
+        text.push_str(&format!("{would}{what}  {}\n", file.path));
+    }
+    if undo.files.is_empty() {
+        let why = if undo.already.is_empty() {
+            "the run changed no files"
+        } else {
+            "all files hold what they held before the run"
+        };
+        text.push_str(if undo.left.is_empty() { why } else { "nothing else is to be undone" });
+        text.push('\n');
+    }
+    text
+}

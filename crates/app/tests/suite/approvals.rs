@@ -1,0 +1,97 @@
+//! What the user decided before: rules by the beginning of a command, and answers for always.
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+use crate::fusee::fusee;
+
+fn with_user_settings(text: &str) -> Project {
+    let project = Project::new();
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+    project
+}
+
+/// The result of each command, by itself.
+fn results(project: &Project, approve: &str, commands: &[&str]) -> Vec<Value> {
+    let mut lines: Vec<Line> =
+        commands.iter().map(|command| Line::call("shell", json!({"command": command}))).collect();
+    lines.push(Line::text("Done."));
+    let script = project.script(&lines);
+    let line = ["run", "x", "--json", "--sandbox", "off", "--approve", approve, "--model", &script];
+    let events = fusee(project).args(line).run().exits(0).events();
+    of_type(&events, "tool_result").into_iter().cloned().collect()
+}
+
+const RULES: &str = "[[rules]]\ncommand = \"echo\"\nthen = \"allow\"\nexamples = [\"echo a b\", \"ls; echo x\"]\nnot_examples = [\"echoes\"]\n\
+                     [[rules]]\ncommand = \"echo secret\"\nthen = \"deny\"\n[[rules]]\ncommand = \"true\"\nthen = \"ask\"\n";
+
+#[test]
+fn rules_allow_refuse_and_ask_command_by_command() {
+    let project = with_user_settings(RULES);
+    // Everything is asked about, and nobody is there: only what a rule allows runs.
+    let asked = results(
+        &project,
+        "ask",
+        &["echo one", "echo one && echo two", "echo x; ls", "echo x > file", "echo $HOME"],
+    );
+    let fates: Vec<&Value> = asked.iter().map(|result| &result["fate"]).collect();
+    assert_eq!(fates, [&Value::Null, &Value::Null, &json!("refused"), &json!("refused"), &json!("refused")]);
+    // Everything runs, but for what a rule refuses or asks about.
+    let auto = results(&project, "auto", &["ls", "echo secret", "/bin/echo secret", "ls && true"]);
+    let fates: Vec<&Value> = auto.iter().map(|result| &result["fate"]).collect();
+    assert_eq!(fates, [&Value::Null, &json!("refused"), &json!("refused"), &json!("refused")]);
+    assert_eq!(auto[1]["content"], json!("Not run: a rule of the user's refuses it."));
+    assert!(auto[3]["content"].as_str().unwrap().contains("nobody is there"), "{}", auto[3]);
+    let never = results(&project, "never", &["true"]);
+    assert!(never[0]["content"].as_str().unwrap().contains("may not ask"), "{}", never[0]);
+}
+
+#[test]
+fn examples_that_do_not_fit_stop_the_run_with_their_place() {
+    let wrong = "[[rules]]\ncommand = \"git status\"\nthen = \"allow\"\nexamples = [\"git stash\"]\nnot_examples = [\"git status -s\"]\n\
+                 [[rules]]\ncommand = \"a; b\"\nthen = \"allow\"\n[[rules]]\ncommand = \"a\"\nthen = \"maybe\"\nexample = []\n";
+    let project = with_user_settings(wrong);
+    let said = fusee(&project).args(["config"]).run().exits(2).stderr;
+    for words in [
+        "is not about its example `git stash`",
+        "is about what it says it is not `git status -s`",
+        "the beginning of one plain command",
+        "`then` of a rule is",
+        "a rule has no `example`",
+        "config.toml:4",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn an_answer_for_always_holds_in_this_project_and_a_resumed_run_keeps_its_rules() {
+    let project = Project::new();
+    let states = project.home().join(".local/state/fusee/projects");
+    let refused = results(&project, "ask", &["echo one"]);
+    assert_eq!(refused[0]["fate"], json!("refused"));
+    // As the terminal writes it when a person says `a`: the folder has the project's name.
+    let name = project.dir().file_name().unwrap().to_str().unwrap().to_owned();
+    let real = project.dir().canonicalize().unwrap();
+    let hash = &blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex()[..8];
+    let folder = states.join(format!("{name}-{hash}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let kept = json!([{"about": {"prefix": ["echo", "one"]}, "then": "allow"}]);
+    std::fs::write(folder.join("approvals.json"), kept.to_string()).unwrap();
+    let allowed = results(&project, "ask", &["echo one", "echo two"]);
+    assert_eq!((&allowed[0]["fate"], &allowed[1]["fate"]), (&Value::Null, &json!("refused")));
+    fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
+    // A list that is damaged allows nothing.
+    std::fs::write(folder.join("approvals.json"), "[{").unwrap();
+    assert_eq!(results(&project, "ask", &["echo one"])[0]["fate"], json!("refused"));
+}
+
+fn newest(project: &Project) -> String {
+    let runs = fusee(project).args(["runs", "--json"]).run().exits(0).stdout;
+    let runs: Value = serde_json::from_str(&runs).unwrap();
+    runs[0]["run"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,68 @@
+//! Rules about command lines, and what they do not cover.
+
+use serde_json::json;
+
+use super::*;
+
+fn rules(rules: &[(&str, Decision)]) -> Rules {
+    Rules::new(rules.iter().map(|(prefix, then)| Rule::of_prefix(prefix, *then).unwrap()))
+}
+
+fn decide(rules: &Rules, line: &str) -> Option<Decision> {
+    rules.decide("shell", &json!({ "command": line }))
+}
+
+#[test]
+fn the_longest_beginning_counts_and_of_two_the_stricter() {
+    use Decision::{Allow, Ask, Deny};
+    let rules = rules(&[
+        ("git", Ask),
+        ("git status", Allow),
+        ("git push --force", Deny),
+        ("cargo", Allow),
+        ("cargo", Ask),
+    ]);
+    assert_eq!(decide(&rules, "git status -s"), Some(Allow));
+    assert_eq!(decide(&rules, "git commit"), Some(Ask));
+    assert_eq!(decide(&rules, "git push --force origin"), Some(Deny));
+    assert_eq!(decide(&rules, "cargo test"), Some(Ask));
+    assert_eq!(decide(&rules, "ls"), None);
+    assert_eq!(decide(&rules, "gitk"), None);
+}
+
+#[test]
+fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
+    use Decision::{Allow, Deny};
+    let rules = rules(&[("ls", Allow), ("git status", Allow), ("rm", Deny)]);
+    assert_eq!(decide(&rules, "ls && git status | ls"), Some(Allow));
+    assert_eq!(decide(&rules, "ls; make"), None);
+    assert_eq!(decide(&rules, "ls $(make)"), None);
+    assert_eq!(decide(&rules, "ls > file"), None);
+    assert_eq!(decide(&rules, "ls; rm x"), Some(Deny));
+    assert_eq!(decide(&rules, "(rm x)"), Some(Deny));
+    assert_eq!(decide(&rules, "/bin/rm x"), Some(Deny));
+    // Somebody else's program of the same name is not allowed.
+    assert_eq!(decide(&rules, "./ls"), None);
+}
+
+#[test]
+fn an_answer_that_lasts_covers_the_same_and_what_adds_to_it() {
+    let kept = Rules::new(lasting("shell", &json!({"command": "cargo test -p x && ls"})));
+    assert_eq!(decide(&kept, "cargo test -p x --lib"), Some(Decision::Allow));
+    assert_eq!(decide(&kept, "cargo test"), None);
+    let odd = Rules::new(lasting("shell", &json!({"command": "echo $HOME"})));
+    assert_eq!(decide(&odd, "echo $HOME"), Some(Decision::Allow));
+    assert_eq!(decide(&odd, "echo $HOME x"), None);
+    let tool = Rules::new(lasting("write_file", &json!({"path": "a"})));
+    assert_eq!(tool.decide("write_file", &json!({"path": "b"})), Some(Decision::Allow));
+    assert_eq!(tool.decide("edit_file", &json!({"path": "b"})), None);
+    assert_eq!(decide(&tool, "write_file"), None);
+}
+
+#[test]
+fn a_prefix_is_the_beginning_of_one_plain_command() {
+    assert!(Rule::of_prefix("git status", Decision::Allow).is_some());
+    for odd in ["", "a; b", "a | b", "a $x", "a > b", "A=1 b"] {
+        assert_eq!(Rule::of_prefix(odd, Decision::Allow), None, "{odd}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Secrets that are known by value, taken out of texts before anybody is shown them or they are written down.
+//!
+//! The environment of a command has no secrets to begin with; this is for those that stand in files, in answers of
+//! servers, in errors. What is too short to be a secret of worth is left: it would tear holes into plain text.
+
+use std::sync::Arc;
+
+use memchr::memmem::Finder;
+
+/// Shorter values are not looked for.
+pub const SHORTEST: usize = 8;
+/// More secrets than anybody has; the rest is not looked for.
+const MOST: usize = 256;
+
+/// What stands in a secret's place.
+const MASK: &str = "[redacted]";
+
+/// The secrets of a run. Cloning shares them.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<Vec<Finder<'static>>>);
+
+impl Secrets {
+    /// These values, except for the short ones.
+    pub fn new<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> Self {
+        let mut known: Vec<String> = values
+            .into_iter()
+            .flat_map(|value| spellings(value.as_ref().trim()))
+            .filter(|value| value.len() >= SHORTEST)
+            .collect();
+        // The longest first: one may be a part of another.
+        known.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        known.dedup();
+        known.truncate(MOST);
+        Self(Arc::new(known.iter().map(|value| Finder::new(value.as_bytes()).into_owned()).collect()))
+    }
+
+    /// Whether a text holds one.
+    #[must_use]
+    pub fn are_in(&self, text: &str) -> bool {
+        self.0.iter().any(|secret| secret.find(text.as_bytes()).is_some())
+    }
+
+    /// Takes them out. A text without any is left as it is, and nothing is copied.
+    pub fn remove_from(&self, text: &mut String) {
+        for secret in self.0.iter() {
+            let Some(first) = secret.find(text.as_bytes()) else { continue };
+            let length = secret.needle().len();
+            let mut clean = String::with_capacity(text.len());
+            let (mut from, mut next) = (0, Some(first));
+            while let Some(at) = next {
+                clean.push_str(&text[from..at]);
+                clean.push_str(MASK);
+                from = at + length;
+                next = secret.find(&text.as_bytes()[from..]).map(|found| found + from);
+            }
+            clean.push_str(&text[from..]);
+            *text = clean;
+        }
+    }
+}
+
+/// How many there are, and none of them.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Secrets({})", self.0.len())
+    }
+}
+
+/// A value as it stands, and as it stands in JSON where that differs.
+fn spellings(value: &str) -> Vec<String> {
+    let quoted = serde_json::to_string(value).unwrap_or_default();
+    let inside = quoted.trim_matches('"');
+    if inside == value { vec![value.to_owned()] } else { vec![value.to_owned(), inside.to_owned()] }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is taken out, and what is left.
+
+    use super::*;
+
+    fn clean(secrets: &Secrets, text: &str) -> String {
+        let mut text = text.to_owned();
+        secrets.remove_from(&mut text);
+        text
+    }
+
+    #[test]
+    fn every_place_of_every_secret_is_masked() {
+        let secrets = Secrets::new(["sk-0123456789", "sk-0123456789-long", "päss wörd!", "short", "  "]);
+        assert_eq!(
+            clean(
+                &secrets,
+                "a sk-0123456789 b sk-0123456789-long sk-0123456789sk-0123456789 päss wörd! short"
+            ),
+            "a [redacted] b [redacted] [redacted][redacted] [redacted] short"
+        );
+        assert!(secrets.are_in("xsk-0123456789x") && !secrets.are_in("short"));
+    }
+
+    #[test]
+    fn a_secret_is_found_in_json_too() {
+        let secrets = Secrets::new(["quote\"and\nline"]);
+        assert_eq!(clean(&secrets, r#"{"key":"quote\"and\nline"}"#), r#"{"key":"[redacted]"}"#);
+    }
+
+    #[test]
+    fn without_secrets_nothing_happens() {
+        assert_eq!(clean(&Secrets::default(), "anything"), "anything");
+        assert_eq!(format!("{:?}", Secrets::new(["0123456789"])), "Secrets(1)");
+    }
+}
