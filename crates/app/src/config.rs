@@ -354,7 +354,7 @@ pub(crate) fn check_file(path: &Path, name: &str) -> (Diagnostics, Option<Source
     // A file called as the user's own is read as one: it may set what a project's may not.
     let whose = if path.ends_with("fusee.toml") { Whose::Project } else { Whose::User };
     let mut problems = Diagnostics::new();
-    let source = file::read(path, whose, &mut problems).map(|(source, _)| source);
+    let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
     // It is called what the user called it.
     let named = |mut problem: Diagnostic| {
         problem.file = name.into();

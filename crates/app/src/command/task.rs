@@ -107,7 +107,8 @@ async fn run_workflow(
     } else {
         Choice::nobody()
     };
-    let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
+    let confine = config.confine(environment);
+    let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
     let settings = Settings {
         base_url: choice.settings.base_url.clone(),
         wire: choice.settings.wire,
@@ -116,7 +117,9 @@ async fn run_workflow(
         options: choice.options(&config),
         limits: choice.limits(&config),
         approve: config.approve(),
+        rules: confinement.rules(&config),
         sandbox: config.sandbox(),
+        confine,
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         work: Work::Workflow(Box::new(work)),
