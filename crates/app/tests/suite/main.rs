@@ -35,3 +35,4 @@ mod trust;
 mod undo;
 mod wire_formats;
 mod workflow;
+mod workflow_kills;

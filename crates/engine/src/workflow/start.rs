@@ -136,7 +136,8 @@ fn cancelled(world: &World) -> TaskOutcome {
     let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
-    (outcome.total_turns, outcome.usage) = (world.used().turns, world.used().usage);
+    let used = *world.used();
+    (outcome.total_turns, outcome.usage) = (used.turns, used.usage);
     outcome
 }
 

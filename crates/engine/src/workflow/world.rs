@@ -47,6 +47,9 @@ impl World {
         used.turns += outcome.total_turns;
         used.usage.input_tokens += outcome.usage.input_tokens;
         used.usage.output_tokens += outcome.usage.output_tokens;
+        used.usage.cached_tokens += outcome.usage.cached_tokens;
+        used.usage.reasoning_tokens += outcome.usage.reasoning_tokens;
+        used.usage.cache_write_tokens += outcome.usage.cache_write_tokens;
         if let Some(error) = outcome.error.as_ref().filter(|_| outcome.unreachable) {
             let mut unreachable = self.unreachable.lock().unwrap_or_else(PoisonError::into_inner);
             unreachable.insert(error.message.clone());
