@@ -12,6 +12,7 @@
 mod bench;
 mod lint;
 mod needs;
+mod real_model;
 mod stage;
 mod test;
 

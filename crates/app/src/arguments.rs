@@ -32,7 +32,7 @@ const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doc
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["demo", "run", "task", "resume", "prompt", "templates", "match", "check", "fmt"]),
     ("What was done", &["runs", "show", "replay"]),
-    ("Set up", &["init", "config", "trust", "doctor", "completions"]),
+    ("Set up", &["init", "config", "trust", "doctor", "models", "completions"]),
 ];
 
 /// An answer to what was typed that needs no command: help, a version, a complaint.

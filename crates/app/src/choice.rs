@@ -22,6 +22,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{clock, output};
 
+pub(crate) use known::{prices, profile};
 pub(crate) use stand_in::StandIn;
 
 #[cfg(test)]
@@ -42,6 +43,8 @@ pub(crate) struct Choice {
     pub(crate) context_tokens: Option<u64>,
     /// What it costs, where that is known.
     pub(crate) price: Option<Price>,
+    /// Whose it is, where that is known.
+    pub(crate) provider: Option<&'static Provider>,
     profile: Profile,
 }
 
@@ -63,7 +66,7 @@ impl Choice {
     pub(crate) fn nobody() -> Self {
         let settings = Settings::default();
         let (context_tokens, price, profile) = (None, None, Profile::default());
-        Self { name: run::NO_MODEL.to_owned(), settings, context_tokens, price, profile }
+        Self { name: run::NO_MODEL.to_owned(), settings, context_tokens, price, provider: None, profile }
     }
 
     /// The model called so.
@@ -114,6 +117,14 @@ impl Choice {
         }
     }
 
+    /// Whatever the server at this address has.
+    pub(crate) fn at(url: &str, config: &Config, environment: &Environment) -> Result<Self, Failure> {
+        match Kind::Url.read_text(url) {
+            Ok(url) => Self::reach("any", Some(url.to_string()), None, config, environment),
+            Err(misfit) => Err(Failure::usage(format!("--base-url: {}", misfit.message))),
+        }
+    }
+
     /// The model of a run that goes on.
     pub(crate) fn again(
         began: &run::Settings,
@@ -144,8 +155,8 @@ impl Choice {
         let silence = Duration::from_secs(config.limits().timeout_s);
         let Target::Server { provider: named, model } = Target::parse(name)? else {
             let settings = Settings { silence, ..Settings::default() };
-            let (context_tokens, price, profile) = (None, None, Profile::default());
-            return Ok(Self { name: name.to_owned(), settings, context_tokens, price, profile });
+            let (context_tokens, price, provider, profile) = (None, None, None, Profile::default());
+            return Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider, profile });
         };
         let (provider, base_url) = server(name, named, base_url, config, environment)?;
         let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
@@ -166,7 +177,8 @@ impl Choice {
             ..Settings::default()
         };
         let price = known::price(speaker.map(|provider| provider.name), &model, environment)?;
-        Ok(Self { name: name.to_owned(), settings, context_tokens: profile.context_tokens, price, profile })
+        let context_tokens = profile.context_tokens;
+        Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider: speaker, profile })
     }
 
     /// The knobs of its requests: what the user says, else what its profile does.
@@ -331,7 +343,8 @@ fn only(found: &Found) -> Result<String, Failure> {
     }
 }
 
-fn nothing_found() -> String {
+/// What to do where there is no model.
+pub(crate) fn nothing_found() -> String {
     let keys: Vec<&str> = PROVIDERS.iter().filter_map(|provider| provider.key_variable).collect();
     let own: Vec<&str> = PROVIDERS
         .iter()

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod init;
 pub(crate) mod matching;
+pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     Doctor(doctor::DoctorArgs),
     Trust(trust::TrustArgs),
+    Models(models::ModelsArgs),
     Completions(completions::CompletionsArgs),
     #[command(name = "__docs", hide = true)]
     Docs(docs::DocsArgs),
@@ -77,6 +79,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Trust(_)
+            | Self::Models(_)
             | Self::Completions(_)
             | Self::Docs(_) => Tools::None,
         }
@@ -112,6 +115,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Fmt(args)) => fmt::fmt(&args, process),
         Some(Command::Init(args)) => init::init(&args, process),
         Some(Command::Config(args)) => config::config(&args, process),
+        Some(Command::Models(args)) => models::models(&args, process).await,
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
         Some(Command::Trust(args)) => trust::trust(&args, process),
         Some(Command::Completions(args)) => completions::completions(&args),

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::http::HttpModel;
+use crate::http::catalog::{self, Listed};
 use crate::http::endpoint::Endpoint;
 use crate::profile::{ToolFormat, Traits};
 use crate::provider::{PROVIDERS, Provider};
 use crate::recorded::Cassette;
 use crate::scripted::Script;
-use crate::{Dialect, Model, Secret, Wire};
+use crate::{Dialect, ErrorKind, Model, ModelError, Secret, Wire};
 
 /// The wall clock, handed in by the app; only `Retry-After` dates need it.
 pub type Clock = fn() -> SystemTime;
@@ -143,6 +144,23 @@ impl Models {
         };
         shared.models.insert(key, model.clone());
         Ok(model)
+    }
+}
+
+impl Models {
+    /// What the server has that `name`, a model of it, is on. The model itself is not asked for anything.
+    pub async fn list(&self, name: &str, settings: &Settings) -> Result<Vec<Listed>, ModelError> {
+        let wrong = |error: ChoiceError| ModelError::new(ErrorKind::Invalid, error.to_string());
+        let Target::Server { provider, model } = Target::parse(name).map_err(wrong)? else {
+            return Ok(Vec::new());
+        };
+        let endpoint = {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            base_url(provider, &model, settings)
+                .and_then(|url| shared.endpoint(&url, settings, self.clock))
+                .map_err(wrong)?
+        };
+        catalog::list(&endpoint).await
     }
 }
 

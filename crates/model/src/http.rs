@@ -2,6 +2,7 @@
 //! [`crate::stream`]'s part, what a refusal means [`crate::fault`]'s; how a connection is made is in
 //! `endpoint`, who has to wait in `gate`, how large the context is in `context`.
 
+pub(crate) mod catalog;
 mod context;
 pub(crate) mod endpoint;
 mod gate;

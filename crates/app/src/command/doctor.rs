@@ -2,6 +2,7 @@
 
 mod journal;
 mod models;
+mod probe;
 mod programs;
 mod sandbox;
 
@@ -23,13 +24,16 @@ mod tests;
 
 /// Say what works here, and what to do about the rest.
 ///
-/// Looks at every source of models, at what the system offers to confine commands, at the journal and at the programs
+/// Looks at every source of models and asks those that cost nothing for one reply (not with --quick), at what the system offers to confine commands, at the journal and at the programs
 /// that tasks need. The exit code is 0 if a task could run here, else 1.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Do not ask any model for a reply
+    #[arg(long)]
+    quick: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -83,7 +87,7 @@ pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<Exit,
     let show = Show::new(args.json, &config, environment);
     show.warn(&config);
     let report = Report::new(
-        models::look(&config, environment).await,
+        models::look(&config, environment, args.quick).await,
         sandbox::look(process).await,
         journal::look(&project),
         programs::look(environment),

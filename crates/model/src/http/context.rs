@@ -1,11 +1,13 @@
 //! How large a model's context is, asked from its server: `max_model_len` and its cousins in the model list,
-//! and llama.cpp's `/props`, which knows what the server was really started with.
+//! llama.cpp's `/props`, which knows what the server was really started with, and Ollama's `/api/show`.
 
 use std::time::Duration;
 
+use reqwest::Response;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use super::catalog;
 use super::endpoint::Endpoint;
 
 /// A server that does not answer in this time is not asked again.
@@ -24,7 +26,8 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
         // Only llama.cpp has `meta`, and there the size the model was trained with is not the server's.
         let trained = entry.and_then(|entry| size(&entry["meta"]["n_ctx_train"]));
         if list.is_some() && trained.is_none() {
-            return None;
+            // Ollama lists names only; asked for one, it tells.
+            return if endpoint.is_plain() { catalog::shown(endpoint, id).await } else { None };
         }
         let props = fetch(endpoint, "/props").await;
         props.as_ref().and_then(running).or(trained)
@@ -42,7 +45,7 @@ fn entry<'a>(list: &'a Value, id: &str) -> Option<&'a Value> {
 }
 
 /// The names under which servers state it: vLLM, OpenRouter and Together, Groq, Mistral, LM Studio.
-fn stated(entry: &Value) -> Option<u64> {
+pub(super) fn stated(entry: &Value) -> Option<u64> {
     ["max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length"]
         .into_iter()
         .find_map(|key| size(&entry[key]))
@@ -53,15 +56,17 @@ fn running(props: &Value) -> Option<u64> {
     size(&props["default_generation_settings"]["n_ctx"]).or_else(|| size(&props["n_ctx"]))
 }
 
-fn size(value: &Value) -> Option<u64> {
+pub(super) fn size(value: &Value) -> Option<u64> {
     value.as_u64().filter(|tokens| *tokens > 0)
 }
 
-async fn fetch(endpoint: &Endpoint, path: &str) -> Option<Value> {
-    let mut response = endpoint.ask(path).send().await.ok()?;
-    if !response.status().is_success() {
-        return None;
-    }
+pub(super) async fn fetch(endpoint: &Endpoint, path: &str) -> Option<Value> {
+    let response = endpoint.ask(path).send().await.ok()?;
+    if response.status().is_success() { read(response).await } else { None }
+}
+
+/// The JSON of an answer, if it is some and not too long.
+pub(super) async fn read(mut response: Response) -> Option<Value> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await.ok()? {
         if body.len() + bytes.len() > MAX_ANSWER {

@@ -77,6 +77,11 @@ impl Endpoint {
         url
     }
 
+    /// Whether it is reached without encryption, as only servers of one's own are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.base.scheme() == "http"
+    }
+
     /// Why a request got no answer at all.
     pub(super) fn unsent(&self, error: &reqwest::Error) -> ModelError {
         let cause = root_cause(error);

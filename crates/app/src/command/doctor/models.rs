@@ -3,7 +3,7 @@
 use fusee_engine::model::Target;
 use fusee_engine::model::provider::{PROVIDERS, Provider};
 
-use super::{Finding, State};
+use super::{Finding, State, probe};
 use crate::choice::Choice;
 use crate::config::Config;
 use crate::discover::{self, Found};
@@ -22,8 +22,13 @@ pub(crate) struct Models {
 }
 
 /// Looks for them.
-pub(crate) async fn look(config: &Config, environment: &Environment) -> Models {
-    judge(&discover::look(environment).await, config, environment)
+pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool) -> Models {
+    let found = discover::look(environment).await;
+    let mut models = judge(&found, config, environment);
+    if !quick {
+        models.findings.extend(probe::found(&found, config, environment).await);
+    }
+    models
 }
 
 /// What is there to use, given what was found.

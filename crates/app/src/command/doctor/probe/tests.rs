@@ -1,0 +1,23 @@
+//! What a reply says about a model's manner.
+
+use super::*;
+use fusee_engine::model::ToolCall;
+
+fn said(text: &str) -> Reply {
+    Reply { text: text.to_owned(), ..Reply::default() }
+}
+
+#[test]
+fn the_manner_of_a_call_decides_what_is_advised() {
+    let called = Reply {
+        tool_calls: vec![ToolCall { id: "c".into(), name: "ping".into(), arguments: "{}".into() }],
+        ..Reply::default()
+    };
+    let fenced = said("```json\n{\"name\": \"ping\", \"arguments\": {\"word\": \"pong\"}}\n```");
+    for (reply, expected) in
+        [(called, Manner::Native), (fenced, Manner::Text), (said("Pong!"), Manner::Words)]
+    {
+        assert_eq!(manner(&reply), expected, "{reply:?}");
+    }
+    assert_eq!(advice(Manner::Words, ToolFormat::Native), "it made no call: try tool_format = \"schema\"");
+}

@@ -1,0 +1,186 @@
+//! `fusee models`: which models there are, and what is known of them.
+
+use clap::Args;
+use fusee_engine::model::{Listed, Models, Price};
+use fusee_engine::run::Exit;
+use serde::Serialize;
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::choice::{self, Choice};
+use crate::config::Config;
+use crate::discover::{self, Found};
+use crate::environment::Environment;
+use crate::face::Show;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{clock, output};
+
+#[cfg(test)]
+mod tests;
+
+/// Models of one source that are listed unless some are asked for by name.
+const LISTED: usize = 40;
+
+/// List the models that are there.
+///
+/// Looks at servers on this machine, at providers whose key is set and at the models of your configuration, and tells
+/// what is known of each: its size, its context, its price. Nothing is asked of a model itself; `fusee doctor` does that.
+#[derive(Args)]
+pub(crate) struct ModelsArgs {
+    /// Only models with this in their names
+    #[arg(value_name = "NAME")]
+    filter: Option<String>,
+    /// A server to look at, instead of the usual places
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Row {
+    /// What `-m` takes.
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_tokens: Option<u64>,
+    /// US dollars for a million tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+    /// Where it was found.
+    source: String,
+}
+
+/// Lists them.
+pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit, Failure> {
+    let environment = &process.environment;
+    let project = Project::find(args.place.directory.as_deref(), environment)?;
+    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    let show = Show::new(args.json, &config, environment);
+    show.warn(&config);
+    let (mut rows, complaints) = gather(args.base_url.as_deref(), &config, environment).await?;
+    let wanted = args.filter.as_deref().unwrap_or_default().to_lowercase();
+    rows.retain(|row| row.name.to_lowercase().contains(&wanted));
+    for complaint in complaints {
+        output::error(&format!("{complaint}\n"));
+    }
+    if args.json {
+        let value = serde_json::to_value(&rows).unwrap_or_default();
+        output::print(&format!("{value:#}\n"))?;
+    } else if rows.is_empty() {
+        output::error(&format!("no model was found\n{}\n", choice::nothing_found()));
+    } else {
+        output::print(&table(&rows, wanted.is_empty()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// All models, and what went wrong on the way.
+async fn gather(
+    base_url: Option<&str>,
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Vec<Row>, Vec<String>), Failure> {
+    let (mut rows, mut complaints) = (Vec::new(), Vec::new());
+    let sources = match base_url {
+        Some(url) => vec![url.to_owned()],
+        None => {
+            rows.extend(configured(config, environment));
+            places(&discover::look(environment).await)
+        }
+    };
+    let prices = choice::prices(environment)?;
+    let models = Models::new(clock::now);
+    for place in sources {
+        // A provider, by a model of it that is never asked; or an address.
+        let (chosen, source) = match base_url {
+            Some(url) => (Choice::at(url, config, environment)?, url.to_owned()),
+            None => (Choice::named(&format!("{place}:any"), config, environment)?, place.clone()),
+        };
+        match models.list(&chosen.name, &chosen.settings).await {
+            Ok(listed) => rows.extend(listed.into_iter().map(|Listed { id, size_bytes, context_tokens }| {
+                let provider = chosen.provider.map(|provider| provider.name);
+                let profile = choice::profile(provider, &id, environment).unwrap_or_default();
+                Row {
+                    price: prices.of(provider, &id),
+                    name: if base_url.is_some() { id } else { format!("{place}:{id}") },
+                    size_bytes,
+                    context_tokens: context_tokens.or(profile.context_tokens),
+                    source: source.clone(),
+                }
+            })),
+            Err(error) => complaints.push(format!("{source}: {error}")),
+        }
+    }
+    Ok((rows, complaints))
+}
+
+/// The providers that are worth a look.
+fn places(found: &Found) -> Vec<String> {
+    let servers = found.servers.iter().map(|server| server.provider.name);
+    servers.chain(found.keys.iter().map(|provider| provider.name)).map(str::to_owned).collect()
+}
+
+fn configured(config: &Config, environment: &Environment) -> Vec<Row> {
+    let entries = config.models().iter().map(|entry| {
+        let choice = Choice::named(&entry.name, config, environment).ok();
+        Row {
+            name: entry.name.clone(),
+            size_bytes: None,
+            context_tokens: choice.as_ref().and_then(|choice| choice.context_tokens),
+            price: choice.as_ref().and_then(|choice| choice.price),
+            source: "configuration".to_owned(),
+        }
+    });
+    entries.collect()
+}
+
+fn table(rows: &[Row], shorten: bool) -> String {
+    let mut text = String::new();
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+    let mut sources: Vec<&str> = Vec::new();
+    for row in rows {
+        if !sources.contains(&row.source.as_str()) {
+            sources.push(&row.source);
+        }
+    }
+    for source in sources {
+        let all: Vec<&Row> = rows.iter().filter(|row| row.source == source).collect();
+        let shown = if shorten { all.len().min(LISTED) } else { all.len() };
+        for row in &all[..shown] {
+            let line = format!(
+                "{:<width$}  {:>8}  {:>10}  {}",
+                row.name,
+                row.size_bytes.map(bytes).unwrap_or_default(),
+                row.context_tokens.map(|tokens| format!("{tokens} tok")).unwrap_or_default(),
+                row.price.map(price).unwrap_or_default(),
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        if shown < all.len() {
+            text.push_str(&format!("… and {} more of {source}: fusee models NAME\n", all.len() - shown));
+        }
+    }
+    text
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        1_000_000_000.. => format!("{:.1} GB", count as f64 / 1e9),
+        _ => format!("{:.0} MB", count as f64 / 1e6),
+    }
+}
+
+fn price(price: Price) -> String {
+    if price.is_free() {
+        return "free".to_owned();
+    }
+    format!("${} in, ${} out a million", price.input, price.output)
+}

@@ -1,0 +1,170 @@
+//! The product with a real model: SmolLM2 on llama.cpp's own server, one thread, temperature 0. What it says is not
+//! judged, only that it comes, in pieces, within its schema, and counted. `cargo xtask test` installs the model and runs
+//! these; a plain test run names them as ignored.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails, and stands outside the seams of the product"
+)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use fusee_engine::model::{
+    CancellationToken, Conversation, Message, Models, RequestOptions, Settings, ToolChoice, ToolFormat,
+    ToolSpec, Traits,
+};
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::{Command, Project};
+use serde_json::{Value, json};
+
+/// A server with a model, ended with this.
+struct Served {
+    child: Child,
+    port: u16,
+}
+
+impl Served {
+    fn start() -> Served {
+        let folder = PathBuf::from(
+            std::env::var_os("FUSEE_REAL_MODEL")
+                .expect("FUSEE_REAL_MODEL: run `cargo xtask test`, which installs it"),
+        );
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/real_model/serve.py");
+        let child = Process::new(folder.join("venv/bin/python"))
+            .args([script.as_ref(), folder.join("model.gguf").as_os_str()])
+            .args([port.to_string(), "4096".to_owned()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let served = Served { child, port };
+        let begun = Instant::now();
+        while !served.is_ready() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the server did not come up");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        served
+    }
+
+    fn is_ready(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let mut answer = String::new();
+        stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").is_ok()
+            && stream.read_to_string(&mut answer).is_ok()
+            && answer.contains(" 200 ")
+    }
+
+    fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    fn run<'p>(&self, project: &'p Project, request: &str) -> Command<'p> {
+        let fixed =
+            ["run", request, "-m", "llama.cpp:smollm2", "--sandbox", "off", "--json", "--max-turns", "2"];
+        project
+            .command(env!("CARGO_BIN_EXE_fusee"))
+            .args(fixed)
+            .args(["--base-url", &self.base_url()])
+            .limit(Duration::from_secs(120))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn project() -> Project {
+    Project::new().with("fusee.toml", "temperature = 0\nmax_output_tokens = 60\n")
+}
+
+#[test]
+#[ignore = "needs the real model: cargo xtask test"]
+fn a_real_model_answers_in_pieces_within_a_schema_and_when_forced_to_call() {
+    let served = Served::start();
+    answers_in_pieces(&served);
+    is_listed_and_examined(&served);
+    stays_within_the_schema(&served);
+    calls_what_it_is_told_to(&served);
+}
+
+fn answers_in_pieces(served: &Served) {
+    let project = project();
+    let outcome = served.run(&project, "What is the capital of France? Answer in one sentence.").run();
+    let events = outcome.events();
+    let pieces: Vec<&str> =
+        of_type(&events, "message_delta").iter().filter_map(|event| event["text"].as_str()).collect();
+    let said: Vec<&str> =
+        of_type(&events, "message").iter().filter_map(|event| event["text"].as_str()).collect();
+    assert!(!said.is_empty() && !said[0].trim().is_empty(), "{}", outcome.stdout);
+    assert!(pieces.len() > 3, "it is streamed: {pieces:?}");
+    assert!(pieces.concat().starts_with(said[0]), "{pieces:?}");
+    let last = events.last().unwrap();
+    assert!(last["total_tokens"].as_u64().unwrap() > 50, "the server counts: {last}");
+    assert_eq!(last["cost_usd"], json!(0.0));
+}
+
+fn is_listed_and_examined(served: &Served) {
+    let project = project();
+    let listed = project
+        .command(env!("CARGO_BIN_EXE_fusee"))
+        .args(["models", "--json", "--base-url", &served.base_url()])
+        .run()
+        .exits(0);
+    let rows: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(rows[0]["context_tokens"], json!(4096), "{rows}");
+    assert!(rows[0]["size_bytes"].as_u64().unwrap() > 90_000_000, "{rows}");
+}
+
+fn stays_within_the_schema(served: &Served) {
+    let project = project().with("a.txt", "hello\n");
+    let outcome = served.run(&project, "Read a.txt.").env("FUSEE_TOOL_FORMAT", "schema").run();
+    let events = outcome.events();
+    let calls = of_type(&events, "tool_call");
+    let answered = events.last().unwrap()["status"] == "completed";
+    assert!(!calls.is_empty() || answered, "a call or an answer: {}", outcome.stdout);
+    for call in calls {
+        assert!(call["arguments"].is_object(), "{call}");
+        assert_ne!(call["name"], "answer");
+    }
+}
+
+fn calls_what_it_is_told_to(served: &Served) {
+    let traits = Traits { tool_format: ToolFormat::Schema, ..Traits::default() };
+    let settings = Settings { base_url: Some(served.base_url()), traits, ..Settings::default() };
+    let model = Models::new(|| SystemTime::UNIX_EPOCH).open("llama.cpp:smollm2", &settings).unwrap();
+    let tool = |name: &str| ToolSpec {
+        name: name.to_owned(),
+        description: "A tool.".to_owned(),
+        parameters: json!({
+            "type": "object", "properties": { "city": { "enum": ["Paris", "Rome"] } }, "required": ["city"],
+            "additionalProperties": false,
+        }),
+    };
+    let mut conversation =
+        Conversation::new(model.dialect(), "You call tools.".to_owned(), vec![tool("weather"), tool("map")]);
+    conversation.push(Message::User { text: "Tell me a joke.".to_owned() });
+    let options = RequestOptions {
+        temperature: Some(0.0),
+        tool_choice: ToolChoice::Named("map".to_owned()),
+        ..RequestOptions::default()
+    };
+    let cancel = CancellationToken::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let reply = runtime.block_on(model.send(&conversation, &options, &mut |_| {}, &cancel)).unwrap();
+    let [call] = reply.tool_calls.as_slice() else { panic!("{reply:?}") };
+    assert_eq!(call.name, "map");
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+    assert!(arguments == json!({"city": "Paris"}) || arguments == json!({"city": "Rome"}), "{arguments}");
+    assert!(reply.usage.unwrap().input_tokens > 0);
+}
