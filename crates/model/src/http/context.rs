@@ -27,7 +27,9 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
         let trained = entry.and_then(|entry| size(&entry["meta"]["n_ctx_train"]));
         if list.is_some() && trained.is_none() {
             // Ollama lists names only; asked for one, it tells.
-            return if endpoint.is_plain() { catalog::shown(endpoint, id).await } else { None };
+            let tagged = |entry: &Value| entry["owned_by"] == "library" || id.contains(':');
+            let is_ollama = endpoint.is_plain() && entry.is_some_and(tagged);
+            return if is_ollama { catalog::shown(endpoint, id).await } else { None };
         }
         let props = fetch(endpoint, "/props").await;
         props.as_ref().and_then(running).or(trained)

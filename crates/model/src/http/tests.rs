@@ -1,5 +1,6 @@
 //! The client against a real server that misbehaves.
 
+mod catalog;
 mod constrained;
 mod encrypted;
 mod server;
