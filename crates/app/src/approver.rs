@@ -60,6 +60,18 @@ impl Person {
 }
 
 impl Approver for Person {
+    fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async {
+            loop {
+                let line = self.line().await?;
+                match line.trim() {
+                    "" => output::error("your answer, on one line: "),
+                    answer => return Some(answer.to_owned()),
+                }
+            }
+        })
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             loop {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::Limits;
+use fusee_engine::agent::{Limits, TokenPrice};
 use fusee_engine::approval::Approve;
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
@@ -257,6 +257,8 @@ impl Config {
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
+            budget_usd: self.number("budget_usd"),
+            price: self.price(),
             retry_policy: RetryPolicy {
                 max_retries: self
                     .whole("retry_policy.max_retries")
@@ -265,6 +267,16 @@ impl Config {
                 ..default.retry_policy
             },
         }
+    }
+
+    fn price(&self) -> Option<TokenPrice> {
+        let (input, output) = (self.number("price.input"), self.number("price.output"));
+        let known = input.is_some() || output.is_some();
+        known.then(|| TokenPrice {
+            input: input.unwrap_or_default(),
+            output: output.unwrap_or_default(),
+            cached: self.number("price.cached"),
+        })
     }
 
     /// The knobs of a request.

@@ -5,6 +5,8 @@
 //! engine, so a task is a pure function of its journal.
 
 mod calling;
+mod answer;
+mod asking;
 mod calls;
 mod compaction;
 mod control;
@@ -15,6 +17,7 @@ mod facts;
 mod guard;
 mod limits;
 mod meanwhile;
+mod money;
 mod occupancy;
 mod plan;
 mod review;
@@ -24,12 +27,13 @@ mod terms;
 mod turns;
 
 pub(crate) use calling::{Called, Calling};
+pub use answer::{AnswerCheck, JsonAnswer, json_wanted};
 pub use disclosure::Disclosure;
 pub(crate) use driver::remember;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub(crate) use facts::{End as FactsEnd, Facts, change_of};
-pub use limits::Limits;
+pub use limits::{Limits, TokenPrice};
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;

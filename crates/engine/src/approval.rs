@@ -32,6 +32,12 @@ pub enum Approve {
 pub trait Approver: Send + Sync {
     /// The person's answer; an implementation with nobody there refuses.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
+
+    /// The person's answer to a question of the model's own; `None` if nobody is there.
+    fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        let _ = question;
+        Box::pin(async { None })
+    }
 }
 
 /// What a person is asked.

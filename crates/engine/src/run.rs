@@ -354,16 +354,7 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
-    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
-    let task = match prompted::disclosure(&settings, opened) {
-        Ok(Some(disclosure)) => task.disclosing(disclosure),
-        Ok(None) => task,
-        Err(problem) => return Err(Stop::Unreadable(problem)),
-    };
-    let task = match earlier {
-        Some(earlier) => task.continuing(earlier),
-        None => task,
-    };
+    let task = prompted::dressed(task, &settings, earlier).map_err(Stop::Unreadable)?;
     task.run(started_ms).await.map(Left::Ended)
 }
 

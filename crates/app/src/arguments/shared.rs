@@ -99,6 +99,9 @@ pub(crate) struct LimitFlags {
     /// Working time of the whole task, in seconds; waiting for a person does not count
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
     pub(crate) timeout: Option<u64>,
+    /// Money for the whole task, in US dollars; kept by what the model's price is known to be
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget_usd: Option<f64>,
 }
 
 impl LimitFlags {
@@ -109,6 +112,7 @@ impl LimitFlags {
             whole("max_turns", self.max_turns.map(u64::from)),
             whole("max_tokens", self.max_tokens),
             whole("task_timeout_s", self.timeout),
+            self.budget_usd.map(|usd| ("budget_usd", Value::Text(usd.to_string()))),
         ]
         .into_iter()
         .flatten()

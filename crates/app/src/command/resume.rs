@@ -122,6 +122,7 @@ fn changed(
     let limits = &mut settings.limits;
     limits.max_turns = args.limits.max_turns.unwrap_or(limits.max_turns);
     limits.max_tokens = args.limits.max_tokens.unwrap_or(limits.max_tokens);
+    limits.budget_usd = args.limits.budget_usd.or(limits.budget_usd);
     limits.task_timeout_s = args.limits.timeout.or(limits.task_timeout_s);
     Ok((settings, choice))
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fusee_engine::agent::Restrictions;
 use fusee_engine::journal::RunId;
 use fusee_engine::run::{self, Exit, PromptText, Settings};
 
@@ -45,6 +46,12 @@ pub(crate) struct RunArgs {
     /// render` shows it). A continued run keeps the prompt it began with
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
+    /// Look and explain, change nothing: tools that would change something are asked about or refused
+    #[arg(long)]
+    pub(crate) review: bool,
+    /// A JSON Schema that the answer must fit; one that does not is asked for once more
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
     /// Print events as JSON Lines instead of the answer
     #[arg(long)]
     pub(crate) json: bool,
@@ -87,8 +94,11 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
         None => continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()),
     };
+    let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
     let settings = Settings {
         prompt,
+        review: args.review.then(Restrictions::default),
+        output_schema: output_schema.transpose()?,
         background: args.background,
         continues: continues.map(|earlier| earlier.run),
         base_url: choice.settings.base_url.clone(),
@@ -114,6 +124,14 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let plan = Plan::of(&settings);
     let running = run::start(&id, settings, resources).await?;
     work::see_through(running, &show, plan).await
+}
+
+fn schema(file: &Path) -> Result<serde_json::Value, Failure> {
+    let wrong = |cause: &dyn std::fmt::Display| {
+        Failure::usage(format!("the output schema {} cannot be used: {cause}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
 fn prompt_text(file: &Path) -> Result<PromptText, Failure> {

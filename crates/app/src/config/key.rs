@@ -46,6 +46,8 @@ pub(crate) enum Unit {
     Milliseconds,
 }
 
+const PRICE: Kind = Kind::Number { least: 0.0, most: 1e6 };
+
 const MANY: u64 = i64::MAX as u64;
 
 const APIS: &[&str] = &["chat", "responses", "anthropic"];
@@ -116,6 +118,12 @@ pub(crate) const KEYS: &[Key] = &[
         "Working time of a whole task, in seconds; waiting for a person does not count.",
     )
     .flag("--timeout"),
+    key("budget_usd", Kind::Number { least: 0.0, most: 1e9 }, None, "What a whole task may cost, in US dollars.")
+        .flag("--budget-usd")
+        .outside(),
+    key("price.input", PRICE, None, "US dollars for a million tokens of prompt, where the price is not known.").outside(),
+    key("price.output", PRICE, None, "US dollars for a million tokens of reply.").outside(),
+    key("price.cached", PRICE, None, "US dollars for a million tokens of prompt from the server's cache.").outside(),
     key("retry_policy.max_retries", whole(0, 1000), Some("4"), "Tries of a failed request after the first."),
     key(
         "retry_policy.backoff_ms",

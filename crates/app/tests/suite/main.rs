@@ -10,6 +10,7 @@
 )]
 
 mod approvals;
+mod answers;
 mod architecture;
 mod cancel;
 mod continues;

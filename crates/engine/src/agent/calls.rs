@@ -26,6 +26,8 @@ pub(crate) enum Resolved {
     Control { output: ToolOutput, finish: Option<Finish> },
     /// A call about sections of the prompt.
     Section { output: ToolOutput, expansion: Option<Expanded> },
+    /// A question to the person.
+    Question(String),
     /// A call to a tool.
     Tool { tool: Arc<dyn Tool>, arguments: Value },
 }
@@ -74,6 +76,9 @@ impl Driver<'_> {
             control::definitions().iter().find(|definition| definition.name == call.name)
         {
             return match arguments::parse(&call.arguments, definition) {
+                Ok(arguments) if call.name == control::ASK_USER => {
+                    Resolved::Question(arguments["question"].as_str().unwrap_or_default().to_owned())
+                }
                 Ok(arguments) => {
                     let controlled = control::answer(&call.name, arguments, &mut self.plan);
                     Resolved::Control { output: controlled.output, finish: controlled.finish }
@@ -120,6 +125,7 @@ impl Driver<'_> {
             Resolved::Section { output, expansion } => {
                 self.answer_step(call, Called { expansion, ..Called::plain(output) }).await
             }
+            Resolved::Question(question) => self.ask_person(call, question).await,
             Resolved::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {
                     self.facts.fed_back("refused_call");
@@ -173,7 +179,7 @@ impl Driver<'_> {
     }
 
     /// An answer that needs nothing from outside.
-    async fn answer_step(&self, call: &ToolCall, called: Called) -> Result<(Called, Recorded), Stop> {
+    pub(crate) async fn answer_step(&self, call: &ToolCall, called: Called) -> Result<(Called, Recorded), Stop> {
         self.calling().answer(&call.name, json!(call.arguments), called).await
     }
 

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::plan::Plan;
 use super::turns::Finish;
 
+/// The one whose answer comes from a person; `asking.rs` has it.
+pub(crate) const ASK_USER: &str = "ask_user";
+
 /// What a control call came to.
 pub(crate) struct Controlled {
     pub(crate) output: ToolOutput,
@@ -32,6 +35,17 @@ fn define() -> Vec<Definition> {
         parameter_aliases: &[],
     };
     vec![
+        define(
+            "think",
+            "Think something through in words before you act; nothing else happens.",
+            Category::Reason,
+            json!({
+                "type": "object",
+                "properties": { "thought": { "type": "string" } },
+                "required": ["thought"],
+                "additionalProperties": false
+            }),
+        ),
         define(
             "plan_tasks",
             "Keep a short plan: create it, update a task's status as you go, list it.",
@@ -69,6 +83,17 @@ fn define() -> Vec<Definition> {
                 "additionalProperties": false
             }),
         ),
+        define(
+            ASK_USER,
+            "Ask the person a question that only they can answer.",
+            Category::Control,
+            json!({
+                "type": "object",
+                "properties": { "question": { "type": "string" } },
+                "required": ["question"],
+                "additionalProperties": false
+            }),
+        ),
     ]
 }
 
@@ -82,6 +107,7 @@ pub(crate) fn answer(name: &str, arguments: Value, plan: &mut Plan) -> Controlle
             };
             Controlled { output, finish: None }
         }
+        "think" => Controlled { output: ToolOutput::done("Noted."), finish: None },
         _ => finish(arguments),
     }
 }

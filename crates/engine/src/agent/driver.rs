@@ -10,6 +10,7 @@ use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::answer::Judged;
 use super::compaction::{self, Keep};
 use super::disclosure::Shown;
 use super::facts::Facts;
@@ -57,6 +58,8 @@ pub(crate) struct Driver<'t> {
     pub(crate) rules: Rules,
     /// The size of the model's context, where its server tells it.
     context_tokens: Option<u64>,
+    /// Whether an answer was found wrong already.
+    pub(crate) answer_judged: bool,
 }
 
 /// The turn under way.
@@ -65,6 +68,7 @@ struct Turn {
     began_ms: u64,
     output_tokens: u64,
     calls: u32,
+    open: bool,
 }
 
 /// One attempt at a request, as the journal keeps it.
@@ -117,6 +121,7 @@ impl<'t> Driver<'t> {
             terms: session.terms_at(&task.branch, 0),
             rules: session.gatekeeper.rules.clone(),
             context_tokens: None,
+            answer_judged: false,
         }
     }
 
@@ -164,12 +169,16 @@ impl<'t> Driver<'t> {
                     Input::Ready
                 }
                 Effect::Compact => self.compact(gauge),
-                Effect::End(ending) => {
-                    if let Ending::Completed { .. } = &ending {
+                Effect::End(Ending::Completed { answer }) => {
+                    if self.turn.open {
                         self.complete_turn();
                     }
-                    return Ok(ending);
+                    match self.judge_answer(answer).await? {
+                        Judged::Ends(ending) => return Ok(ending),
+                        Judged::Again => Input::Ready,
+                    }
                 }
+                Effect::End(ending) => return Ok(ending),
             };
         }
     }
@@ -222,7 +231,7 @@ impl<'t> Driver<'t> {
         self.terms.limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         self.emit(Event::Message { role: Role::User, text: text.to_owned() });
         self.conversation.push(Message::User { text: text.to_owned() });
     }
@@ -230,7 +239,7 @@ impl<'t> Driver<'t> {
     async fn ask(&mut self, attempt: u32, gauge: Gauge) -> Result<Input, Stop> {
         let turn_index = self.turns.turn_index();
         if attempt == 1 {
-            self.turn = Turn { began_ms: self.active_ms, ..Turn::default() };
+            self.turn = Turn { began_ms: self.active_ms, open: true, ..Turn::default() };
             let turn_id = self.turn_id(turn_index);
             self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
         }
@@ -324,7 +333,8 @@ impl<'t> Driver<'t> {
         Input::Replied(reply)
     }
 
-    fn complete_turn(&self) {
+    fn complete_turn(&mut self) {
+        self.turn.open = false;
         let turn_index = self.turns.turn_index() - 1;
         self.emit(Event::TurnComplete {
             turn_index,

@@ -1,6 +1,6 @@
 //! What a task may use up. All of it is checked in one place, `turns.rs`.
 
-use fusee_model::RetryPolicy;
+use fusee_model::{RetryPolicy, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Bounds of one task.
@@ -18,8 +18,36 @@ pub struct Limits {
     /// Working time of the whole task, in seconds. Waiting for a person does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_timeout_s: Option<u64>,
+    /// What it may cost, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// What the model's tokens cost, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<TokenPrice>,
     /// How failed requests are made again.
     pub retry_policy: RetryPolicy,
+}
+
+/// US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TokenPrice {
+    /// Of the prompt.
+    pub input: f64,
+    /// Of the reply, reasoning included.
+    pub output: f64,
+    /// Of the part of the prompt that came from the server's cache; as `input` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+}
+
+impl TokenPrice {
+    /// What these tokens cost, in US dollars.
+    pub fn cost_usd(&self, usage: &Usage) -> f64 {
+        let plain = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64 * self.input;
+        let cached = usage.cached_tokens as f64 * self.cached.unwrap_or(self.input);
+        (plain + cached + usage.output_tokens as f64 * self.output) / 1e6
+    }
 }
 
 impl Default for Limits {
@@ -30,6 +58,8 @@ impl Default for Limits {
             compaction_threshold: 0.75,
             timeout_s: 300,
             task_timeout_s: None,
+            budget_usd: None,
+            price: None,
             retry_policy: RetryPolicy::default(),
         }
     }

@@ -7,6 +7,7 @@ use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStat
 use fusee_journal::{Branch, Engine, Stop};
 use fusee_model::{CancellationToken, Message, Usage};
 
+use super::answer::AnswerCheck;
 use super::disclosure::Disclosure;
 use super::driver::Driver;
 use super::earlier::Earlier;
@@ -25,6 +26,7 @@ pub struct AgentTask {
     pub(crate) input: Vec<Message>,
     pub(crate) earlier: Earlier,
     pub(crate) disclosure: Option<Disclosure>,
+    pub(crate) check: Option<Arc<dyn AnswerCheck>>,
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
@@ -92,11 +94,28 @@ impl AgentTask {
             input,
             earlier,
             disclosure: None,
+            check: None,
             request,
             cancel,
             progress,
             parent: None,
         }
+    }
+
+    /// The same task, whose answer must pass a check.
+    #[must_use]
+    pub fn answering(self, check: Arc<dyn AnswerCheck>) -> Self {
+        Self { check: Some(check), ..self }
+    }
+
+    /// The same task with more said along with the request.
+    #[must_use]
+    pub fn adding(mut self, words: &str) -> Self {
+        if let Some(Message::User { text }) = self.input.last_mut() {
+            text.push_str("\n\n");
+            text.push_str(words);
+        }
+        self
     }
 
     /// The same task with a prompt whose sections can be opened, in the place of its system prompt.

@@ -6,6 +6,7 @@ use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
 
 use super::guard::{Guard, Verdict};
 use super::limits::Limits;
+use super::money::Money;
 
 /// What happened.
 #[derive(Debug)]
@@ -120,6 +121,7 @@ pub(crate) struct Turns {
     /// Tokens after the last compaction; another is worth it only when the context has grown since.
     compacted_to: Option<u64>,
     halted: Option<u32>,
+    money: Money,
     warned: Vec<&'static str>,
     pub(crate) answer: String,
     pub(crate) usage: Usage,
@@ -137,6 +139,7 @@ impl Turns {
             overflowed: false,
             compacted_to: None,
             halted: None,
+            money: Money::default(),
             warned: Vec::new(),
             answer: String::new(),
             usage: Usage::default(),
@@ -163,7 +166,10 @@ impl Turns {
     pub(crate) fn step(&mut self, input: Input, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
         match input {
             Input::Ready | Input::Rested => self.ask(gauge, warnings),
-            Input::Replied(reply) => self.replied(reply),
+            Input::Replied(reply) => {
+                self.money.spent(&self.limits, &reply, gauge.tokens);
+                self.replied(reply)
+            }
             Input::Failed { error, after_ms } => self.failed(error, after_ms),
             Input::Answered(answered) => self.answered(answered, gauge, warnings),
             Input::Compacted { smaller } => self.compacted(smaller, gauge, warnings),
@@ -185,6 +191,7 @@ impl Turns {
             return Effect::End(self.out_of_tokens(gauge));
         }
         self.warn(gauge, warnings);
+        warnings.extend(self.money.warning(&self.limits));
         Effect::Ask { attempt: self.attempt }
     }
 
@@ -199,6 +206,9 @@ impl Turns {
                 self.limits.max_turns
             );
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
+        }
+        if let Some(message) = self.money.too_much(&self.limits, gauge.tokens) {
+            return Some(fail(ErrorCode::Budget, "cost", message));
         }
         let limit = self.limits.task_timeout_s?;
         (gauge.active_ms >= limit * 1000).then(|| self.out_of_time())

@@ -1,23 +1,50 @@
-//! A run with a prompt of its own: the file's text is part of the settings, so it is read again with them.
+//! A run with a prompt of its own or with a rule for its answer. Both are texts in the settings, so they are read again
+//! with them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::{Settings, StartError};
-use crate::agent::Disclosure;
+use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, json_wanted};
 use crate::prompt::{AnyTask, FileProblem, PromptFile};
 
-/// Whether the prompt can be shown with this task, all problems at once.
+/// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
 pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
+    answer_check(settings).map_err(StartError::Prompt)?;
     disclosure(settings, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
 
-/// The prompt bound to the task, if the settings have one.
-pub(super) fn disclosure(
+/// The task with its prompt, what it continues, and how its answer is checked.
+pub(super) fn dressed(
+    task: AgentTask,
     settings: &Settings,
-    opened: BTreeSet<String>,
-) -> Result<Option<Disclosure>, String> {
+    earlier: Option<Earlier>,
+) -> Result<AgentTask, String> {
+    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
+    let mut task = task;
+    if let Some(disclosure) = disclosure(settings, opened)? {
+        task = task.disclosing(disclosure);
+    }
+    if let Some((check, wanted)) = answer_check(settings)? {
+        task = task.answering(check).adding(&wanted);
+    }
+    if let Some(earlier) = earlier {
+        task = task.continuing(earlier);
+    }
+    Ok(task)
+}
+
+/// How the answer is checked, and what the model is told of that.
+fn answer_check(settings: &Settings) -> Result<Option<(Arc<dyn AnswerCheck>, String)>, String> {
+    let Some(schema) = &settings.output_schema else { return Ok(None) };
+    let check = JsonAnswer::new(schema).map_err(|error| format!("the output schema is wrong: {error}"))?;
+    Ok(Some((Arc::new(check), json_wanted(schema))))
+}
+
+/// The prompt bound to the task, if the settings have one.
+fn disclosure(settings: &Settings, opened: BTreeSet<String>) -> Result<Option<Disclosure>, String> {
     let Some(prompt) = &settings.prompt else { return Ok(None) };
     let file = &prompt.file;
     let parsed = PromptFile::parse(&prompt.text).map_err(|problem| match problem {

@@ -72,6 +72,9 @@ pub struct Settings {
     /// Set in review mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Restrictions>,
+    /// The JSON Schema that the answer must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// A file that records the model's traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
@@ -138,6 +141,7 @@ impl Settings {
             sandbox_state: "none".to_owned(),
             commands_settled: false,
             review: None,
+            output_schema: None,
             record: None,
         }
     }
