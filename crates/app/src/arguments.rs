@@ -30,7 +30,7 @@ const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doc
 
 /// All commands, by what they are about.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    ("Work", &["demo", "run", "task", "resume", "prompt", "templates", "match", "check", "fmt"]),
+    ("Work", &["demo", "run", "task", "review", "resume", "prompt", "templates", "match", "check", "fmt"]),
     ("What was done", &["runs", "show", "replay"]),
     ("Set up", &["init", "config", "trust", "doctor", "models", "completions"]),
 ];

@@ -13,6 +13,7 @@ pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod resume;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Run(run::RunArgs),
     Task(task::TaskArgs),
+    Review(review::ReviewArgs),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -66,7 +68,7 @@ impl Command {
     /// What it does with a model's tools.
     pub(crate) fn tools(&self) -> Tools {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Resume(_) => Tools::Run,
+            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => Tools::Run,
             Self::Doctor(_) => Tools::Examined,
             Self::Runs(_)
             | Self::Show(_)
@@ -104,6 +106,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
         Some(Command::Task(args)) => task::task(args, process).await,
+        Some(Command::Review(args)) => review::review(args, process).await,
         Some(Command::Resume(args)) => resume::resume(args, process).await,
         Some(Command::Runs(args)) => runs::runs(args, process).await,
         Some(Command::Show(args)) => show::show(&args, process),

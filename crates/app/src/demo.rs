@@ -36,6 +36,9 @@ pub(crate) const FILES: &[(&str, &str)] = &[
 /// The model's replies, in the format of `script:FILE`.
 const RECORDING: &str = include_str!("demo/recording.jsonl");
 
+/// The replies of a reviewer of the same project.
+const REVIEW: &str = include_str!("demo/review.jsonl");
+
 /// The unpacked demo. It is removed in the end unless it is kept.
 pub(crate) struct Unpacked {
     directory: PathBuf,
@@ -55,7 +58,8 @@ impl Unpacked {
         }
         // It makes this the root of a project, so that the journal is in it and goes with it.
         fs::create_dir(project.join(".fusee"))?;
-        fs::write(unpacked.recording(), recording(longest_wait_ms))?;
+        fs::write(unpacked.recording(), recording(RECORDING, longest_wait_ms))?;
+        fs::write(unpacked.review(), recording(REVIEW, longest_wait_ms))?;
         Ok(unpacked)
     }
 
@@ -68,6 +72,11 @@ impl Unpacked {
     pub(crate) fn recording(&self) -> PathBuf {
         self.directory.join("recording.jsonl")
     }
+
+    /// The file with the reviewer's replies.
+    pub(crate) fn review(&self) -> PathBuf {
+        self.directory.join("review.jsonl")
+    }
 }
 
 impl Drop for Unpacked {
@@ -79,9 +88,9 @@ impl Drop for Unpacked {
     }
 }
 
-/// The recording with its waits cut to this length.
-fn recording(longest_wait_ms: u64) -> String {
-    RECORDING.lines().map(|line| with_shorter_wait(line, longest_wait_ms) + "\n").collect()
+/// A recording with its waits cut to this length.
+fn recording(recorded: &str, longest_wait_ms: u64) -> String {
+    recorded.lines().map(|line| with_shorter_wait(line, longest_wait_ms) + "\n").collect()
 }
 
 fn with_shorter_wait(line: &str, longest_ms: u64) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
-use fusee_engine::run;
+use fusee_engine::run::{self, Settings};
 
 use crate::failure::Failure;
 
@@ -36,12 +36,18 @@ pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, Failure> {
     }
 }
 
-/// The newest run that worked in this directory and has ended.
-pub(crate) fn newest_ended(journal: &Journal, directory: &Path) -> Result<RunRow, Failure> {
+/// The newest run that worked in this directory, has ended and is wanted.
+pub(crate) fn newest_ended(
+    journal: &Journal,
+    directory: &Path,
+    wanted: impl Fn(&Settings) -> bool,
+) -> Result<RunRow, Failure> {
     let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
     for row in ended {
         // A run that cannot be read is no reason not to go on with another.
-        if run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory) {
+        if run::settings_of(journal, &row.id)
+            .is_ok_and(|settings| settings.workspace == directory && wanted(&settings))
+        {
             return Ok(row);
         }
     }

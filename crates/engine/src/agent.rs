@@ -26,8 +26,8 @@ mod task;
 mod terms;
 mod turns;
 
+pub use answer::{Accepted, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use calling::{Called, Calling};
-pub use answer::{AnswerCheck, JsonAnswer, json_wanted};
 pub use disclosure::Disclosure;
 pub(crate) use driver::remember;
 pub use earlier::Earlier;

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod approval;
 pub mod embed;
 pub mod prompt;
+pub mod review;
 pub mod run;
 pub mod task_system;
 pub mod template;

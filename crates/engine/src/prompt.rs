@@ -6,6 +6,7 @@
 
 mod build;
 mod default;
+mod documents;
 mod expansion;
 mod file;
 mod key;
@@ -16,6 +17,7 @@ mod template;
 
 pub use build::{Problem, Prompt, PromptBuilder};
 pub use default::{Environment, default_system, request_text};
+pub use documents::{Document, references, skills};
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};
 pub use file::{FileProblem, PromptFile};
 pub use key::SectionPath;

@@ -5,6 +5,7 @@ mod amended;
 mod continued;
 mod outcome;
 mod prompted;
+mod reviewed;
 mod settings;
 mod work;
 
@@ -308,6 +309,11 @@ async fn task(
         // A name that is taken stays with the tool that has it.
         let _ = toolbox.insert(tool);
     }
+    let material =
+        reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox).await?;
+    if material.is_some() {
+        toolbox = reviewed::looking(&toolbox);
+    }
     let session = Session {
         model: resources.model,
         options: settings.options.clone(),
@@ -354,7 +360,7 @@ async fn task(
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
-    let task = prompted::dressed(task, &settings, earlier).map_err(Stop::Unreadable)?;
+    let task = prompted::dressed(task, &settings, earlier, material).map_err(Stop::Unreadable)?;
     task.run(started_ms).await.map(Left::Ended)
 }
 

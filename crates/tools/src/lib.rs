@@ -26,7 +26,7 @@ pub mod tool;
 pub mod toolbox;
 #[cfg(test)]
 mod trial;
-mod walk;
+pub mod walk;
 pub mod workspace;
 mod write;
 

@@ -25,3 +25,11 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
 fn is_state(name: &std::ffi::OsStr) -> bool {
     [".git", ".fusee", ".jj", ".hg", ".svn"].iter().any(|state| name == *state)
 }
+
+/// The files under a directory as ignore files leave them, by paths from there, in order; at most so many.
+pub fn files_under(root: &Path, most: usize) -> Vec<String> {
+    let walk = builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let path = |entry: ignore::DirEntry| entry.path().strip_prefix(root).ok()?.to_str().map(str::to_owned);
+    files.filter_map(path).take(most).collect()
+}

@@ -38,6 +38,9 @@ const MOST_EVENTS: usize = 100_000;
 /// are run once more, and the exit code is 0 only if they pass.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
+    /// What to see: the task, or a review of the same project
+    #[arg(value_enum, default_value_t = What::Task)]
+    what: What,
     /// Do not wait where the recorded model would; without a terminal it never does
     #[arg(long)]
     fast: bool,
@@ -56,10 +59,21 @@ pub(crate) struct DemoArgs {
     gates: GateFlags,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// A bug is found and fixed
+    Task,
+    /// The project is reviewed
+    Review,
+}
+
 /// Shows it.
 pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let unpacked = unpack(&args, environment)?;
+    if args.what == What::Review {
+        return review(&args, &unpacked, process).await;
+    }
     let project = unpacked.project();
     let before = check::run(&project, commands(process)).await?;
     let colour_errors = colour(environment, environment.terminals().stderr);
@@ -95,6 +109,22 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
         Exit::Completed if !after.pass => Exit::Failed,
         exit => exit,
     })
+}
+
+/// A review of the project as it is unpacked, and how to go on with it.
+async fn review(args: &DemoArgs, unpacked: &Unpacked, process: &Process) -> Result<Exit, Failure> {
+    let colour = colour(&process.environment, process.environment.terminals().stderr);
+    let plain = |text: &str| Line::of(Style::Plain, text);
+    let model = args.model.model.as_deref().unwrap_or("a recording: no key, no network");
+    let about = format!("{}, in {}", demo::NAME, unpacked.project().display());
+    let lines = [
+        heading("fusee demo review"),
+        row("project", plain(&about)),
+        row("model", plain(model)),
+        Line::new(),
+    ];
+    output::error(&paint(&lines, colour));
+    perform(run_line(args, unpacked), process).await
 }
 
 fn unpack(args: &DemoArgs, environment: &Environment) -> Result<Unpacked, Failure> {
@@ -143,7 +173,8 @@ fn introduction(args: &DemoArgs, project: &Path, before: check::Tests) -> Vec<Li
 
 /// What a user would type for this run.
 fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
-    let mut line: Vec<OsString> = vec!["run".into(), "-C".into(), unpacked.project().into()];
+    let command = if args.what == What::Review { "review" } else { "run" };
+    let mut line: Vec<OsString> = vec![command.into(), "-C".into(), unpacked.project().into()];
     let mut flag =
         |name: &str, value: Option<OsString>| line.extend(value.into_iter().flat_map(|it| [name.into(), it]));
     flag("--run-id", Some(RUN.into()));
@@ -157,7 +188,7 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
         }
         None => {
             let mut model = OsString::from("script:");
-            model.push(unpacked.recording());
+            model.push(if args.what == What::Review { unpacked.review() } else { unpacked.recording() });
             flag("-m", Some(model));
             // All that the recording needs is said here, so that no configuration of the user's changes it.
             let fixed = [
@@ -174,8 +205,10 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
     if args.json {
         line.push("--json".into());
     }
-    line.push("--".into());
-    line.push(demo::REQUEST.into());
+    if args.what == What::Task {
+        line.push("--".into());
+        line.push(demo::REQUEST.into());
+    }
     line
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fusee_engine::agent::Restrictions;
 use fusee_engine::journal::RunId;
+use fusee_engine::review::CodeReview;
 use fusee_engine::run::{self, Exit, PromptText, Settings};
 
 use super::Process;
@@ -28,7 +29,7 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// The model works through tools until it has an answer: it reads, searches, edits, runs commands. Every step is
 /// written to the journal, so a run that is killed goes on with `fusee resume`. The answer goes to stdout,
 /// everything else to stderr.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct RunArgs {
     /// What is to be done; `-` reads it from stdin
     #[arg(value_name = "REQUEST")]
@@ -76,6 +77,15 @@ struct Earlier {
 
 /// Runs a task.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
+    run_as(args, None, process).await
+}
+
+/// Runs a task, as the code reviewer if there is something to review.
+pub(crate) async fn run_as(
+    args: RunArgs,
+    code_review: Option<CodeReview>,
+    process: &Process,
+) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let (continues, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
@@ -97,7 +107,12 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
     let settings = Settings {
         prompt,
-        review: args.review.then(Restrictions::default),
+        review: match &code_review {
+            // Nobody is to be asked whether a reviewer may change something.
+            Some(_) => Some(Restrictions { require_approval: false, ..Restrictions::default() }),
+            None => args.review.then(Restrictions::default),
+        },
+        code_review,
         output_schema: output_schema.transpose()?,
         background: args.background,
         continues: continues.map(|earlier| earlier.run),
@@ -157,7 +172,7 @@ fn continues<'a>(
     };
     let row = match run {
         Some(name) => selection::named(&journal, name)?,
-        None => selection::newest_ended(&journal, &project.directory)?,
+        None => selection::newest_ended(&journal, &project.directory, |_| true)?,
     };
     let settings = run::settings_of(&journal, &row.id)?;
     Ok((Some(Earlier { run: row.id, settings }), request))

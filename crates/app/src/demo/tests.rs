@@ -9,7 +9,10 @@ use super::change::changes;
 use super::*;
 
 fn replies() -> Vec<Value> {
-    recording(u64::MAX).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    recording(RECORDING, u64::MAX)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect()
 }
 
 /// The arguments of all calls of one tool.
@@ -21,7 +24,8 @@ fn calls(tool: &str) -> Vec<Value> {
 
 #[test]
 fn the_recording_is_a_script_that_the_model_crate_reads() {
-    assert!(Script::parse("demo", "recording.jsonl", &recording(0)).is_ok());
+    assert!(Script::parse("demo", "recording.jsonl", &recording(RECORDING, 0)).is_ok());
+    assert!(Script::parse("demo", "review.jsonl", &recording(REVIEW, 0)).is_ok());
 }
 
 #[test]
@@ -41,7 +45,7 @@ fn each_edit_of_the_recording_finds_its_text_once_in_the_project() {
 #[test]
 fn the_recording_waits_no_longer_than_it_may_and_long_enough_to_be_watched() {
     let waits = |longest| -> Vec<u64> {
-        let lines: Vec<Value> = recording(longest)
+        let lines: Vec<Value> = recording(RECORDING, longest)
             .lines()
             .map(|line| serde_json::from_str(line).expect("a line of JSON"))
             .collect();

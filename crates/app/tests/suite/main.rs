@@ -26,6 +26,7 @@ mod process;
 mod prompt;
 mod replay;
 mod resume;
+mod review;
 mod run_task;
 mod sandbox;
 mod secrets;

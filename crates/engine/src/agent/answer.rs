@@ -18,7 +18,17 @@ const TOLD: usize = 8;
 /// Judges answers.
 pub trait AnswerCheck: Send + Sync {
     /// The answer as it is kept, or what is wrong with it, in words for the model.
-    fn check(&self, answer: &str, workspace: &Workspace) -> Result<String, String>;
+    fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String>;
+}
+
+/// An answer that is as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The answer as it is kept.
+    pub answer: String,
+    /// Whether it is one that makes the run fail, as a review with severe findings does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub objects: bool,
 }
 
 /// An answer that is JSON and fits a schema.
@@ -44,8 +54,8 @@ impl JsonAnswer {
 }
 
 impl AnswerCheck for JsonAnswer {
-    fn check(&self, answer: &str, _workspace: &Workspace) -> Result<String, String> {
-        self.read(answer).map(|_| unfenced(answer).to_owned())
+    fn check(&self, answer: &str, _workspace: &Workspace) -> Result<Accepted, String> {
+        self.read(answer).map(|_| Accepted { answer: unfenced(answer).to_owned(), objects: false })
     }
 }
 
@@ -81,7 +91,7 @@ fn unfenced(answer: &str) -> &str {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    Accepted(String),
+    Accepted(Accepted),
     Complaint(String),
 }
 
@@ -108,7 +118,7 @@ impl Driver<'_> {
         let body = Box::new(move || {
             let judge = async move {
                 to_value(&match check.check(&answer, workspace) {
-                    Ok(answer) => Verdict::Accepted(answer),
+                    Ok(accepted) => Verdict::Accepted(accepted),
                     Err(complaint) => Verdict::Complaint(complaint),
                 })
             };
@@ -116,7 +126,10 @@ impl Driver<'_> {
         });
         let verdict: Verdict = self.engine().step(call, body).await?.read()?;
         match verdict {
-            Verdict::Accepted(answer) => Ok(Judged::Ends(Ending::Completed { answer })),
+            Verdict::Accepted(Accepted { answer, objects }) => {
+                self.answer_objects = objects;
+                Ok(Judged::Ends(Ending::Completed { answer }))
+            }
             Verdict::Complaint(complaint) if !self.answer_judged => {
                 self.answer_judged = true;
                 self.facts.fed_back("output_format");

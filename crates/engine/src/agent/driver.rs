@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fusee_journal::event::{Delta, Event, Role};
+use fusee_journal::event::{Delta, ErrorCode, Event, Role, TaskError};
 use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
 use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, ToolSpec};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,8 @@ pub(crate) struct Driver<'t> {
     context_tokens: Option<u64>,
     /// Whether an answer was found wrong already.
     pub(crate) answer_judged: bool,
+    /// Whether the answer is one that makes the run fail.
+    pub(crate) answer_objects: bool,
 }
 
 /// The turn under way.
@@ -122,6 +124,7 @@ impl<'t> Driver<'t> {
             rules: session.gatekeeper.rules.clone(),
             context_tokens: None,
             answer_judged: false,
+            answer_objects: false,
         }
     }
 
@@ -144,6 +147,10 @@ impl<'t> Driver<'t> {
 
     /// Runs the loop to its end.
     pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
+        if let Some(message) = self.task.obstacle.clone() {
+            let (code, reason) = (ErrorCode::InitFailed, "input_validation_failure".to_owned());
+            return Ok(Ending::Failed { error: TaskError { code, reason, message }, unreachable: false });
+        }
         let mut input = Input::Ready;
         loop {
             self.take_terms();

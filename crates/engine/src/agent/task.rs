@@ -27,6 +27,7 @@ pub struct AgentTask {
     pub(crate) earlier: Earlier,
     pub(crate) disclosure: Option<Disclosure>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
+    pub(crate) obstacle: Option<String>,
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
@@ -57,6 +58,8 @@ pub struct TaskOutcome {
     pub blocked: bool,
     /// The answer, or what there is of it.
     pub answer: String,
+    /// The answer is one that makes the run fail, as a review with severe findings does.
+    pub objects: bool,
     /// On failure.
     pub error: Option<TaskError>,
     /// On failure: the model could not be reached.
@@ -95,11 +98,18 @@ impl AgentTask {
             earlier,
             disclosure: None,
             check: None,
+            obstacle: None,
             request,
             cancel,
             progress,
             parent: None,
         }
+    }
+
+    /// The same task with something in its way: it fails at once, and says so.
+    #[must_use]
+    pub(crate) fn impossible(self, why: String) -> Self {
+        Self { obstacle: Some(why), ..self }
     }
 
     /// The same task, whose answer must pass a check.
@@ -231,6 +241,7 @@ fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
         status: TaskStatus::Failed,
         blocked: false,
         answer: partial,
+        objects: driver.answer_objects,
         error: None,
         unreachable: false,
         total_turns,

@@ -46,7 +46,7 @@ impl RunOutcome {
 
 fn exit_of(outcome: &TaskOutcome) -> Exit {
     match outcome.status {
-        TaskStatus::Completed if outcome.blocked => Exit::Failed,
+        TaskStatus::Completed if outcome.blocked || outcome.objects => Exit::Failed,
         TaskStatus::Completed => Exit::Completed,
         TaskStatus::Cancelled => Exit::Cancelled,
         TaskStatus::Failed if outcome.unreachable => Exit::Unreachable,

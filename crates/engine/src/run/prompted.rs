@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Settings, StartError};
+use super::{Settings, StartError, reviewed};
 use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, json_wanted};
 use crate::prompt::{AnyTask, FileProblem, PromptFile};
+use crate::review::Material;
 
 /// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
 pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
@@ -21,11 +22,17 @@ pub(super) fn dressed(
     task: AgentTask,
     settings: &Settings,
     earlier: Option<Earlier>,
+    material: Option<Material>,
 ) -> Result<AgentTask, String> {
     let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
     let mut task = task;
-    if let Some(disclosure) = disclosure(settings, opened)? {
-        task = task.disclosing(disclosure);
+    match (&settings.code_review, material) {
+        (Some(review), Some(material)) => task = reviewed::dressed(task, settings, review, material, opened)?,
+        _ => {
+            if let Some(disclosure) = disclosure(settings, opened)? {
+                task = task.disclosing(disclosure);
+            }
+        }
     }
     if let Some((check, wanted)) = answer_check(settings)? {
         task = task.answering(check).adding(&wanted);

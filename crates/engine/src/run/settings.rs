@@ -13,6 +13,7 @@ use super::work::Work;
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 use crate::approval::rules::Rules;
+use crate::review::CodeReview;
 
 /// Longer titles are cut in listings.
 const TITLE_CHARACTERS: usize = 80;
@@ -72,6 +73,9 @@ pub struct Settings {
     /// Set in review mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Restrictions>,
+    /// Set for the code reviewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_review: Option<CodeReview>,
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
@@ -141,6 +145,7 @@ impl Settings {
             sandbox_state: "none".to_owned(),
             commands_settled: false,
             review: None,
+            code_review: None,
             output_schema: None,
             record: None,
         }

@@ -1,0 +1,148 @@
+//! A project in a page: languages, layout, build files, git state. Bounded, whatever the size of the project.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fusee_tools::walk;
+
+/// Files looked at; a larger project is told by its first ones, and the digest says so.
+const MOST_FILES: usize = 20_000;
+
+/// Rows of each part.
+const LANGUAGES: usize = 8;
+const FOLDERS: usize = 24;
+const BUILD_FILES: usize = 12;
+
+const NAMES: &[(&str, &str)] = &[
+    ("rs", "Rust"),
+    ("py", "Python"),
+    ("ts", "TypeScript"),
+    ("tsx", "TypeScript"),
+    ("js", "JavaScript"),
+    ("jsx", "JavaScript"),
+    ("mjs", "JavaScript"),
+    ("go", "Go"),
+    ("java", "Java"),
+    ("kt", "Kotlin"),
+    ("swift", "Swift"),
+    ("c", "C"),
+    ("h", "C"),
+    ("cc", "C++"),
+    ("cpp", "C++"),
+    ("hpp", "C++"),
+    ("cs", "C#"),
+    ("rb", "Ruby"),
+    ("php", "PHP"),
+    ("scala", "Scala"),
+    ("ex", "Elixir"),
+    ("hs", "Haskell"),
+    ("ml", "OCaml"),
+    ("lua", "Lua"),
+    ("sh", "Shell"),
+    ("sql", "SQL"),
+    ("html", "HTML"),
+    ("css", "CSS"),
+    ("md", "Markdown"),
+    ("toml", "TOML"),
+    ("yaml", "YAML"),
+    ("yml", "YAML"),
+    ("json", "JSON"),
+];
+
+const BUILDS: &[&str] = &[
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "requirements.txt",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "CMakeLists.txt",
+    "Makefile",
+    "meson.build",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+    "Package.swift",
+    "Dockerfile",
+    "justfile",
+    "tox.ini",
+];
+
+/// The digest of a project; `branch` and `changed` are what git says.
+pub(super) fn digest(root: &Path, branch: Option<&str>, changed: Option<&str>) -> String {
+    let files = walk::files_under(root, MOST_FILES);
+    let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
+    let mut text = format!("{} files{more}.\n", files.len());
+    text.push_str(&format!("\nLanguages: {}.\n", languages(&files)));
+    text.push_str(&format!("\nLayout:\n{}", layout(&files)));
+    let builds = builds(&files);
+    if !builds.is_empty() {
+        text.push_str(&format!("\nBuild files: {}.\n", builds.join(", ")));
+    }
+    if let Some(branch) = branch {
+        text.push_str(&format!("\nGit branch: {branch}."));
+        match changed.map(str::trim_end) {
+            Some("") => text.push_str(" Nothing is uncommitted.\n"),
+            Some(changed) => text.push_str(&format!(" Uncommitted:\n{changed}\n")),
+            None => text.push('\n'),
+        }
+    }
+    text
+}
+
+fn languages(files: &[String]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files {
+        let extension = file.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, it)| it);
+        let known = NAMES.iter().find(|(known, _)| Some(*known) == extension);
+        if let Some((_, language)) = known {
+            *counts.entry(language).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told: Vec<_> =
+        counts.iter().take(LANGUAGES).map(|(name, count)| format!("{name} ({count})")).collect();
+    if told.is_empty() { "none that is known".to_owned() } else { told.join(", ") }
+}
+
+/// The first two levels of folders with how many files are in them, and the files at the top.
+fn layout(files: &[String]) -> String {
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    let mut top = Vec::new();
+    for file in files {
+        let parts: Vec<&str> = file.split('/').collect();
+        match parts.as_slice() {
+            [name] => top.push(*name),
+            [first, .., _] => {
+                *folders.entry(format!("{first}/")).or_default() += 1;
+                if let [first, second, _, ..] = parts.as_slice() {
+                    *folders.entry(format!("{first}/{second}/")).or_default() += 1;
+                }
+            }
+            [] => {}
+        }
+    }
+    let shown = |(folder, count): (&String, &usize)| format!("- {folder} ({count})\n");
+    let mut text: String = folders.iter().take(FOLDERS).map(shown).collect();
+    if folders.len() > FOLDERS {
+        text.push_str(&format!("- and {} more folders\n", folders.len() - FOLDERS));
+    }
+    if !top.is_empty() {
+        let more = if top.len() > FOLDERS { ", …" } else { "" };
+        top.truncate(FOLDERS);
+        text.push_str(&format!("- at the top: {}{more}\n", top.join(", ")));
+    }
+    text
+}
+
+fn builds(files: &[String]) -> Vec<&str> {
+    let is_build = |file: &&String| BUILDS.contains(&file.rsplit('/').next().unwrap_or_default());
+    let mut found: Vec<&str> = files.iter().filter(is_build).map(String::as_str).collect();
+    found.sort_by_key(|file| file.matches('/').count());
+    found.truncate(BUILD_FILES);
+    found
+}

@@ -1,0 +1,153 @@
+//! Findings: what they must look like, and that they are about lines that exist.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use fusee_tools::Workspace;
+use fusee_tools::workspace::Opened;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::CodeReview;
+use crate::agent::{Accepted, AnswerCheck, JsonAnswer};
+
+/// Larger files are not counted; their lines are believed.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Problems told at once.
+const TOLD: usize = 8;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Should be better.
+    Minor,
+    /// Wrong, and somebody will notice.
+    Major,
+    /// Wrong, and it does damage.
+    Critical,
+}
+
+impl Severity {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Finding {
+    /// The file, from the project directory.
+    pub file: String,
+    /// The line, from 1.
+    #[schemars(range(min = 1))]
+    pub line: u64,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, and how one knows.
+    #[schemars(length(min = 1))]
+    pub claim: String,
+    /// What to do about it.
+    pub suggestion: String,
+}
+
+/// What a review comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct Findings {
+    /// What was looked at and found in order, or the answer to the question that was asked.
+    #[schemars(length(min = 1))]
+    pub summary: String,
+    /// Everything found, if anything was.
+    pub findings: Vec<Finding>,
+}
+
+/// The JSON Schema of a review's answer.
+pub fn findings_schema() -> Value {
+    let mut schema = schemars::schema_for!(Findings).to_value();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("$schema");
+        fields.remove("title");
+    }
+    schema
+}
+
+/// Checks a review's answer and writes it in the format that was asked for.
+pub struct FindingsCheck {
+    json: JsonAnswer,
+    review: CodeReview,
+}
+
+impl FindingsCheck {
+    /// For this review.
+    pub fn new(review: &CodeReview) -> Result<Self, String> {
+        Ok(Self { json: JsonAnswer::new(&findings_schema())?, review: review.clone() })
+    }
+}
+
+impl AnswerCheck for FindingsCheck {
+    fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
+        let value = self.json.read(answer)?;
+        let mut findings: Findings = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let problems = misplaced(&findings, workspace);
+        if !problems.is_empty() {
+            return Err(problems.join("; "));
+        }
+        findings.findings.sort_by(|one, other| {
+            let place = |finding: &Finding| (finding.file.clone(), finding.line);
+            other.severity.cmp(&one.severity).then_with(|| place(one).cmp(&place(other)))
+        });
+        let worst = findings.findings.first().map(|finding| finding.severity);
+        let objects = self.review.fail_on.is_some_and(|least| worst >= Some(least));
+        Ok(Accepted { answer: self.review.format.write(&findings), objects })
+    }
+}
+
+/// Findings about files or lines that are not there.
+fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<String> {
+    let mut known: HashMap<&str, Result<Option<u64>, String>> = HashMap::new();
+    let mut problems = Vec::new();
+    for (n, finding) in findings.findings.iter().enumerate() {
+        let lines = known.entry(&finding.file).or_insert_with(|| lines_of(&finding.file, workspace));
+        match lines {
+            Err(problem) => problems.push(format!("finding {}: {problem}", n + 1)),
+            Ok(Some(lines)) if finding.line > *lines => problems.push(format!(
+                "finding {}: `{}` has {lines} lines, there is no line {}",
+                n + 1,
+                finding.file,
+                finding.line
+            )),
+            Ok(_) => {}
+        }
+        if problems.len() == TOLD {
+            break;
+        }
+    }
+    problems
+}
+
+/// The number of lines of a file, unless it is too large to be counted. An empty file has one, to point at.
+fn lines_of(path: &str, workspace: &Workspace) -> Result<Option<u64>, String> {
+    let located = workspace.locate(path).map_err(|problem| problem.to_string())?;
+    match workspace.open_to_read(&located).map_err(|problem| problem.to_string())? {
+        Opened::File { size, .. } if size > MOST_BYTES => Ok(None),
+        Opened::File { file, .. } => {
+            let mut content = Vec::new();
+            file.take(MOST_BYTES).read_to_end(&mut content).map_err(|error| format!("`{path}`: {error}"))?;
+            let ends = content.iter().filter(|byte| **byte == b'\n').count() as u64;
+            Ok(Some((ends + u64::from(!content.ends_with(b"\n"))).max(1)))
+        }
+        Opened::Directory(_) | Opened::Special(_) => Err(format!("`{path}` is not a file")),
+    }
+}

@@ -1,0 +1,140 @@
+//! What the runtime looks up for a review before it begins: the digest, reference documents, what changed since a
+//! revision. All of it is one step of the run, so it is what the model saw, whatever becomes of the project.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fusee_tools::{CallContext, Limits, Tool, Workspace};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::CodeReview;
+use super::digest::digest;
+use crate::prompt::{self, Document};
+
+/// Bytes of a diff that are shown; the model can read the files for the rest.
+const DIFF_BYTES: usize = 64 * 1024;
+
+/// Where a project's own reference documents are.
+const REFERENCE: &str = ".fusee/reference";
+
+/// What a review is shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Material {
+    pub(crate) digest: String,
+    #[serde(default)]
+    pub(crate) references: Vec<Document>,
+    #[serde(default)]
+    pub(crate) diff: Option<String>,
+    /// Why there can be no review.
+    #[serde(default)]
+    pub(crate) problem: Option<String>,
+}
+
+/// Where to look, and with what.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    pub(crate) branch: Option<String>,
+    pub(crate) workspace: Arc<Workspace>,
+    /// Runs git, confined as any command is.
+    pub(crate) shell: Option<Arc<dyn Tool>>,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Material {
+    /// Looks it up.
+    pub(crate) async fn gather(review: &CodeReview, place: &Place) -> Self {
+        let root = &place.directory;
+        let missing: Vec<String> = review
+            .paths
+            .iter()
+            .filter(|path| !root.join(path).exists())
+            .map(|path| format!("`{path}`"))
+            .collect();
+        if !missing.is_empty() {
+            let problem = format!("there is no {} in {}", missing.join(", "), root.display());
+            return Self { problem: Some(problem), ..Self::default() };
+        }
+        let diff = match &review.base {
+            None => None,
+            Some(base) => match place.git(&diff_arguments(base, &review.paths)).await {
+                Ok(diff) => Some(shortened(diff)),
+                Err(problem) => {
+                    let problem = format!("what changed since `{base}` cannot be told: {problem}");
+                    return Self { problem: Some(problem), ..Self::default() };
+                }
+            },
+        };
+        let changed = match &place.branch {
+            Some(_) => place.git("status --porcelain").await.ok(),
+            None => None,
+        };
+        let folders: Vec<PathBuf> = std::iter::once(Path::new(REFERENCE).to_owned())
+            .chain(review.references.iter().cloned())
+            .map(|folder| root.join(folder))
+            .collect();
+        Self {
+            digest: digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
+            references: prompt::references(&folders),
+            diff,
+            problem: None,
+        }
+    }
+}
+
+impl Place {
+    /// What git says. Programs that a repository's configuration names are not run.
+    async fn git(&self, arguments: &str) -> Result<String, String> {
+        let shell = self.shell.as_ref().ok_or("no commands can run here")?;
+        let command = format!("git -c core.fsmonitor=false -c color.ui=false --no-pager {arguments} 2>&1");
+        let context = CallContext {
+            workspace: Arc::clone(&self.workspace),
+            call_id: "review".to_owned(),
+            cancel: self.cancel.child_token(),
+            progress: Arc::new(|_| {}),
+            limits: Limits { output_head: DIFF_BYTES, output_tail: 1024, ..Limits::default() },
+        };
+        let output = match shell.prepare(json!({ "command": command }), &context).await {
+            Ok(prepared) => shell.perform(prepared, &context).await,
+            Err(answer) => answer,
+        };
+        let text = output.content;
+        let said =
+            text.rsplit_once("[exit code").map_or(text.as_str(), |(said, _)| said).trim_end().to_owned();
+        if output.exit_code == Some(0) { Ok(said) } else { Err(first_lines(said).trim_end().to_owned()) }
+    }
+}
+
+fn diff_arguments(base: &str, paths: &[String]) -> String {
+    let paths: String = paths.iter().map(|path| format!(" {}", quoted(path))).collect();
+    format!("diff --no-ext-diff --no-textconv --end-of-options {} --{paths}", quoted(base))
+}
+
+/// One word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn shortened(mut diff: String) -> String {
+    if diff.len() > DIFF_BYTES {
+        let mut end = DIFF_BYTES;
+        while !diff.is_char_boundary(end) {
+            end -= 1;
+        }
+        diff.truncate(end);
+        diff.push_str("\n[cut here: read the files for the rest]");
+    }
+    diff
+}
+
+/// The first lines of a listing that may be long.
+fn first_lines(text: String) -> String {
+    let most = 40;
+    let lines = text.lines().count();
+    if lines <= most {
+        return text;
+    }
+    let first: String = text.lines().take(most).map(|line| format!("{line}\n")).collect();
+    format!("{first}and {} more", lines - most)
+}

@@ -1,0 +1,108 @@
+//! Findings are held to the files; a digest is bounded; the formats are what others read.
+
+use fusee_tools::Workspace;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agent::AnswerCheck;
+
+fn project() -> (tempfile::TempDir, Workspace) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("src")).expect("src");
+    std::fs::write(folder.path().join("src/a.rs"), "one\ntwo\nthree").expect("a file");
+    std::fs::write(folder.path().join("Cargo.toml"), "").expect("a file");
+    let workspace = Workspace::open(folder.path()).expect("a workspace");
+    (folder, workspace)
+}
+
+fn answer(findings: &Value) -> String {
+    json!({ "summary": "Looked at all.", "findings": findings }).to_string()
+}
+
+fn finding(file: &str, line: u64, severity: &str) -> Value {
+    json!({ "file": file, "line": line, "severity": severity, "claim": "It is wrong.", "suggestion": "Mend it." })
+}
+
+#[test]
+fn findings_are_about_lines_that_exist() {
+    let (_folder, workspace) = project();
+    let check = FindingsCheck::new(&CodeReview::default()).expect("a check");
+    let wrong = answer(&json!([
+        finding("src/a.rs", 4, "major"),
+        finding("src/b.rs", 1, "major"),
+        finding("../etc/passwd", 1, "major"),
+        finding("src", 1, "major"),
+    ]));
+    let complaint = check.check(&wrong, &workspace).expect_err("none of them exists");
+    assert!(
+        complaint.starts_with("finding 1: `src/a.rs` has 3 lines, there is no line 4; finding 2: "),
+        "{complaint}"
+    );
+    assert!(
+        complaint.contains("finding 3: ") && complaint.ends_with("finding 4: `src` is not a file"),
+        "{complaint}"
+    );
+    let none =
+        check.check(&answer(&json!([finding("src/a.rs", 0, "grave")])), &workspace).expect_err("no line 0");
+    assert!(none.contains("/findings/0/line") && none.contains("/findings/0/severity"), "{none}");
+}
+
+#[test]
+fn findings_are_sorted_counted_and_may_fail_the_run() {
+    let (_folder, workspace) = project();
+    let found = answer(&json!([
+        finding("src/a.rs", 3, "minor"),
+        finding("src/a.rs", 2, "critical"),
+        finding("src/a.rs", 1, "minor"),
+    ]));
+    let check = |fail_on| {
+        let review = CodeReview { fail_on, ..CodeReview::default() };
+        FindingsCheck::new(&review).expect("a check").check(&found, &workspace).expect("accepted")
+    };
+    let accepted = check(Some(Severity::Critical));
+    assert_eq!(
+        accepted.answer,
+        "critical: src/a.rs:2\n  It is wrong.\n  → Mend it.\n\nminor: src/a.rs:1\n  It is wrong.\n  → Mend it.\n\n\
+         minor: src/a.rs:3\n  It is wrong.\n  → Mend it.\n\nLooked at all.\n\n3 findings: 1 critical, 2 minor"
+    );
+    assert!(accepted.objects && !check(None).objects);
+}
+
+#[test]
+fn sarif_says_where_and_how_bad() {
+    let (_folder, workspace) = project();
+    let review = CodeReview { format: Format::Sarif, ..CodeReview::default() };
+    let check = FindingsCheck::new(&review).expect("a check");
+    let found = answer(&json!([finding("src/a.rs", 2, "major")]));
+    let sarif: Value =
+        serde_json::from_str(&check.check(&found, &workspace).expect("accepted").answer).expect("JSON");
+    assert_eq!(sarif["version"], "2.1.0");
+    assert_eq!(
+        sarif["runs"][0]["results"],
+        json!([{
+            "ruleId": "major", "level": "error",
+            "message": { "text": "It is wrong.\n\nSuggestion: Mend it." },
+            "locations": [{ "physicalLocation": {
+                "artifactLocation": { "uri": "src/a.rs", "uriBaseId": "%SRCROOT%" },
+                "region": { "startLine": 2 },
+            } }],
+        }])
+    );
+}
+
+#[test]
+fn a_digest_tells_a_project_in_a_page() {
+    let (folder, _workspace) = project();
+    assert_eq!(
+        digest::digest(folder.path(), Some("main"), Some(" M src/a.rs\n")),
+        "2 files.\n\nLanguages: Rust (1), TOML (1).\n\nLayout:\n- src/ (1)\n- at the top: Cargo.toml\n\n\
+         Build files: Cargo.toml.\n\nGit branch: main. Uncommitted:\n M src/a.rs\n"
+    );
+    for n in 0..3000 {
+        let inner = folder.path().join(format!("many/folder-{n}"));
+        std::fs::create_dir_all(&inner).expect("a folder");
+        std::fs::write(inner.join("f.py"), "").expect("a file");
+    }
+    let digest = digest::digest(folder.path(), None, None);
+    assert!(digest.len() < 2_000 && digest.contains("and 2979 more folders"), "{digest}");
+}

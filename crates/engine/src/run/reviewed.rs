@@ -1,0 +1,62 @@
+//! A run of the code reviewer: what is looked up for it, as a step, and how its task is put together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fusee_journal::{Branch, Engine, Kind, Stop};
+use fusee_tools::{Category, Toolbox, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use super::{Settings, call, value_body};
+use crate::agent::AgentTask;
+use crate::prompt::Environment;
+use crate::review::{self, CodeReview, FindingsCheck, Material, Place};
+
+/// What the review is shown; none if the run is no review of code.
+pub(super) async fn material(
+    engine: &dyn Engine,
+    branch: &Branch,
+    settings: &Settings,
+    environment: &Environment,
+    workspace: &Arc<Workspace>,
+    toolbox: &Toolbox,
+) -> Result<Option<Material>, Stop> {
+    let Some(review) = &settings.code_review else { return Ok(None) };
+    let place = Place {
+        directory: settings.workspace.clone(),
+        branch: environment.branch.clone(),
+        workspace: Arc::clone(workspace),
+        shell: toolbox.find("shell").cloned(),
+        cancel: CancellationToken::new(),
+    };
+    let look =
+        async move { serde_json::to_value(Material::gather(review, &place).await).unwrap_or_default() };
+    let recorded = engine.step(call(branch, Kind::Environment, "review"), value_body(look)).await?;
+    recorded.read().map(Some)
+}
+
+/// The tools that only look.
+pub(super) fn looking(toolbox: &Toolbox) -> Toolbox {
+    let mut looking = Toolbox::new();
+    for tool in toolbox.iter().filter(|tool| tool.definition().category != Category::Write) {
+        // No name comes twice in the box they are from.
+        let _ = looking.insert(Arc::clone(tool));
+    }
+    looking
+}
+
+/// The task with the reviewer's prompt and the check of its findings.
+pub(super) fn dressed(
+    task: AgentTask,
+    settings: &Settings,
+    review: &CodeReview,
+    material: Material,
+    opened: BTreeSet<String>,
+) -> Result<AgentTask, String> {
+    if let Some(problem) = material.problem {
+        return Ok(task.impossible(problem));
+    }
+    let background = settings.background.as_deref();
+    let disclosure = review::disclosure(review, &settings.request, background, &material, opened)?;
+    Ok(task.disclosing(disclosure).answering(Arc::new(FindingsCheck::new(review)?)))
+}
