@@ -155,7 +155,7 @@ impl Choice {
         let silence = Duration::from_secs(config.limits().timeout_s);
         let Target::Server { provider: named, model } = Target::parse(name)? else {
             let settings = Settings { silence, ..Settings::default() };
-            let (context_tokens, price, provider, profile) = (None, None, None, Profile::default());
+            let (context_tokens, price, provider, profile) = (None, config.price(), None, Profile::default());
             return Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider, profile });
         };
         let (provider, base_url) = server(name, named, base_url, config, environment)?;
@@ -176,7 +176,8 @@ impl Choice {
             base_url,
             ..Settings::default()
         };
-        let price = known::price(speaker.map(|provider| provider.name), &model, environment)?;
+        let known = known::price(speaker.map(|provider| provider.name), &model, environment)?;
+        let price = config.price().or(known);
         let context_tokens = profile.context_tokens;
         Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider: speaker, profile })
     }
@@ -198,7 +199,7 @@ impl Choice {
         let limits = config.limits();
         let max_tokens =
             self.context_tokens.map_or(limits.max_tokens, |context| context.min(limits.max_tokens));
-        Limits { max_tokens, ..limits }
+        Limits { max_tokens, price: self.price, ..limits }
     }
 
     /// Opens it, recorded into a cassette if one is given.

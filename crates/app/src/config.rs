@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::{Limits, TokenPrice};
+use fusee_engine::agent::Limits;
 use fusee_engine::approval::Approve;
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
-use fusee_engine::model::{RequestOptions, RetryPolicy, Wire};
+use fusee_engine::model::{Price, RequestOptions, RetryPolicy, Wire};
 use fusee_engine::run::{Confine, SandboxMode};
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
@@ -258,7 +258,7 @@ impl Config {
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
             budget_usd: self.number("budget_usd"),
-            price: self.price(),
+            price: None,
             retry_policy: RetryPolicy {
                 max_retries: self
                     .whole("retry_policy.max_retries")
@@ -269,13 +269,15 @@ impl Config {
         }
     }
 
-    fn price(&self) -> Option<TokenPrice> {
+    /// What the user says that tokens cost, where that is not known.
+    pub(crate) fn price(&self) -> Option<Price> {
         let (input, output) = (self.number("price.input"), self.number("price.output"));
         let known = input.is_some() || output.is_some();
-        known.then(|| TokenPrice {
+        known.then(|| Price {
             input: input.unwrap_or_default(),
             output: output.unwrap_or_default(),
             cached: self.number("price.cached"),
+            cache_write: None,
         })
     }
 

@@ -4,9 +4,9 @@
 //! decides nothing, `calls.rs` makes the tool calls. Everything from outside comes through the journal's
 //! engine, so a task is a pure function of its journal.
 
-mod calling;
 mod answer;
 mod asking;
+mod calling;
 mod calls;
 mod compaction;
 mod control;
@@ -33,7 +33,7 @@ pub(crate) use driver::remember;
 pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub(crate) use facts::{End as FactsEnd, Facts, change_of};
-pub use limits::{Limits, TokenPrice};
+pub use limits::Limits;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;

@@ -114,6 +114,7 @@ fn changed(
     settings.wire = choice.settings.wire;
     settings.traits = choice.settings.traits;
     settings.price = choice.price;
+    settings.limits.price = choice.price;
     settings.approve = args.gates.approve.map_or(settings.approve, Into::into);
     settings.sandbox = args.gates.sandbox.map_or(settings.sandbox, Into::into);
     if args.gates.allow_net {

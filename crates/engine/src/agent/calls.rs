@@ -179,7 +179,11 @@ impl Driver<'_> {
     }
 
     /// An answer that needs nothing from outside.
-    pub(crate) async fn answer_step(&self, call: &ToolCall, called: Called) -> Result<(Called, Recorded), Stop> {
+    pub(crate) async fn answer_step(
+        &self,
+        call: &ToolCall,
+        called: Called,
+    ) -> Result<(Called, Recorded), Stop> {
         self.calling().answer(&call.name, json!(call.arguments), called).await
     }
 

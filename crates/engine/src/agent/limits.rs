@@ -1,6 +1,6 @@
 //! What a task may use up. All of it is checked in one place, `turns.rs`.
 
-use fusee_model::{RetryPolicy, Usage};
+use fusee_model::{Price, RetryPolicy};
 use serde::{Deserialize, Serialize};
 
 /// Bounds of one task.
@@ -23,31 +23,9 @@ pub struct Limits {
     pub budget_usd: Option<f64>,
     /// What the model's tokens cost, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub price: Option<TokenPrice>,
+    pub price: Option<Price>,
     /// How failed requests are made again.
     pub retry_policy: RetryPolicy,
-}
-
-/// US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TokenPrice {
-    /// Of the prompt.
-    pub input: f64,
-    /// Of the reply, reasoning included.
-    pub output: f64,
-    /// Of the part of the prompt that came from the server's cache; as `input` if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached: Option<f64>,
-}
-
-impl TokenPrice {
-    /// What these tokens cost, in US dollars.
-    pub fn cost_usd(&self, usage: &Usage) -> f64 {
-        let plain = usage.input_tokens.saturating_sub(usage.cached_tokens) as f64 * self.input;
-        let cached = usage.cached_tokens as f64 * self.cached.unwrap_or(self.input);
-        (plain + cached + usage.output_tokens as f64 * self.output) / 1e6
-    }
 }
 
 impl Default for Limits {

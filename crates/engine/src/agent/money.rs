@@ -49,7 +49,7 @@ impl Money {
             None => (
                 "unknown_price",
                 "the price of this model is not known, so the budget cannot be kept; set price.input and \
-                 price.output (US dollars for a million tokens) in the configuration"
+                 price.output (US dollars for a million tokens) in your configuration"
                     .to_owned(),
             ),
             Some(_) if self.usd * 5.0 >= budget * 4.0 => {

@@ -127,7 +127,12 @@ fn layout(files: &[String]) -> String {
         }
     }
     let shown = |(folder, count): (&String, &usize)| format!("- {folder} ({count})\n");
-    let mut text: String = folders.iter().take(FOLDERS).map(shown).collect();
+    // The outer ones first where not all fit, and otherwise each with what is in it.
+    let mut in_order: Vec<_> = folders.iter().collect();
+    if folders.len() > FOLDERS {
+        in_order.sort_by_key(|(folder, _)| folder.matches('/').count());
+    }
+    let mut text: String = in_order.into_iter().take(FOLDERS).map(shown).collect();
     if folders.len() > FOLDERS {
         text.push_str(&format!("- and {} more folders\n", folders.len() - FOLDERS));
     }

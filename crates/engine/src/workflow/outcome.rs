@@ -68,6 +68,7 @@ fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult,
     result.measure(used.metrics());
     TaskOutcome {
         status,
+        objects: false,
         blocked: false,
         answer: result.content.clone(),
         error,
