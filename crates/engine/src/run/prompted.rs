@@ -43,8 +43,11 @@ pub(super) fn dressed(
     Ok(task)
 }
 
-/// How the answer is checked, and what the model is told of that.
-fn answer_check(settings: &Settings) -> Result<Option<(Arc<dyn AnswerCheck>, String)>, String> {
+/// A check of the answer, and what the model is told of it.
+type Checked = (Arc<dyn AnswerCheck>, String);
+
+/// How the answer is checked.
+fn answer_check(settings: &Settings) -> Result<Option<Checked>, String> {
     let Some(schema) = &settings.output_schema else { return Ok(None) };
     let check = JsonAnswer::new(schema).map_err(|error| format!("the output schema is wrong: {error}"))?;
     Ok(Some((Arc::new(check), json_wanted(schema))))
