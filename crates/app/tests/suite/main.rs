@@ -9,8 +9,8 @@
     reason = "a test stops where it fails, and stands outside the seams of the product"
 )]
 
-mod approvals;
 mod answers;
+mod approvals;
 mod architecture;
 mod cancel;
 mod continues;
