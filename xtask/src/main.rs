@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod effect;
 mod lint;
 mod needs;
 mod real_model;
@@ -25,7 +26,8 @@ const USAGE: &str = "cargo xtask COMMAND
   lint            format, clippy, licences and sources of dependencies
   ci              what the CI runs: lint, then test
   docs            writes the reference pages and schemas anew, from the tables that parse
-  bench [NAME…]   figures against their targets; names pick some of them";
+  bench [NAME…]   figures against their targets; names pick some of them
+  effect URL MODEL [WAY…]   ten repair tasks with a real small model, in every way of asking it";
 
 /// What went wrong, in words for the person at the terminal.
 type Outcome = Result<(), String>;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some("ci") => stage::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
         Some("bench") => bench::run(&rest),
+        Some("effect") => effect::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -1,0 +1,2 @@
+def is_leap_year(year):
+    return year % 4 == 0

@@ -1,0 +1,119 @@
+//! `cargo xtask effect`: what the ways of asking a small model are worth. Ten small repair tasks (`testkit/effect`), each in
+//! every way, on a server with a real coding model that somebody started. Not part of the tests: it takes long, and what it
+//! measures is the model as much as us.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::{Outcome, root, stage};
+
+const USAGE: &str = "cargo xtask effect BASE_URL MODEL [WAY…]
+
+Needs a server: testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. BASE_URL is like
+http://127.0.0.1:8080/v1, MODEL like llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct.";
+
+/// How a model is asked: a name, the tool format, further flags.
+struct Way {
+    name: &'static str,
+    tool_format: &'static str,
+    flags: &'static [&'static str],
+}
+
+const WAYS: &[Way] = &[
+    Way { name: "native", tool_format: "native", flags: &[] },
+    Way { name: "schema", tool_format: "schema", flags: &[] },
+    Way { name: "staged", tool_format: "schema", flags: &["--flow", "staged"] },
+    Way {
+        name: "direct",
+        tool_format: "native",
+        flags: &["--flow", "direct", "--verify", "python3 -m unittest -q test_solution"],
+    },
+];
+
+/// What one task came to.
+#[derive(Default)]
+struct Figures {
+    solved: u32,
+    turns: u64,
+    tokens: u64,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: &[String]) -> Outcome {
+    let [base_url, model, names @ ..] = args else { return Err(USAGE.to_owned()) };
+    stage::run("build", stage::cargo(), ["build", "--locked", "--release", "-p", "fusee"])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let binary = target.join("release/fusee");
+    let ways = WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|name| name == way.name));
+    println!("| way | solved | turns | tokens | seconds |\n|---|---|---|---|---|");
+    for way in ways {
+        let mut sum = Figures::default();
+        let tasks = tasks()?;
+        for task in &tasks {
+            let one = attempt(&binary, task, way, base_url, model)?;
+            let name = task.file_name().unwrap_or_default().to_string_lossy();
+            eprintln!("{} {name}: {} in {} turns, {:.0} s", way.name, one.solved, one.turns, one.seconds);
+            sum.solved += one.solved;
+            sum.turns += one.turns;
+            sum.tokens += one.tokens;
+            sum.seconds += one.seconds;
+        }
+        let Figures { solved, turns, tokens, seconds } = sum;
+        println!("| {} | {solved} of {} | {turns} | {tokens} | {seconds:.0} |", way.name, tasks.len());
+    }
+    Ok(())
+}
+
+fn tasks() -> Result<Vec<PathBuf>, String> {
+    let folder = root().join("testkit/effect");
+    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut tasks: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    tasks.sort();
+    Ok(tasks)
+}
+
+fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -> Result<Figures, String> {
+    let fault = |error: std::io::Error| format!("{}: {error}", task.display());
+    let work = std::env::temp_dir().join(format!("fusee-effect-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&work);
+    std::fs::create_dir_all(work.join(".fusee")).map_err(fault)?;
+    for name in ["solution.py", "test_solution.py"] {
+        std::fs::copy(task.join(name), work.join(name)).map_err(fault)?;
+    }
+    let request = std::fs::read_to_string(task.join("request.txt")).map_err(fault)?;
+    let begun = Instant::now();
+    let output = Command::new(binary)
+        .args(["run", request.trim(), "-m", model, "--base-url", base_url, "--json", "--max-turns", "12"])
+        .args(way.flags)
+        .env("FUSEE_TOOL_FORMAT", way.tool_format)
+        .env("FUSEE_TEMPERATURE", "0")
+        .current_dir(&work)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(fault)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().unwrap_or_default();
+    // Judged by the task's own tests, whatever became of its copy.
+    std::fs::copy(task.join("test_solution.py"), work.join("test_solution.py")).map_err(fault)?;
+    let passed = Command::new("python3")
+        .args(["-m", "unittest", "-q", "test_solution"])
+        .current_dir(&work)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(fault)?
+        .success();
+    let _ = std::fs::remove_dir_all(&work);
+    let turns = number(last, "total_turns");
+    Ok(Figures { solved: u32::from(passed), turns, tokens: number(last, "total_tokens"), seconds })
+}
+
+/// A number of the last event.
+fn number(line: &str, key: &str) -> u64 {
+    let after = line.split_once(&format!("\"{key}\":")).map_or("", |(_, after)| after);
+    after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
+}
