@@ -1,11 +1,13 @@
 //! Workflows that can be called by name: those of the project, then the user's, then the built-in ones. A nearer one of
 //! a name hides the farther one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fusee_engine::lang::{self, Callable};
+use fusee_engine::run::Workflow;
 use fusee_engine::text::Source;
-use fusee_engine::workflow::Loading;
+use fusee_engine::workflow::{Loading, catalog, standard_tools};
 
 use crate::environment::Environment;
 use crate::project::Project;
@@ -29,6 +31,47 @@ impl Registered {
     }
 }
 
+/// Those that come with the product.
+const SHIPPED: &[(&str, &str)] = &[
+    ("best-of", include_str!("../../../templates/best-of.fusee")),
+    ("fix-tests", include_str!("../../../templates/fix-tests.fusee")),
+    ("migrate-files", include_str!("../../../templates/migrate-files.fusee")),
+    ("review-changes", include_str!("../../../templates/review-changes.fusee")),
+    ("summarise-folder", include_str!("../../../templates/summarise-folder.fusee")),
+];
+
+/// The workflows among these names, and those that they call, each with all that it needs to run.
+pub(crate) fn library(
+    names: &[String],
+    all: &[Registered],
+    tasks: &[Callable],
+) -> BTreeMap<String, Workflow> {
+    let mut library = BTreeMap::new();
+    let mut wanted: Vec<String> = names.to_vec();
+    while let Some(name) = wanted.pop() {
+        let Some(found) = all.iter().find(|workflow| workflow.name == name) else { continue };
+        if library.contains_key(&name) {
+            continue;
+        }
+        let source = Source::new(found.file.as_str(), found.text.as_str());
+        let mut loading = Loading::from_disk(Path::new("/"));
+        let catalog = catalog(standard_tools().definitions(), tasks);
+        let compiled = lang::compile(&source, &catalog, &mut loading);
+        let called: Vec<String> = compiled
+            .program
+            .iter()
+            .flat_map(|program| {
+                program.calls().filter_map(|call| call.callee.map(str::to_owned)).collect::<Vec<_>>()
+            })
+            .collect();
+        let tasks = tasks.iter().filter(|task| called.contains(&task.name)).cloned().collect();
+        let (name_of_text, text, files) = (found.file.clone(), found.text.clone(), loading.files);
+        library.insert(name, Workflow { name: name_of_text, text, files, tasks, ..Workflow::default() });
+        wanted.extend(called);
+    }
+    library
+}
+
 /// The folders of a layer, below its base.
 const FOLDERS: [&str; 2] = ["workflows", "templates"];
 
@@ -45,6 +88,15 @@ pub(crate) fn workflows(project: &Project, environment: &Environment) -> Vec<Reg
             }
         }
     }
+    let shipped = SHIPPED.iter().filter(|(name, _)| !found.iter().any(|known| known.name == **name));
+    let shipped: Vec<Registered> = shipped
+        .map(|(name, text)| Registered {
+            name: (*name).to_owned(),
+            file: format!("built-in:{name}.fusee"),
+            text: (*text).to_owned(),
+        })
+        .collect();
+    found.extend(shipped);
     found
 }
 

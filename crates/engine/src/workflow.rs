@@ -13,6 +13,7 @@ mod parallel;
 mod prompting;
 mod script;
 mod start;
+mod subworkflow;
 mod tasks;
 mod tools;
 mod world;

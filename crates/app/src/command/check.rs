@@ -13,7 +13,8 @@ use fusee_engine::workflow::{Loading, catalog, standard_tools};
 use super::Process;
 use crate::config;
 use crate::failure::Failure;
-use crate::{output, sources};
+use crate::project::Project;
+use crate::{output, registered, sources};
 
 /// The kinds of file that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +83,12 @@ impl Findings {
 pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure> {
     let here = process.environment.directory();
     let files = sources::files(here, &args.paths, Kind::is_found);
+    let project = Project::find(None, &process.environment)?;
+    let registered = registered::workflows(&project, &process.environment);
+    let tasks: Vec<Callable> = registered.iter().map(registered::Registered::callable).collect();
     let mut findings = Findings::default();
     for file in &files {
-        one(file, here, &[], &mut findings);
+        one(file, here, &tasks, &mut findings);
     }
     let count = files.len();
     let mut problems = findings.problems.into_sorted();

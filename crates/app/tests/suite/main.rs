@@ -31,6 +31,7 @@ mod run_task;
 mod sandbox;
 mod secrets;
 mod sections;
+mod shipped_workflows;
 mod templates;
 mod texts;
 mod trust;

@@ -43,6 +43,9 @@ pub struct Workflow {
     /// The templates and workflows that were registered when it began: what its text was checked against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Callable>,
+    /// The registered workflows among them, by name, and those that they call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub library: BTreeMap<String, Workflow>,
 }
 
 /// A template's task with everything that decides how it goes.

@@ -49,6 +49,8 @@ pub(crate) struct Driver<'w> {
     pub(super) element: Option<Element>,
     /// Where a cancelled branch stopped, when it is gone through again.
     pub(super) stops_after: Option<u64>,
+    /// Workflows around this one.
+    pub(super) depth: u32,
 }
 
 impl<'w> Driver<'w> {
@@ -65,6 +67,7 @@ impl<'w> Driver<'w> {
             facts: Facts::default(),
             element: None,
             stops_after: None,
+            depth: 0,
         }
     }
 

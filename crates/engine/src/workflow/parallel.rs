@@ -144,6 +144,7 @@ impl Driver<'_> {
             facts: Facts::default(),
             element: Some(Element { request, parent: self.branch.to_string(), started: false }),
             stops_after: None,
+            depth: self.depth,
         }
     }
 }

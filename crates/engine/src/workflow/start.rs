@@ -67,6 +67,7 @@ pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Res
         engine,
         environment,
         started_ms,
+        library: workflow.library.clone(),
         trace,
         used: Mutex::default(),
         unreachable: Mutex::default(),

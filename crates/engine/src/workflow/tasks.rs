@@ -24,6 +24,11 @@ impl Driver<'_> {
                 return Ok(Answer::Go(self.budget.reached(share, limited)));
             }
         }
+        if let Target::Named(name) = &call.target
+            && let Some(workflow) = self.world.library.get(&**name)
+        {
+            return self.workflow(workflow, &call).await;
+        }
         let prompted = match prompting::prompt(&call) {
             Ok(prompted) => prompted,
             Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),

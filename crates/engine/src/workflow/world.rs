@@ -1,6 +1,6 @@
 //! What all branches of a workflow share: the session its calls are made in, the journal, what was used so far.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fusee_journal::{Branch, Engine};
@@ -9,6 +9,7 @@ use fusee_lang::{EffectKind, Input, Place};
 use super::outcome::Used;
 use crate::agent::{Session, TaskOutcome};
 use crate::prompt::Environment;
+use crate::run::Workflow;
 
 /// Told of every effect and its answer, one line each.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
@@ -21,6 +22,8 @@ pub(crate) struct World {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) environment: Environment,
     pub(super) started_ms: i64,
+    /// The workflows that can be called by name.
+    pub(super) library: BTreeMap<String, Workflow>,
     pub(super) trace: Option<Trace>,
     pub(super) used: Mutex<Used>,
     /// What tasks said that did not reach their model.

@@ -56,3 +56,19 @@ fn every_name_is_used_in_the_manual() {
     let missing: Vec<&str> = names().into_iter().filter(|name| !words.contains(name)).collect();
     assert!(missing.is_empty(), "not in spec/language: {missing:?}");
 }
+
+#[test]
+fn the_grammar_for_editors_knows_every_form() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../editors/fusee.tmLanguage.json");
+    let grammar: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let patterns = grammar["repository"]["expression"]["patterns"].as_array().unwrap();
+    let keywords = patterns
+        .iter()
+        .filter_map(|pattern| pattern["match"].as_str())
+        .max_by_key(|text| text.len())
+        .unwrap();
+    let known: HashSet<String> = keywords.split(['(', ')', '|']).map(|word| word.replace('\\', "")).collect();
+    let missing: Vec<&str> =
+        Form::all().iter().map(|form| form.name).filter(|name| !known.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

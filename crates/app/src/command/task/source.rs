@@ -81,8 +81,9 @@ pub(super) fn checked(
         None => Err(problems),
         Some(program) => {
             let used = used(&program, &catalog);
+            let library = registered::library(&used, &registered, &tasks);
             let tasks = tasks.into_iter().filter(|task| used.contains(&task.name)).collect();
-            let workflow = Workflow { name, text, files: loading.files, inputs: Map::new(), tasks };
+            let workflow = Workflow { name, text, files: loading.files, inputs: Map::new(), tasks, library };
             Ok(Checked { workflow, program, warnings: problems })
         }
     })
@@ -96,15 +97,24 @@ fn used(program: &Program, catalog: &Catalog) -> Vec<String> {
     program.calls().filter_map(|call| call.callee).map(str::to_owned).collect()
 }
 
-/// Whether a program may begin a task, for which a model is needed.
+/// Whether a program, or a workflow that it calls, may begin a task for which a model is needed.
 pub(super) fn asks_a_model(program: &Program, workflow: &Workflow) -> bool {
-    let catalog = catalog(standard_tools().definitions(), &workflow.tasks);
-    program.calls().any(|call| match call.callee {
-        Some(name) if call.atom.is_none() => {
-            catalog.find(name).is_none_or(|callable| callable.kind == CallableKind::Task)
-        }
-        _ => true,
-    })
+    let asks = |program: &Program, catalog: &Catalog| {
+        program.calls().any(|call| match call.callee {
+            Some(name) if call.atom.is_none() => {
+                let is_task = catalog.find(name).is_none_or(|callable| callable.kind == CallableKind::Task);
+                is_task && !workflow.library.contains_key(name)
+            }
+            _ => true,
+        })
+    };
+    let known = |workflow: &Workflow| catalog(standard_tools().definitions(), &workflow.tasks);
+    asks(program, &known(workflow))
+        || workflow.library.values().any(|called| {
+            let (source, catalog) = (Source::new(called.name.as_str(), called.text.as_str()), known(called));
+            let compiled = compile(&source, &catalog, &mut Loading::kept(called.files.clone()));
+            compiled.program.is_some_and(|program| asks(&program, &catalog))
+        })
 }
 
 /// `key=value` words as the program declares them.
