@@ -148,7 +148,7 @@ impl<'t> Driver<'t> {
     /// Runs the loop to its end.
     pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
         if let Some(message) = self.task.obstacle.clone() {
-            let (code, reason) = (ErrorCode::InitFailed, "input_validation_failure".to_owned());
+            let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
             return Ok(Ending::Failed { error: TaskError { code, reason, message }, unreachable: false });
         }
         let mut input = Input::Ready;
