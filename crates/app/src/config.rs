@@ -5,6 +5,7 @@
 
 mod file;
 mod key;
+mod mcp;
 mod rule;
 mod schema;
 mod value;
@@ -30,6 +31,7 @@ use crate::trust::Trust;
 use file::Whose;
 
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+pub(crate) use mcp::{McpEntry, Reach as McpReach};
 pub(crate) use schema::json_schema;
 pub(crate) use value::{Kind, Value};
 
@@ -98,6 +100,7 @@ pub(crate) struct Config {
     values: BTreeMap<&'static str, (Value, Origin)>,
     models: Vec<ModelEntry>,
     rules: Vec<Rule>,
+    mcp: Vec<McpEntry>,
     /// The files that were looked for, and whether they were there.
     pub(crate) files: Vec<(PathBuf, bool)>,
     warnings: Vec<Diagnostic>,
@@ -115,6 +118,7 @@ impl Config {
             values: built_in(),
             models: Vec::new(),
             rules: Vec::new(),
+            mcp: Vec::new(),
             files: Vec::new(),
             warnings: Vec::new(),
             sources: Vec::new(),
@@ -149,6 +153,10 @@ impl Config {
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
         self.rules.extend(content.rules);
+        for entry in content.mcp {
+            self.mcp.retain(|other| other.name != entry.name);
+            self.mcp.push(entry);
+        }
         for entry in content.models {
             self.models.retain(|other| other.name != entry.name);
             self.models.push(entry);
@@ -245,6 +253,11 @@ impl Config {
     /// What is decided about commands by how they begin.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The MCP servers.
+    pub(crate) fn mcp(&self) -> &[McpEntry] {
+        &self.mcp
     }
 
     /// The limits of a task.

@@ -16,6 +16,7 @@ mod environment;
 mod face;
 mod failure;
 mod history;
+mod mcp;
 mod output;
 mod project;
 mod reference;

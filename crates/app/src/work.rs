@@ -110,7 +110,7 @@ async fn namespaces(workspace: &Path, confine: &Confine, process: &Process) -> R
 }
 
 /// What commands see of the environment.
-fn variables(process: &Process) -> Environment {
+pub(crate) fn variables(process: &Process) -> Environment {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     Environment::allowed(variables)
 }

@@ -18,6 +18,7 @@ use fusee_journal::{
     StepKey, Stop,
 };
 use fusee_model::{CancellationToken, Model};
+use fusee_tools::mcp::Absent;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
@@ -308,6 +309,10 @@ async fn task(
     for tool in resources.extra_tools {
         // A name that is taken stays with the tool that has it.
         let _ = toolbox.insert(tool);
+    }
+    for offered in &settings.mcp {
+        // Where the server is there, its tool has the name already; else the run is told so when it calls it.
+        let _ = toolbox.insert(Arc::new(Absent::new(offered.clone())));
     }
     let material =
         reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox).await?;

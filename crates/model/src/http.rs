@@ -34,6 +34,11 @@ const TRAILER_TIME: Duration = Duration::from_secs(5);
 /// A finished response is read to its end in the background, so that its connection can be used again.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
+/// A client for an address that is no model's: the same TLS, proxies and patience as for models.
+pub fn http_client(url: &str, settings: &crate::Settings) -> Result<reqwest::Client, crate::ChoiceError> {
+    endpoint::client_for(url, settings)
+}
+
 /// A model on a server.
 pub struct HttpModel {
     name: String,

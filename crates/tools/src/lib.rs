@@ -13,6 +13,7 @@ mod find;
 mod glob;
 mod list;
 mod look;
+pub mod mcp;
 mod near;
 mod nearest;
 mod numbered;

@@ -34,6 +34,13 @@ impl Secrets {
         Self(Arc::new(known.iter().map(|value| Finder::new(value.as_bytes()).into_owned()).collect()))
     }
 
+    /// These and more.
+    #[must_use]
+    pub fn and(&self, more: &[String]) -> Self {
+        let known = self.0.iter().map(|secret| String::from_utf8_lossy(secret.needle()).into_owned());
+        Self::new(known.chain(more.iter().cloned()))
+    }
+
     /// Whether a text holds one.
     #[must_use]
     pub fn are_in(&self, text: &str) -> bool {

@@ -15,6 +15,7 @@ use crate::environment::Environment;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::history;
+use crate::mcp;
 use crate::project::Project;
 use crate::selection;
 use crate::work::{self, Confinement};
@@ -73,6 +74,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let model = StandIn::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
     let resources = work::resources(journal, model, &confinement, &show, process);
+    let resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
     confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::resume(&row.id, settings, resources)?;

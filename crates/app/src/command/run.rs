@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
+use crate::mcp;
 use crate::project::Project;
 use crate::selection;
 use crate::work::{self, Confinement};
@@ -105,7 +106,9 @@ pub(crate) async fn run_as(
         None => continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()),
     };
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
+    let servers = mcp::connect(&config, &project.directory, process).await;
     let settings = Settings {
+        mcp: servers.offered.clone(),
         prompt,
         review: match &code_review {
             // Nobody is to be asked whether a reviewer may change something.
@@ -133,7 +136,7 @@ pub(crate) async fn run_as(
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
-    let resources = work::resources(journal, model, &confinement, &show, process);
+    let resources = servers.given_to(work::resources(journal, model, &confinement, &show, process));
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
     let plan = Plan::of(&settings);

@@ -17,6 +17,7 @@ use crate::choice::Choice;
 use crate::config::Config;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
+use crate::mcp;
 use crate::project::Project;
 use crate::work::{self, Confinement};
 use crate::{clock, output};
@@ -109,7 +110,9 @@ async fn run_workflow(
     };
     let confine = config.confine(environment);
     let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
+    let servers = mcp::connect(&config, &project.directory, process).await;
     let settings = Settings {
+        mcp: servers.offered.clone(),
         base_url: choice.settings.base_url.clone(),
         wire: choice.settings.wire,
         traits: choice.settings.traits,
@@ -127,7 +130,7 @@ async fn run_workflow(
     };
     let model = choice.open(None)?;
     let journal = project.open_journal(config.journal())?;
-    let mut resources = work::resources(journal, model, &confinement, &show, process);
+    let mut resources = servers.given_to(work::resources(journal, model, &confinement, &show, process));
     if args.trace {
         resources.trace = Some(Arc::new(|line| output::error(&format!("{line}\n"))));
     }

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+use super::mcp::{self, McpEntry};
 use super::rule;
 use super::value::{Kind, Misfit, Value};
 use super::{ModelEntry, Origin};
@@ -33,6 +34,7 @@ pub(crate) struct FileContent {
     pub(crate) values: Vec<(&'static Key, Value, Origin)>,
     pub(crate) models: Vec<ModelEntry>,
     pub(crate) rules: Vec<Rule>,
+    pub(crate) mcp: Vec<McpEntry>,
 }
 
 /// Reads the file; `None` if there is none. Problems are added to `problems`.
@@ -102,6 +104,8 @@ impl Reading<'_> {
             };
             if path == "models" {
                 self.models(value);
+            } else if path == "mcp" {
+                self.servers(value);
             } else if path == "rules" {
                 self.rules(name.span().into(), value);
             } else if let (true, DeValue::Table(inner)) = (is_prefix(&path), value.get_ref()) {
@@ -182,6 +186,28 @@ impl Reading<'_> {
         self.content.models.push(entry);
     }
 
+    fn servers(&mut self, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            let message = "`mcp` is a table of servers: [mcp.NAME]".to_owned();
+            return self.problem("wrong-type", value.span().into(), message, None);
+        };
+        for (name, entry) in table {
+            let at: Span = name.span().into();
+            if self.whose == Whose::Project {
+                self.distrusted(at, &format!("mcp.{}", name.get_ref()), None);
+                continue;
+            }
+            match mcp::read(name.get_ref(), at, entry, self.origin(at)) {
+                Ok(entry) => self.content.mcp.push(entry),
+                Err(problems) => {
+                    for (span, message) in problems {
+                        self.problem("wrong-server", span, message, None);
+                    }
+                }
+            }
+        }
+    }
+
     fn rules(&mut self, at: Span, value: &Spanned<DeValue<'_>>) {
         if self.whose == Whose::Project {
             return self.distrusted(at, "rules", None);
@@ -234,7 +260,7 @@ fn known(path: &str) -> Option<(&'static Key, Unit)> {
 
 fn known_names() -> Vec<&'static str> {
     let keys = KEYS.iter().map(|key| key.name);
-    keys.chain(ALIASES.iter().map(|alias| alias.name)).chain(["models", "rules"]).collect()
+    keys.chain(ALIASES.iter().map(|alias| alias.name)).chain(["models", "rules", "mcp"]).collect()
 }
 
 fn is_prefix(path: &str) -> bool {

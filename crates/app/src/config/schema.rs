@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::mcp;
 use super::rule;
 use super::{ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, Unit};
 
@@ -37,6 +38,7 @@ pub(crate) fn json_schema() -> Value {
         }),
     );
     properties.insert("rules".to_owned(), rule::schema());
+    properties.insert("mcp".to_owned(), mcp::schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Fusee configuration",

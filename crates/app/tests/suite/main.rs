@@ -21,6 +21,7 @@ mod http_faults;
 mod http_model;
 mod journal_troubles;
 mod kill_sweep;
+mod mcp;
 mod output;
 mod process;
 mod prompt;

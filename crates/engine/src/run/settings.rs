@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
 use fusee_model::{Price, RequestOptions, Traits, Wire};
+use fusee_tools::mcp::Offered;
 use fusee_tools::sandbox::{Allowance, Network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -61,6 +62,9 @@ pub struct Settings {
     /// What the user decided about calls before they come.
     #[serde(default, skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
+    /// Tools that MCP servers offered when the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp: Vec<Offered>,
     /// What the user said of the sandbox.
     pub sandbox: SandboxMode,
     /// What confined commands have beyond the usual.
@@ -140,6 +144,7 @@ impl Settings {
             limits: Limits::default(),
             approve: Approve::default(),
             rules: Rules::default(),
+            mcp: Vec::new(),
             sandbox: SandboxMode::default(),
             confine: Confine::default(),
             sandbox_state: "none".to_owned(),

@@ -153,6 +153,11 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
     Ok(headers)
 }
 
+/// A client for an address that is no model's, set up as those for models are.
+pub(crate) fn client_for(url: &str, settings: &Settings) -> Result<Client, ChoiceError> {
+    client(&parse_base(url, Wire::default())?, settings)
+}
+
 fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
     let wrong =
         |what: &str, error: &reqwest::Error| ChoiceError::Settings(format!("{what}: {}", root_cause(error)));

@@ -109,6 +109,17 @@ impl Environment {
         Self { variables: kept }
     }
 
+    /// The same with these as well, by the user's word.
+    #[must_use]
+    pub fn with(mut self, more: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (name, value) in more {
+            self.variables.retain(|(known, _)| *known != *name);
+            self.variables.push((name.into(), value.into()));
+        }
+        self.variables.sort();
+        self
+    }
+
     /// One of them.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&OsStr> {

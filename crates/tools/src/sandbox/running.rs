@@ -102,10 +102,25 @@ impl Keeper {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, CommandFailure> {
-        self.start(request).await?.until_its_end(output, stop).await
+        self.start(request, None).await?.until_its_end(output, stop).await
     }
 
-    async fn start(&self, request: CommandRequest<'_>) -> Result<Running, CommandFailure> {
+    /// The same with an input that somebody writes to while it runs.
+    pub(crate) async fn run_reading(
+        &self,
+        request: CommandRequest<'_>,
+        input: OwnedFd,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<Finished, CommandFailure> {
+        self.start(request, Some(input)).await?.until_its_end(output, stop).await
+    }
+
+    async fn start(
+        &self,
+        request: CommandRequest<'_>,
+        stream: Option<OwnedFd>,
+    ) -> Result<Running, CommandFailure> {
         let room = match request.sandbox {
             Sandbox::Off => None,
             Sandbox::Namespaces(room) => Some((room, room.standing(self).await?)),
@@ -132,7 +147,10 @@ impl Keeper {
                 .map_err(setup)?;
         let (output, their_output) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
-        let input = request.input.map(holding).transpose()?;
+        let input = match stream {
+            Some(stream) => Some(stream),
+            None => request.input.map(holding).transpose()?,
+        };
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
         descriptors.extend(room.into_iter().flat_map(|(_, standing)| standing.doors()));
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));

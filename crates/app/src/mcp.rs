@@ -1,0 +1,140 @@
+//! The MCP servers of a run: from what the configuration says to tools. A server that cannot be used is told, and the run
+//! goes on without it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_engine::model;
+use fusee_engine::run::Resources;
+use fusee_engine::tools::Tool;
+use fusee_engine::tools::mcp::{self, Lists, Offered, ProgramSettings, Remote, Server, ServerSettings};
+
+use crate::command::Process;
+use crate::config::{Config, McpEntry, McpReach};
+use crate::output;
+
+/// What the servers of a run give it.
+#[derive(Default)]
+pub(crate) struct Servers {
+    /// Their tools.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The same as they were offered, which the run keeps.
+    pub(crate) offered: Vec<Offered>,
+    /// Values that nobody is to be shown.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Servers {
+    /// Adds what they give to what a run is given.
+    pub(crate) fn given_to(self, mut resources: Resources) -> Resources {
+        resources.commands.secrets = resources.commands.secrets.and(&self.secrets);
+        resources.extra_tools.extend(self.tools);
+        resources
+    }
+}
+
+/// Connects to every server that is configured and takes in what they offer.
+pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> Servers {
+    let mut servers = Servers::default();
+    for entry in config.mcp() {
+        let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
+        match server.offer().await {
+            Err(error) => output::error(&format!("warning: {error}; going on without it\n")),
+            Ok(offer) => {
+                for left in &offer.left_out {
+                    output::error(&format!("warning: the MCP server `{}`: left out {left}\n", entry.name));
+                }
+                let remote = |offered: &Offered| -> Arc<dyn Tool> {
+                    Arc::new(Remote::new(offered.clone(), Arc::clone(&server)))
+                };
+                servers.tools.extend(offer.tools.iter().map(remote));
+                servers.offered.extend(offer.tools);
+            }
+        }
+    }
+    servers
+}
+
+/// The tools of a run that goes on, as they were offered when it began. A server is spoken to when it is needed.
+pub(crate) fn again(offered: &[Offered], config: &Config, directory: &Path, process: &Process) -> Servers {
+    let mut servers = Servers { offered: offered.to_vec(), ..Servers::default() };
+    for entry in config.mcp().iter().filter(|entry| offered.iter().any(|tool| tool.server == entry.name)) {
+        let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
+        for tool in offered.iter().filter(|tool| tool.server == entry.name) {
+            servers.tools.push(Arc::new(Remote::new(tool.clone(), Arc::clone(&server))));
+        }
+    }
+    servers
+}
+
+fn open(
+    entry: &McpEntry,
+    directory: &Path,
+    process: &Process,
+    secrets: &mut Vec<String>,
+) -> Option<Arc<Server>> {
+    let mut given = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+        let pairs: Vec<(String, String)> =
+            pairs.iter().map(|(name, value)| (name.clone(), meant(value, process))).collect();
+        secrets.extend(pairs.iter().map(|(_, value)| value.clone()));
+        pairs
+    };
+    let reach = match &entry.reach {
+        McpReach::Program { command, env } => {
+            let log = process.environment.state_folder().map(|states| states.join("mcp"));
+            let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
+            mcp::Reach::Program(ProgramSettings {
+                command: command.clone(),
+                environment: crate::work::variables(process).with(given(env)),
+                directory: directory.to_owned(),
+                log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
+                keeper: process.keeper.clone()?,
+            })
+        }
+        McpReach::Address { url, headers } => {
+            let settings = model::Settings {
+                ca_file: process.environment.variable("SSL_CERT_FILE").map(Into::into),
+                ..model::Settings::default()
+            };
+            let client = match model::http_client(url, &settings) {
+                Ok(client) => client,
+                Err(error) => {
+                    output::error(&format!(
+                        "warning: the MCP server `{}` cannot be used: {error}\n",
+                        entry.name
+                    ));
+                    return None;
+                }
+            };
+            mcp::Reach::Address { url: url.clone(), headers: given(headers), client }
+        }
+    };
+    Some(Arc::new(Server::new(ServerSettings {
+        name: entry.name.clone(),
+        reach,
+        lists: Lists { allow: entry.allow.clone(), block: entry.block.clone() },
+        timeout: Duration::from_secs(entry.timeout_s),
+    })))
+}
+
+/// A value as it stands, with variables of the environment put in: `$NAME` or `${NAME}`.
+fn meant(value: &str, process: &Process) -> String {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, next) = braced.unwrap_or_else(|| {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            after.split_at(end)
+        });
+        if name.is_empty() {
+            text.push('$');
+        } else {
+            text.push_str(process.environment.text(name).unwrap_or_default());
+        }
+        rest = next;
+    }
+    text + rest
+}

@@ -1,0 +1,176 @@
+//! Tools of MCP servers in a run: a program's and an address's, their ends and restarts, and what a project may not start.
+
+use std::io::{Read as _, Write as _};
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+use crate::fusee::{fusee, run_json};
+
+/// A server that says what it is told, can die, and offers a tool that nobody can use.
+const SERVER: &str = r#"
+import json, os, sys
+def send(message): sys.stdout.write(json.dumps(message) + "\n"); sys.stdout.flush()
+sys.stderr.write("a line that is no message\n")
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    method, answer = message.get("method"), None
+    if method == "initialize":
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    elif method == "tools/list":
+        send({"jsonrpc": "2.0", "id": "s1", "method": "ping"})
+        answer = {"tools": [
+            {"name": "say", "description": "Says it.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}, "annotations": {"readOnlyHint": True}},
+            {"name": "die", "inputSchema": {"type": "object"}},
+            {"name": "hidden", "inputSchema": {"type": "object"}},
+            {"name": "huge", "inputSchema": {"type": "object", "description": "x" * 20000}},
+        ]}
+    elif method == "tools/call":
+        name, arguments = message["params"]["name"], message["params"]["arguments"]
+        if name == "die": os._exit(3)
+        text = arguments["text"] + " " + os.environ.get("TOKEN", "-") + " " + str(os.getpid() > 0)
+        answer = {"content": [{"type": "text", "text": text}]}
+    if method is not None and answer is not None: send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
+    elif method is not None: send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "what?"}})
+"#;
+
+fn with_user_settings(project: Project, text: &str) -> Project {
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+    project
+}
+
+fn contents(events: &[Value]) -> Vec<String> {
+    of_type(events, "tool_result")
+        .iter()
+        .map(|result| result["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_programs_tools_are_used_and_it_is_started_again_when_it_ends() {
+    let settings = "[mcp.test]\ncommand = \"python3\"\nargs = [\"server.py\"]\nenv = { TOKEN = \"$MY_VALUE\" }\nblock = [\"hidden\"]\n";
+    let project = with_user_settings(Project::new().with("server.py", SERVER), settings);
+    let script = project.script(&[
+        Line::call("test_say", json!({"text": "one"})),
+        Line::call("test_die", json!({})),
+        Line::call("mcp__test__say", json!({"text": "two"})),
+        Line::call("test_hidden", json!({})),
+        Line::text("Done."),
+    ]);
+    let ran =
+        run_json(&project, &script).args(["--run-id", "r"]).env("MY_VALUE", "a-value-of-mine").run().exits(0);
+    assert!(ran.stderr.contains("left out `huge`: its schema has 20"), "{}", ran.stderr);
+    let said = contents(&ran.events());
+    // What was put into the server's environment is taken for a secret.
+    assert_eq!(said[0], "one [redacted] True");
+    assert!(said[1].contains("it ended with code 3; it said: a line that is no message"), "{}", said[1]);
+    assert_eq!(said[2], "two [redacted] True");
+    assert!(said[3].contains("There is no tool `test_hidden`"), "{}", said[3]);
+    // Replayed without the server.
+    std::fs::remove_file(project.dir().join("server.py")).unwrap();
+    fusee(&project).args(["replay", "r"]).run().exits(0);
+    project.assert_no_process_left();
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_told_and_the_run_goes_on() {
+    let settings =
+        "[mcp.gone]\ncommand = \"no-such-program-here\"\n[mcp.off]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+    let project = with_user_settings(Project::new(), settings);
+    let script = project.script(&[Line::text("Done.")]);
+    let ran = run_json(&project, &script).run().exits(0);
+    assert!(
+        ran.stderr.contains("the MCP server `gone` cannot be used: the program was not found"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("the MCP server `off` cannot be used: http://127.0.0.1:9/mcp cannot be reached"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_stranger_cannot_have_a_program_started() {
+    let project = Project::new()
+        .with("evil.sh", "echo x > started\n")
+        .with("fusee.toml", "[mcp.evil]\ncommand = [\"sh\", \"evil.sh\"]\n");
+    let script = project.script(&[Line::text("Done.")]);
+    let ran = run_json(&project, &script).run().exits(0);
+    assert!(ran.stderr.contains("`mcp.evil` is ignored"), "{}", ran.stderr);
+    assert!(!project.dir().join("started").exists());
+}
+
+/// A server behind an address: the first answer as JSON, later ones as events, with a session.
+fn address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(50) {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || while answer(&mut stream).is_some() {});
+        }
+    });
+    url
+}
+
+fn answer(stream: &mut std::net::TcpStream) -> Option<()> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    let length: usize = head.split("content-length: ").nth(1)?.split("\r\n").next()?.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    let known = head.contains("mcp-session-id: s-1");
+    let result = match message["method"].as_str() {
+        Some("initialize") => {
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}})
+        }
+        Some("tools/list") => json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}),
+        Some("tools/call") => {
+            json!({"content": [{"type": "text", "text": format!("{known} {}", head.contains("x-key: k-123456789"))}]})
+        }
+        _ => {
+            stream.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").ok()?;
+            return Some(());
+        }
+    };
+    let text = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+    let (kind, text) = if message["method"] == "tools/call" {
+        (
+            "text/event-stream",
+            format!(
+                "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}}\n\nevent: message\ndata: {text}\n\n"
+            ),
+        )
+    } else {
+        ("application/json", text)
+    };
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nmcp-session-id: s-1\r\ncontent-length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    stream.write_all(answer.as_bytes()).ok()
+}
+
+#[test]
+fn an_addresss_tools_are_used_within_a_session() {
+    let settings = format!("[mcp.web]\nurl = \"{}\"\nheaders = {{ X-Key = \"k-123456789\" }}\n", address());
+    let project = with_user_settings(Project::new(), &settings);
+    let script = project.script(&[Line::call("web_add", json!({})), Line::text("Done.")]);
+    let ran = run_json(&project, &script).run().exits(0);
+    assert_eq!(contents(&ran.events()), ["true true"], "{}", ran.stderr);
+    assert!(!ran.stdout.contains("k-123456789"));
+}

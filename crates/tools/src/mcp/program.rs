@@ -1,0 +1,217 @@
+//! A server that is a program: started by the keeper, so it ends with us; a message a line on its streams.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::ProgramSettings;
+use super::message::{self, Incoming, Refusal};
+use super::server::LinkFault;
+use crate::sandbox::{Allowance, CommandRequest, Ending, Sandbox};
+
+/// Longest message; a program that writes a longer one is not listened to any more.
+const MOST_LINE: usize = 16 << 20;
+/// Messages on their way to the program; a program that does not read holds up its callers, up to their time limit.
+const OUTBOX: usize = 64;
+/// Of what it wrote elsewhere, for an error.
+const LOG_SHOWN: usize = 400;
+
+type Waiting = Arc<Mutex<Waiters>>;
+
+#[derive(Debug, Default)]
+struct Waiters {
+    answers: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
+    next: u64,
+    /// Why nothing more will come.
+    over: Option<String>,
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub(super) struct Program {
+    outbox: mpsc::Sender<Vec<u8>>,
+    waiting: Waiting,
+    stop: CancellationToken,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Program {
+    pub(super) fn start(settings: &ProgramSettings) -> Result<Self, LinkFault> {
+        let gone = |error: std::io::Error| LinkFault::Gone(format!("it could not be started: {error}"));
+        let (theirs, ours) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|error| gone(error.into()))?;
+        let input = pipe::Sender::from_owned_fd(ours).map_err(gone)?;
+        let (outbox, letters) = mpsc::channel(OUTBOX);
+        let (waiting, stop) = (Waiting::default(), CancellationToken::new());
+        tokio::spawn(write(input, letters));
+        tokio::spawn(Box::pin(run(
+            settings.clone(),
+            theirs,
+            Arc::clone(&waiting),
+            outbox.clone(),
+            stop.clone(),
+        )));
+        Ok(Self { outbox, waiting, stop })
+    }
+
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<Value, LinkFault> {
+        let (sender, answer) = oneshot::channel();
+        let id = {
+            let mut waiting = lock(&self.waiting);
+            if let Some(why) = &waiting.over {
+                return Err(LinkFault::Gone(why.clone()));
+            }
+            waiting.next += 1;
+            let id = waiting.next;
+            waiting.answers.insert(id, sender);
+            id
+        };
+        let exchange = async {
+            self.send(&message::request(id, method, params)).await?;
+            match answer.await {
+                Ok(answer) => answer.map_err(LinkFault::Refused),
+                Err(_) => {
+                    let why = lock(&self.waiting).over.clone();
+                    Err(LinkFault::Gone(why.unwrap_or_else(|| "it ended".to_owned())))
+                }
+            }
+        };
+        let result = tokio::time::timeout(limit, exchange).await;
+        lock(&self.waiting).answers.remove(&id);
+        result.unwrap_or(Err(LinkFault::Silent(limit)))
+    }
+
+    pub(super) async fn tell(&self, method: &str) -> Result<(), LinkFault> {
+        self.send(&message::notice(method)).await
+    }
+
+    async fn send(&self, message: &Value) -> Result<(), LinkFault> {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        self.outbox.send(line).await.map_err(|_| LinkFault::Gone("it does not read any more".to_owned()))
+    }
+}
+
+/// Brings messages to the program, one after the other.
+async fn write(input: pipe::Sender, mut letters: mpsc::Receiver<Vec<u8>>) {
+    while let Some(letter) = letters.recv().await {
+        let mut rest = letter.as_slice();
+        while !rest.is_empty() {
+            if input.writable().await.is_err() {
+                return;
+            }
+            match input.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// The program's whole life.
+async fn run(
+    settings: ProgramSettings,
+    input: std::os::fd::OwnedFd,
+    waiting: Waiting,
+    outbox: mpsc::Sender<Vec<u8>>,
+    stop: CancellationToken,
+) {
+    let command = command_line(&settings);
+    let mut line = Vec::new();
+    let mut overlong = false;
+    let heard = |bytes: &[u8]| {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if line.len() + piece.len() > MOST_LINE {
+                (overlong, line) = (true, Vec::new());
+                stop.cancel();
+            }
+            if overlong {
+                return;
+            }
+            line.extend_from_slice(piece);
+            if line.ends_with(b"\n") {
+                deliver(&line, &waiting, &outbox);
+                line.clear();
+            }
+        }
+    };
+    let why = match std::fs::File::open(&settings.directory) {
+        Err(error) => format!("{} cannot be entered: {error}", settings.directory.display()),
+        Ok(directory) => {
+            let request = CommandRequest {
+                command: &command,
+                directory: directory.into(),
+                input: None,
+                environment: &settings.environment,
+                sandbox: &Sandbox::Off,
+                allowance: Allowance::default(),
+            };
+            match settings.keeper.run_reading(request, input, heard, stop.cancelled()).await {
+                Ok(finished) => ended(finished.ending, &settings),
+                Err(failure) => failure.to_string(),
+            }
+        }
+    };
+    let why = if overlong { format!("it sent a message of more than {MOST_LINE} bytes") } else { why };
+    let mut waiting = lock(&waiting);
+    waiting.over = Some(why);
+    // Whoever waits sees that nothing comes any more.
+    waiting.answers.clear();
+}
+
+fn deliver(line: &[u8], waiting: &Waiting, outbox: &mpsc::Sender<Vec<u8>>) {
+    match message::read(line) {
+        Some(Incoming::Answer(id, answer)) => {
+            if let Some(sender) = lock(waiting).answers.remove(&id) {
+                // Whoever asked may have given up.
+                let _ = sender.send(answer);
+            }
+        }
+        Some(Incoming::Asked(answer)) => {
+            let mut letter = answer.to_string().into_bytes();
+            letter.push(b'\n');
+            // A program that asks faster than it reads goes without an answer.
+            let _ = outbox.try_send(letter);
+        }
+        Some(Incoming::Told) | None => {}
+    }
+}
+
+fn ended(ending: Ending, settings: &ProgramSettings) -> String {
+    let how = match ending {
+        Ending::Exited(127) => "the program was not found".to_owned(),
+        Ending::Exited(code) => format!("it ended with code {code}"),
+        Ending::Signalled(signal) => format!("it was ended by signal {signal}"),
+    };
+    let log = settings.log.as_ref().and_then(|log| std::fs::read(log).ok()).unwrap_or_default();
+    let last = String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_SHOWN)..]).trim().to_owned();
+    if last.is_empty() { how } else { format!("{how}; it said: {last}") }
+}
+
+/// For the shell, each word as it is.
+fn command_line(settings: &ProgramSettings) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let words: Vec<String> = settings.command.iter().map(|word| quoted(word)).collect();
+    let log = settings.log.as_ref().map_or_else(|| "/dev/null".to_owned(), |log| log.display().to_string());
+    format!("exec {} 2>{}", words.join(" "), quoted(&log))
+}
+
+fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, Waiters> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,159 @@
+//! A server's tool as one of ours.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::answer::answer;
+use super::server::LinkFault;
+use super::{Offered, Server};
+use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
+
+/// A tool that a server has.
+pub struct Remote {
+    definition: Definition,
+    offered: Offered,
+    server: Arc<Server>,
+}
+
+impl Remote {
+    /// A tool as it was offered.
+    #[must_use]
+    pub fn new(offered: Offered, server: Arc<Server>) -> Self {
+        Self { definition: definition(&offered), offered, server }
+    }
+}
+
+impl Tool for Remote {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn more_names(&self) -> Vec<String> {
+        more_names(&self.offered)
+    }
+
+    /// What it does is not known here, so a call that was cut off is not made again.
+    fn repeat(&self) -> Repeat {
+        Repeat::Never
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        let intent = json!({ "server": self.offered.server, "tool": self.offered.tool });
+        Box::pin(async { Ok(Prepared::new(intent, arguments)) })
+    }
+
+    fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            let arguments = match prepared.into_plan::<Value>() {
+                Ok(arguments) => arguments,
+                Err(output) => return output,
+            };
+            let call = self.server.call(&self.offered.tool, &arguments);
+            match context.cancel.run_until_cancelled(call).await {
+                None => ToolOutput::aborted("Cancelled; what the server has done until then is not known."),
+                Some(Ok(result)) => answer(&result, &context.limits),
+                Some(Err(fault)) => ToolOutput::error(self.complaint(&fault)),
+            }
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        _intent: &'a Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Settled> {
+        let words = format!(
+            "The run was interrupted during this call of the server `{}`. Whether it happened is not known; it was not made again.",
+            self.offered.server
+        );
+        Box::pin(async move { Settled::Unknown(ToolOutput { aborted: true, ..ToolOutput::error(words) }) })
+    }
+}
+
+impl Remote {
+    fn complaint(&self, fault: &LinkFault) -> String {
+        let (server, words) = (&self.offered.server, fault.words());
+        match fault {
+            LinkFault::Refused(_) => format!("The server `{server}` refused: {words}"),
+            LinkFault::Silent(_) => {
+                format!("The server `{server}` gave {words}. Whether the call happened is not known.")
+            }
+            LinkFault::Gone(_) => format!(
+                "The server `{server}` is not there: {words}. It is started again at the next call; whether this one happened is not known."
+            ),
+        }
+    }
+}
+
+/// A tool of a server that is not there: for replays, and for runs whose server is not configured any more.
+pub struct Absent {
+    definition: Definition,
+    offered: Offered,
+}
+
+impl Absent {
+    /// A tool as it was offered.
+    #[must_use]
+    pub fn new(offered: Offered) -> Self {
+        Self { definition: definition(&offered), offered }
+    }
+}
+
+impl Tool for Absent {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn more_names(&self) -> Vec<String> {
+        more_names(&self.offered)
+    }
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Never
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        _arguments: Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
+        let words =
+            format!("The server `{}` is not configured any more; go on without it.", self.offered.server);
+        Box::pin(async { Err(ToolOutput::error(words)) })
+    }
+
+    fn perform<'a>(&'a self, _prepared: Prepared, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async { ToolOutput::error("The server is not there.") })
+    }
+}
+
+fn definition(offered: &Offered) -> Definition {
+    Definition {
+        name: Cow::Owned(offered.name.clone()),
+        description: Cow::Owned(offered.description.clone()),
+        parameters: offered.parameters.clone(),
+        category: offered.category,
+        aliases: &[],
+        parameter_aliases: &[],
+    }
+}
+
+/// Other ways in which models spell a server's tool.
+fn more_names(offered: &Offered) -> Vec<String> {
+    let Offered { server, tool, .. } = offered;
+    vec![
+        format!("{server}__{tool}"),
+        format!("mcp__{server}__{tool}"),
+        format!("{server}:{tool}"),
+        format!("{server}.{tool}"),
+        format!("{server}/{tool}"),
+    ]
+}

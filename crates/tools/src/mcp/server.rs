@@ -1,0 +1,170 @@
+//! A server over time: connected when it is first needed, connected again when it has ended, asked for its tools and
+//! asked to use them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::address::Address;
+use super::message::Refusal;
+use super::program::Program;
+use super::{Offer, Reach, ServerSettings};
+
+/// The version of the protocol that we speak.
+pub(super) const PROTOCOL: &str = "2025-06-18";
+
+/// Times that a server is connected in one process; one that ends again and again is left alone.
+const MOST_CONNECTS: u32 = 5;
+/// Pages of a list of tools.
+const MOST_PAGES: usize = 20;
+/// A program may have to be fetched first.
+const CONNECT_TIME: Duration = Duration::from_secs(60);
+
+/// Why a server is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the MCP server `{server}` cannot be used: {why}")]
+pub struct McpError {
+    /// Which.
+    pub server: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LinkFault {
+    /// The other side is not there.
+    Gone(String),
+    /// It says nothing for so long.
+    Silent(Duration),
+    /// It does not do that.
+    Refused(Refusal),
+}
+
+impl LinkFault {
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Gone(why) => why.clone(),
+            Self::Silent(limit) => format!("no answer within {} s", limit.as_secs_f64()),
+            Self::Refused(refusal) => format!("{} (code {})", refusal.message, refusal.code),
+        }
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub struct Server {
+    settings: ServerSettings,
+    link: Mutex<Connection>,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    link: Option<Arc<Link>>,
+    connects: u32,
+}
+
+#[derive(Debug)]
+enum Link {
+    Program(Program),
+    Address(Address),
+}
+
+impl Link {
+    async fn request(&self, method: &str, params: &Value, limit: Duration) -> Result<Value, LinkFault> {
+        match self {
+            Self::Program(program) => program.request(method, params, limit).await,
+            Self::Address(address) => address.request(method, params, limit).await,
+        }
+    }
+
+    async fn tell(&self, method: &str) -> Result<(), LinkFault> {
+        match self {
+            Self::Program(program) => program.tell(method).await,
+            Self::Address(address) => address.tell(method).await,
+        }
+    }
+}
+
+impl Server {
+    /// A server that nobody has spoken to yet.
+    #[must_use]
+    pub fn new(settings: ServerSettings) -> Self {
+        Self { settings, link: Mutex::default() }
+    }
+
+    /// What its tools' names begin with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// What it offers.
+    pub async fn offer(&self) -> Result<Offer, McpError> {
+        let (mut offer, mut cursor) = (Offer::default(), None);
+        for _ in 0..MOST_PAGES {
+            let params = cursor.map_or_else(|| json!({}), |cursor: Value| json!({ "cursor": cursor }));
+            let mut page = self.ask("tools/list", &params).await.map_err(|fault| self.error(&fault))?;
+            if let Some(tools) = page.get("tools").and_then(Value::as_array) {
+                offer.add(tools, &self.settings.name, &self.settings.lists);
+            }
+            cursor = page.get_mut("nextCursor").map(Value::take).filter(Value::is_string);
+            if cursor.is_none() {
+                return Ok(offer);
+            }
+        }
+        offer.left_out.push(format!("the list of tools has more than {MOST_PAGES} pages"));
+        Ok(offer)
+    }
+
+    /// Has a tool used.
+    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, LinkFault> {
+        self.ask("tools/call", &json!({ "name": tool, "arguments": arguments })).await
+    }
+
+    /// Asks once. A server that turns out to be gone is connected again at the next request: what became of this one
+    /// nobody knows.
+    async fn ask(&self, method: &str, params: &Value) -> Result<Value, LinkFault> {
+        let link = self.connected().await?;
+        let answer = link.request(method, params, self.settings.timeout).await;
+        if matches!(answer, Err(LinkFault::Gone(_))) {
+            let mut connection = self.link.lock().await;
+            if connection.link.as_ref().is_some_and(|known| Arc::ptr_eq(known, &link)) {
+                connection.link = None;
+            }
+        }
+        answer
+    }
+
+    async fn connected(&self) -> Result<Arc<Link>, LinkFault> {
+        let mut connection = self.link.lock().await;
+        if let Some(link) = &connection.link {
+            return Ok(Arc::clone(link));
+        }
+        if connection.connects >= MOST_CONNECTS {
+            let why = format!("it has ended {MOST_CONNECTS} times and is not started again");
+            return Err(LinkFault::Gone(why));
+        }
+        connection.connects += 1;
+        let link = match &self.settings.reach {
+            Reach::Program(program) => Link::Program(Program::start(program)?),
+            Reach::Address { url, headers, client } => Link::Address(Address::new(url, headers, client)?),
+        };
+        let hello = json!({
+            "protocolVersion": PROTOCOL,
+            "capabilities": {},
+            "clientInfo": { "name": "fusee", "version": env!("CARGO_PKG_VERSION") },
+        });
+        link.request("initialize", &hello, CONNECT_TIME).await?;
+        link.tell("notifications/initialized").await?;
+        let link = Arc::new(link);
+        connection.link = Some(Arc::clone(&link));
+        Ok(link)
+    }
+
+    fn error(&self, fault: &LinkFault) -> McpError {
+        McpError { server: self.settings.name.clone(), why: fault.words() }
+    }
+}
