@@ -30,7 +30,22 @@ const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doc
 
 /// All commands, by what they are about.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    ("Work", &["demo", "run", "task", "review", "resume", "prompt", "templates", "match", "check", "fmt"]),
+    (
+        "Work",
+        &[
+            "demo",
+            "run",
+            "task",
+            "review",
+            "resume",
+            "prompt",
+            "templates",
+            "match",
+            "memory",
+            "check",
+            "fmt",
+        ],
+    ),
     ("What was done", &["runs", "show", "replay"]),
     ("Set up", &["init", "config", "trust", "doctor", "models", "completions"]),
 ];

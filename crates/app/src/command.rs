@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod init;
 pub(crate) mod matching;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod replay;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
     Match(matching::MatchArgs),
+    Memory(memory::MemoryArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Init(init::InitArgs),
@@ -76,6 +78,7 @@ impl Command {
             | Self::Prompt(_)
             | Self::Templates(_)
             | Self::Match(_)
+            | Self::Memory(_)
             | Self::Check(_)
             | Self::Fmt(_)
             | Self::Init(_)
@@ -114,6 +117,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Prompt(args)) => prompt::prompt(&args),
         Some(Command::Templates(args)) => templates::templates(args, process),
         Some(Command::Match(args)) => matching::matching(&args, process),
+        Some(Command::Memory(args)) => memory::memory(&args, process),
         Some(Command::Check(args)) => check::check(&args, process),
         Some(Command::Fmt(args)) => fmt::fmt(&args, process),
         Some(Command::Init(args)) => init::init(&args, process),

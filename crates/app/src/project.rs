@@ -23,6 +23,7 @@ const IGNORED: &str = "\
 # Written by fusee while it works. Templates, prompts and agents in this folder are yours to commit.
 /.gitignore
 /journal.db*
+/memory.*
 /locks/
 /logs/
 ";
@@ -75,6 +76,11 @@ impl Project {
     /// The name of its folder in the user's state folder.
     pub(crate) fn state_name(&self) -> String {
         folder_name(self.home())
+    }
+
+    /// Where what is known of the files is kept: beside the journal.
+    pub(crate) fn memory_file(&self) -> PathBuf {
+        self.journal.with_file_name("memory.idx")
     }
 
     /// The project's configuration file, there or not.

@@ -1,6 +1,10 @@
 //! The templates a command can use: the project's, the user's and those of the product.
 
-use fusee_engine::template::{Folder, Layer, Loaded, load, shipped};
+use std::sync::Arc;
+
+use fusee_engine::lang::{Callable, Param, ParamType};
+use fusee_engine::run::Templates;
+use fusee_engine::template::{Folder, InputType, Layer, Loaded, Registry, Template, load, shipped};
 use fusee_engine::text::render::{self, Colour};
 
 use crate::environment::Environment;
@@ -25,6 +29,11 @@ pub(crate) fn gather(project: &Project, environment: &Environment) -> Loaded {
     loaded
 }
 
+/// What a run is given of them.
+pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
+    Templates { registry: Arc::new(loaded.registry), memory_file: Some(project.memory_file()) }
+}
+
 /// Says what is wrong with those that were left out.
 pub(crate) fn warn(loaded: &Loaded) {
     if loaded.problems.is_empty() {
@@ -33,4 +42,28 @@ pub(crate) fn warn(loaded: &Loaded) {
     let source = |file: &str| loaded.sources.iter().find(|source| &**source.name() == file);
     let text = render::terminal(&loaded.problems, source, Colour::Never);
     output::error(&format!("templates with mistakes are left out:\n{text}"));
+}
+
+/// The templates as a workflow sees them.
+pub(crate) fn callables(registry: &Registry) -> Vec<Callable> {
+    registry.all().into_iter().map(|known| callable(&known.template)).collect()
+}
+
+fn callable(template: &Template) -> Callable {
+    let params = template.inputs.iter().map(|input| Param {
+        name: input.name.clone(),
+        kind: match input.kind {
+            // Whatever can be shown is text enough for a template.
+            InputType::String => ParamType::Any,
+            InputType::Number => ParamType::Number,
+            InputType::Boolean => ParamType::Boolean,
+            InputType::Array => ParamType::Array,
+            InputType::Object => ParamType::Object,
+        },
+        required: input.default.is_none(),
+        default: input.default.clone(),
+        doc: input.description.clone(),
+        aliases: Vec::new(),
+    });
+    Callable::task(&template.name, params.collect::<Vec<_>>())
 }

@@ -145,6 +145,7 @@ pub(crate) fn resources(
         approver: show.approver(confinement.approvals.clone()),
         jitter: clock::jitter,
         trace: None,
+        templates: fusee_engine::run::Templates::default(),
     }
 }
 

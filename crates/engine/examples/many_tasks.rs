@@ -70,6 +70,7 @@ async fn main() {
                 approver: Arc::new(Nobody),
                 jitter: || 0.0,
                 trace: None,
+                templates: fusee_engine::run::Templates::default(),
             };
             tokio::spawn(async move {
                 let run = format!("run-{n}").parse().expect("a run id");

@@ -9,6 +9,7 @@ mod asking;
 mod calling;
 mod calls;
 mod compaction;
+mod conclude;
 mod control;
 mod disclosure;
 mod driver;
@@ -28,6 +29,7 @@ mod turns;
 
 pub use answer::{Accepted, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use calling::{Called, Calling};
+pub(crate) use conclude::{Conclude, Conclusion};
 pub use disclosure::Disclosure;
 pub(crate) use driver::remember;
 pub use earlier::Earlier;

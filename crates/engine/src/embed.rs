@@ -158,6 +158,7 @@ impl Task {
             approver: Arc::new(Nobody),
             jitter: || 0.0,
             trace: None,
+            templates: run::Templates::default(),
         };
         let running = run::start(&run, settings, resources).await?;
         let mut events = running.events();

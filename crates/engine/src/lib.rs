@@ -5,7 +5,9 @@
 
 pub mod agent;
 pub mod approval;
+pub mod dispatch;
 pub mod embed;
+pub mod memory;
 pub mod prompt;
 pub mod review;
 pub mod run;

@@ -9,6 +9,7 @@ mod reviewed;
 mod settings;
 mod work;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,7 +25,10 @@ use serde_json::Value;
 
 use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, remember};
 use crate::approval::{Approver, Gatekeeper, Nobody};
+use crate::memory::Memory;
 use crate::prompt::{self, Environment};
+use crate::task_system::{self, SubtaskRequest, TaskSystem};
+use crate::template::{Registry, TemplateText};
 use crate::workflow::{self, Left, Trace};
 
 pub use absent::{NO_MODEL, no_model};
@@ -48,8 +52,19 @@ pub struct Resources {
     pub approver: Arc<dyn Approver>,
     /// Chance, from -1 to 1.
     pub jitter: fn() -> f64,
+    /// Templates, and what is known of the workspace's files.
+    pub templates: Templates,
     /// Told of every effect of a workflow, if somebody wants to know.
     pub trace: Option<Trace>,
+}
+
+/// What tasks of templates need from the process.
+#[derive(Clone, Debug, Default)]
+pub struct Templates {
+    /// Those that can be found.
+    pub registry: Arc<Registry>,
+    /// Where the index of the workspace's files is kept.
+    pub memory_file: Option<PathBuf>,
 }
 
 /// A run that could not begin.
@@ -192,6 +207,7 @@ pub async fn replay(
         commands_settled: settings.commands_settled,
         approver: Arc::new(Nobody),
         jitter: || 0.0,
+        templates: Templates::default(),
         trace: None,
     };
     let past = Past { resumed: false, amendments: amended::read(journal, run)? };
@@ -348,11 +364,34 @@ async fn task(
                 remember(&*session.model, &resources.journal.steps(embedded.run())?);
             }
             let trace = resources.trace;
-            let place = workflow::Place { session, engine, branch, environment, started_ms, trace, cancel };
+            let templates = resources.templates;
+            let place = workflow::Place {
+                session,
+                engine,
+                branch,
+                environment,
+                templates,
+                started_ms,
+                trace,
+                cancel,
+            };
             return workflow::run(work, &settings.request, place).await;
         }
-        Work::Template(_) => {
-            return Err(Stop::Unreadable("this version runs no templates".to_owned()));
+        Work::Template(work) => {
+            if past.resumed {
+                remember(&*session.model, &resources.journal.steps(embedded.run())?);
+            }
+            let system = TaskSystem {
+                registry: resources.templates.registry,
+                memory: Arc::new(Memory::new(&settings.workspace, resources.templates.memory_file)),
+                base: Arc::new(session),
+                engine,
+                environment,
+            };
+            let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
+            let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
+            let place = task_system::Place::main(started_ms, cancel, progress);
+            return Arc::new(system).execute(request, Some(text), place).await.map(Left::Ended);
         }
     }
     let task = AgentTask::new(

@@ -3,18 +3,30 @@
 //! A [`SubtaskRequest`] names a template and brings everything it needs; a [`TaskResult`] is the one shape in which
 //! templates, tools and workflows answer. Nothing is thrown: a task that failed is a result with a [`TaskError`].
 
+mod compose;
+mod context;
 mod error;
+mod execute;
+mod finish;
 pub mod output;
+mod prepare;
+mod preview;
 mod request;
 mod result;
+mod subtask;
 
+pub use compose::{Composed, Prepared, ReadFile, compose};
+pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
 pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
+pub use execute::{Place, Ready, TaskSystem, limits, ready, toolbox};
+pub use preview::{Preview, preview};
 pub use request::AccumulationFormat;
 pub use request::{
     ContextOverrides, ContextPart, FreshContext, HistoryConfig, InheritContext, InheritedContext,
     LimitOverrides, SubtaskRequest,
 };
 pub use result::{ExecutionPath, Status, TaskResult};
+pub use subtask::DEEPEST;
 
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,8 @@ use crate::task_system::{ContextOverrides, LimitOverrides};
 pub use inputs::{InputProblem, bind, typed};
 pub use load::{Folder, Loaded, load};
 pub use matching::{Match, Matching};
+pub(crate) use matching::{stem, words};
+pub(crate) use placeholder::shown;
 pub use reference::reference;
 pub use registry::{Layer, NotFound, Registered, Registry, Twice};
 pub use shipped::{SKELETON, shipped};

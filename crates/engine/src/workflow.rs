@@ -15,6 +15,7 @@ mod script;
 mod start;
 mod subworkflow;
 mod tasks;
+mod template;
 mod tools;
 mod world;
 

@@ -76,6 +76,7 @@ impl World {
             approver: Arc::new(Nobody),
             jitter: || 0.0,
             trace: None,
+            templates: fusee_engine::run::Templates::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! `fusee check`: everything that is wrong with the texts a project gives to fusee, before anything is spent.
 
+mod template;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +16,13 @@ use super::Process;
 use crate::config;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::{output, registered, sources};
+use crate::{output, registered, sources, templates};
 
 /// The kinds of file that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Workflow,
+    Template,
     Config,
 }
 
@@ -29,14 +32,18 @@ impl Kind {
         let name = file.file_name()?.to_str()?;
         match (name, file.extension()?.to_str()?) {
             (_, "fusee") => Some(Self::Workflow),
+            (_, "xml") => Some(Self::Template),
             ("fusee.toml" | "config.toml", _) => Some(Self::Config),
             _ => None,
         }
     }
 
-    /// Whether a file that was found, and not named, is looked at: other programs have a config.toml too.
+    /// Whether a file that was found, and not named, is looked at: other programs have a config.toml and XML too.
     fn is_found(file: &Path) -> bool {
-        Self::of(file).is_some() && !file.ends_with("config.toml")
+        match Self::of(file) {
+            Some(Self::Template) => template::is_one(file),
+            kind => kind.is_some() && !file.ends_with("config.toml"),
+        }
     }
 }
 
@@ -65,6 +72,8 @@ enum Format {
 pub(crate) struct Findings {
     problems: Diagnostics,
     sources: HashMap<String, Source>,
+    /// The templates by name, with the file of each.
+    templates: HashMap<String, String>,
 }
 
 impl Findings {
@@ -83,10 +92,8 @@ impl Findings {
 pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure> {
     let here = process.environment.directory();
     let files = sources::files(here, &args.paths, Kind::is_found);
-    let project = Project::find(None, &process.environment)?;
-    let registered = registered::workflows(&project, &process.environment);
-    let tasks: Vec<Callable> = registered.iter().map(registered::Registered::callable).collect();
     let mut findings = Findings::default();
+    let tasks = tasks(process);
     for file in &files {
         one(file, here, &tasks, &mut findings);
     }
@@ -118,16 +125,27 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
     }
     match Kind::of(file) {
         Some(Kind::Workflow) => workflow(&name, &path, here, tasks, findings),
+        Some(Kind::Template) => template::check(&name, &path, findings),
         Some(Kind::Config) => {
             let (problems, source) = config::check_file(&path, &name);
             findings.add(problems, source);
         }
         None => {
             let message = format!("`{name}` is of no kind that can be checked");
-            let help = "workflows end in .fusee; the configuration is fusee.toml or config.toml";
+            let help =
+                "workflows end in .fusee, templates in .xml; the configuration is fusee.toml or config.toml";
             findings.problems.push(Diagnostic::file_error("unknown-kind", name, message).help(help));
         }
     }
+}
+
+/// What a workflow may call here beside tools.
+fn tasks(process: &Process) -> Vec<Callable> {
+    let Ok(project) = Project::find(None, &process.environment) else { return Vec::new() };
+    let mut tasks = templates::callables(&templates::gather(&project, &process.environment).registry);
+    let workflows = registered::workflows(&project, &process.environment);
+    tasks.extend(workflows.iter().map(registered::Registered::callable));
+    tasks
 }
 
 fn workflow(name: &str, path: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {

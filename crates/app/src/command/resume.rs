@@ -4,7 +4,7 @@ mod ended;
 
 use clap::Args;
 use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
-use fusee_engine::run::{self, Exit, Settings};
+use fusee_engine::run::{self, Exit, Settings, Work};
 use fusee_engine::tools::sandbox::Network;
 
 use super::Process;
@@ -18,6 +18,7 @@ use crate::history;
 use crate::mcp;
 use crate::project::Project;
 use crate::selection;
+use crate::templates;
 use crate::work::{self, Confinement};
 
 /// Go on with a run that was interrupted.
@@ -74,7 +75,10 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let model = StandIn::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
     let resources = work::resources(journal, model, &confinement, &show, process);
-    let resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
+    let mut resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
+    if settings.work != Work::Request {
+        resources.templates = templates::for_run(templates::gather(&project, environment), &project);
+    }
     confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::resume(&row.id, settings, resources)?;

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fusee_engine::agent::Restrictions;
+use fusee_engine::dispatch;
 use fusee_engine::journal::RunId;
 use fusee_engine::review::CodeReview;
 use fusee_engine::run::{self, Exit, PromptText, Settings};
 
 use super::Process;
+use super::task::{self, TaskArgs};
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
 use crate::choice::Choice;
 use crate::clock;
@@ -54,6 +56,12 @@ pub(crate) struct RunArgs {
     /// A JSON Schema that the answer must fit; one that does not is asked for once more
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
+    /// Run the task of this template instead of a request
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["request", "background", "continues", "prompt"])]
+    pub(crate) template: Option<String>,
+    /// An input of the template; may be given several times
+    #[arg(short, long = "input", value_name = "KEY=VALUE", requires = "template")]
+    pub(crate) inputs: Vec<String>,
     /// Print events as JSON Lines instead of the answer
     #[arg(long)]
     pub(crate) json: bool,
@@ -70,6 +78,23 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
 }
 
+/// What of it is a task: a template that was named, or a request that begins with `/task` or a parenthesis.
+fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, Failure> {
+    let words = match (&args.template, args.request.as_deref().map(str::trim_start)) {
+        (Some(name), _) => std::iter::once(name).chain(&args.inputs).cloned().collect(),
+        (None, Some(request)) if request.starts_with('(') => vec![request.to_owned()],
+        (None, Some(request)) => match request.strip_prefix("/task") {
+            Some(line) if line.trim_start().starts_with('(') => vec![line.trim().to_owned()],
+            Some(line) if line.is_empty() || line.starts_with(char::is_whitespace) => {
+                dispatch::split(line).map_err(|problem| Failure::usage(format!("`{request}`: {problem}")))?
+            }
+            _ => return Ok(Err(args)),
+        },
+        (None, None) => return Ok(Err(args)),
+    };
+    Ok(Ok(TaskArgs::of_run(args, words)))
+}
+
 /// The run that is continued.
 struct Earlier {
     run: RunId,
@@ -78,6 +103,10 @@ struct Earlier {
 
 /// Runs a task.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
+    let args = match dispatched(args)? {
+        Ok(task) => return task::task(task, process).await,
+        Err(args) => args,
+    };
     run_as(args, None, process).await
 }
 

@@ -1,37 +1,41 @@
-//! `fusee task`: a workflow, given as text, as a file or by its name.
+//! `fusee task`: a template, a workflow, a tool, or what fits some words.
 
 mod plan;
 mod source;
+pub(crate) mod template;
 mod told;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee_engine::lang::{Limits, Machine, Program};
+use fusee_engine::lang::{Limits, Machine};
 use fusee_engine::run::{self, Exit, RunOutcome, Settings, Work, Workflow};
-use fusee_engine::task_system::{Reason, TaskError, TaskResult};
+use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
+use fusee_engine::template::{Loaded, Registered};
 
 use super::Process;
+use super::run::RunArgs;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
 use crate::choice::Choice;
-use crate::config::Config;
+use crate::config::{Config, Value};
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::mcp;
 use crate::project::Project;
 use crate::work::{self, Confinement};
-use crate::{clock, output};
+use crate::{clock, output, templates};
 
-/// Run a workflow: a program of tasks.
+/// Run a template, or a workflow: a program of tasks.
 ///
-/// TASK is a workflow in parentheses, the path of a `.fusee` file, the name of a registered workflow, or `-` for
-/// stdin. It is checked as a whole before anything is spent; every task and tool call is a step of the journal, so a
+/// TASK is the name of a template, a workflow in parentheses, the path of a `.fusee` file, the name of a registered
+/// workflow, a tool, a wish in plain words that one template clearly fits, or `-` for stdin. It is checked as a whole before anything is spent; every task and tool call is a step of the journal, so a
 /// workflow that is killed or cancelled goes on with `fusee resume`. Its value goes to stdout, everything else to
 /// stderr. With TASK, `--help` shows its parameters.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct TaskArgs {
-    /// The workflow
+    /// The template, workflow or tool
     #[arg(value_name = "TASK")]
     task: Option<String>,
     /// Its parameters
@@ -48,6 +52,15 @@ pub(crate) struct TaskArgs {
     /// Tell of every effect on stderr as it happens, with its place in the text
     #[arg(long)]
     trace: bool,
+    /// Whether events are printed, as `fusee run --json` does, and not the result
+    #[arg(skip)]
+    events: bool,
+    /// A cassette, as `fusee run --record` writes it
+    #[arg(skip)]
+    record: Option<PathBuf>,
+    /// Whether the text was made for a tool that was named
+    #[arg(skip)]
+    direct_tool: bool,
     /// Show this help; after TASK, its parameters
     #[arg(short, long)]
     help: bool,
@@ -61,13 +74,52 @@ pub(crate) struct TaskArgs {
     limits: LimitFlags,
 }
 
+impl TaskArgs {
+    /// The task that a run turned out to be: the first word names it.
+    pub(crate) fn of_run(args: RunArgs, words: Vec<String>) -> Self {
+        let mut words = words.into_iter();
+        Self {
+            task: words.next(),
+            inputs: words.collect(),
+            place: args.place,
+            json: false,
+            dry_run: false,
+            trace: false,
+            events: args.json,
+            record: args.record,
+            direct_tool: false,
+            help: false,
+            name: args.name,
+            model: args.model,
+            gates: args.gates,
+            limits: args.limits,
+        }
+    }
+}
+
 /// Runs a task.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
-    let Some(named) = args.task.as_deref() else {
+    let Some(named) = args.task.clone() else {
         return told::own_help(args.help);
     };
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let checked = match source::checked(named, &project, process)? {
+    let mut args = args;
+    let loaded = template::gather(&project, process);
+    if !source::is_workflow(&named, &project, process) {
+        match template::asked(&args, &named, &loaded)? {
+            template::Asked::Workflow(text) => {
+                args.direct_tool = true;
+                args.inputs.clear();
+                args.task = Some(text);
+            }
+            template::Asked::Refused(exit) => return Ok(exit),
+            template::Asked::Template(found, words) => {
+                return run_template(args, &project, &found, &words, loaded, process).await;
+            }
+        }
+    }
+    let named = args.task.as_deref().unwrap_or_default();
+    let checked = match source::checked(named, &project, &loaded, process)? {
         Ok(checked) => checked,
         Err(problems) => return told::refused(args.json, &problems),
     };
@@ -87,23 +139,55 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Fail
         return told::wrong_inputs(args.json, &messages.join("; "));
     }
     let work = Workflow { inputs, ..checked.workflow.clone() };
-    run_workflow(args, &project, &checked.program, work, process).await
+    let asks = source::asks_a_model(&checked.program, &work);
+    run_work(args, &project, Work::Workflow(Box::new(work)), asks, None, loaded, process).await
 }
 
-async fn run_workflow(
+async fn run_template(
     args: TaskArgs,
     project: &Project,
-    program: &Arc<Program>,
-    work: Workflow,
+    found: &Registered,
+    words: &[String],
+    loaded: Loaded,
+    process: &Process,
+) -> Result<Exit, Failure> {
+    if args.help {
+        return template::help(found);
+    }
+    let work = match template::work(found, words, args.json)? {
+        Ok(work) => work,
+        Err(exit) => return Ok(exit),
+    };
+    if args.dry_run {
+        return template::dry_run(found, &work, args.json, project).await;
+    }
+    let model = template::model(&found.template);
+    run_work(args, project, work, true, model, loaded, process).await
+}
+
+async fn run_work(
+    args: TaskArgs,
+    project: &Project,
+    work: Work,
+    asks_a_model: bool,
+    model: Option<String>,
+    loaded: Loaded,
     process: &Process,
 ) -> Result<Exit, Failure> {
     let environment = &process.environment;
-    let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
+    let mut flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
+    if let (None, Some(model)) = (&args.model.model, model) {
+        // The template's own choice, which a flag overrules.
+        flags.push(("model", Value::Text(model)));
+    }
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let show = Show::for_result(args.json, &config, environment);
+    let show = match args.events {
+        true => Show::new(true, &config, environment),
+        false => Show::for_result(args.json, &config, environment),
+    };
     show.warn(&config);
     // A workflow of tools and arithmetic needs nobody to answer.
-    let choice = if config.text("model").is_some() || source::asks_a_model(program, &work) {
+    let choice = if config.text("model").is_some() || asks_a_model {
         Choice::make(&config, environment).await?
     } else {
         Choice::nobody()
@@ -125,12 +209,14 @@ async fn run_workflow(
         confine,
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
-        work: Work::Workflow(Box::new(work)),
+        work,
+        record: args.record.as_ref().map(|file| environment.directory().join(file)),
         ..Settings::new(request(&args), choice.name.clone(), &project.directory)
     };
-    let model = choice.open(None)?;
+    let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
     let mut resources = servers.given_to(work::resources(journal, model, &confinement, &show, process));
+    resources.templates = templates::for_run(loaded, project);
     if args.trace {
         resources.trace = Some(Arc::new(|line| output::error(&format!("{line}\n"))));
     }
@@ -140,7 +226,11 @@ async fn run_workflow(
     let running = run::start(&id, settings, resources).await?;
     let (exit, outcome) = work::see_to_its_end(running, &show, plan, &[]).await?;
     if args.json {
-        output::print(&format!("{}\n", serde_json::to_string(&result_of(outcome)).unwrap_or_default()))?;
+        let mut result = result_of(outcome);
+        if args.direct_tool {
+            result.note("execution_path", ExecutionPath::Tool);
+        }
+        output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     }
     if exit == Exit::Cancelled {
         output::error(&format!("`fusee resume {id}` goes on with it\n"));

@@ -33,6 +33,7 @@ mod sandbox;
 mod secrets;
 mod sections;
 mod shipped_workflows;
+mod template_tasks;
 mod templates;
 mod texts;
 mod trust;

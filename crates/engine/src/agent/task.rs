@@ -8,6 +8,7 @@ use fusee_journal::{Branch, Engine, Stop};
 use fusee_model::{CancellationToken, Message, Usage};
 
 use super::answer::AnswerCheck;
+use super::conclude::concluded;
 use super::disclosure::Disclosure;
 use super::driver::Driver;
 use super::earlier::Earlier;
@@ -32,6 +33,7 @@ pub struct AgentTask {
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
     parent: Option<Branch>,
+    conclude: Option<Arc<dyn super::Conclude>>,
 }
 
 /// How far a task has come, for those who look on.
@@ -103,6 +105,7 @@ impl AgentTask {
             cancel,
             progress,
             parent: None,
+            conclude: None,
         }
     }
 
@@ -141,6 +144,12 @@ impl AgentTask {
         let mut input = std::mem::take(&mut earlier.messages);
         input.append(&mut self.input);
         Self { input, earlier, ..self }
+    }
+
+    /// The same task, whose answer somebody decides about.
+    #[must_use]
+    pub(crate) fn concluding(self, conclude: Arc<dyn super::Conclude>) -> Self {
+        Self { conclude: Some(conclude), ..self }
     }
 
     /// The same task, begun by another one.
@@ -183,6 +192,25 @@ impl AgentTask {
     /// Works through the task. There is exactly one terminal event, whatever happens; an error means that the
     /// journal itself failed, and then the caller tells the readers.
     pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
+        self.begin(started_ms);
+        let mut driver = Driver::new(self, started_ms);
+        let ending = driver.drive().await?;
+        let turns = driver.turns.turn_index();
+        let (ending, kept) = concluded(ending, self.conclude.as_deref(), turns).await?;
+        let mut outcome = outcome(ending, &driver);
+        outcome.answer = kept.unwrap_or(outcome.answer);
+        Ok(self.end(&driver, outcome))
+    }
+
+    /// Ends it before a model was asked: it has a beginning and an end all the same.
+    pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
+        self.begin(started_ms);
+        let driver = Driver::new(self, started_ms);
+        let outcome = outcome(Ending::Failed { error, unreachable: false }, &driver);
+        self.end(&driver, outcome)
+    }
+
+    fn begin(&self, started_ms: i64) {
         self.engine.emit(
             &self.branch,
             Event::TaskStarted(TaskStarted {
@@ -196,12 +224,12 @@ impl AgentTask {
                 continues: self.session.continues.as_ref().map(ToString::to_string),
             }),
         );
-        let mut driver = Driver::new(self, started_ms);
-        let ending = driver.drive().await?;
-        let outcome = outcome(ending, &driver);
-        self.report(&driver, &outcome);
+    }
+
+    fn end(&self, driver: &Driver<'_>, outcome: TaskOutcome) -> TaskOutcome {
+        self.report(driver, &outcome);
         *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
-        Ok(outcome)
+        outcome
     }
 
     fn report(&self, driver: &Driver<'_>, outcome: &TaskOutcome) {

@@ -109,6 +109,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
         approver: Arc::new(Nobody),
         jitter: || 0.0,
         trace: None,
+        templates: crate::run::Templates::default(),
     };
     let run = "any".parse()?;
     let outcome = run::start(&run, settings.clone(), resources)

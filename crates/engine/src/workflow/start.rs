@@ -15,8 +15,9 @@ use super::loading::Loading;
 use super::outcome::{self, Used};
 use super::world::{Trace, World};
 use crate::agent::{FactsEnd, Session, TaskOutcome};
+use crate::memory::Memory;
 use crate::prompt::Environment;
-use crate::run::Workflow;
+use crate::run::{Templates, Workflow};
 
 /// How a workflow was left.
 pub(crate) enum Left {
@@ -32,6 +33,7 @@ pub(crate) struct Place {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) branch: Branch,
     pub(crate) environment: Environment,
+    pub(crate) templates: Templates,
     pub(crate) started_ms: i64,
     pub(crate) trace: Option<Trace>,
     pub(crate) cancel: CancellationToken,
@@ -46,7 +48,7 @@ pub(crate) fn compiled(workflow: &Workflow, session: &Session) -> Compiled {
 
 /// Runs a workflow. The events of its own branch begin and end it.
 pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Result<Left, Stop> {
-    let Place { session, engine, branch, environment, started_ms, trace, cancel } = place;
+    let Place { session, engine, branch, environment, templates, started_ms, trace, cancel } = place;
     let submission_id = engine.run().to_string();
     engine.emit(
         &branch,
@@ -62,10 +64,13 @@ pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Res
         }),
     );
     let compiled = compiled(workflow, &session);
+    let memory = Memory::new(session.workspace.root(), templates.memory_file);
     let world = World {
         session: Arc::new(session),
         engine,
         environment,
+        registry: templates.registry,
+        memory: Arc::new(memory),
         started_ms,
         library: workflow.library.clone(),
         trace,

@@ -29,6 +29,9 @@ impl Driver<'_> {
         {
             return self.workflow(workflow, &call).await;
         }
+        if let Target::Named(name) = &call.target {
+            return self.template(name, &call, grant, began_ms).await;
+        }
         let prompted = match prompting::prompt(&call) {
             Ok(prompted) => prompted,
             Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
@@ -42,11 +45,21 @@ impl Driver<'_> {
             Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
         };
         let outcome = self.run_task(&prompted, limits, began_ms).await?;
+        Ok(self.spent(outcome, grant, |outcome, error| result(outcome, error, &prompted)))
+    }
+
+    /// Counts what a task used, and answers with what came of it.
+    pub(super) fn spent(
+        &mut self,
+        outcome: TaskOutcome,
+        grant: Grant,
+        result: impl FnOnce(TaskOutcome, Option<TaskError>) -> TaskResult,
+    ) -> Answer {
         self.world.count(&outcome);
         self.active_ms += outcome.active_ms;
         let tokens = outcome.usage.input_tokens + outcome.usage.output_tokens;
         self.budget.spend(u64::from(outcome.total_turns), tokens);
-        Ok(self.answer(outcome, &prompted, grant, tokens))
+        self.answer(outcome, result, grant, tokens)
     }
 
     /// The step that begins a task.
@@ -94,7 +107,13 @@ impl Driver<'_> {
         .await
     }
 
-    fn answer(&self, outcome: TaskOutcome, prompted: &Prompted, grant: Grant, tokens: u64) -> Answer {
+    fn answer(
+        &self,
+        outcome: TaskOutcome,
+        result: impl FnOnce(TaskOutcome, Option<TaskError>) -> TaskResult,
+        grant: Grant,
+        tokens: u64,
+    ) -> Answer {
         if outcome.status == TaskStatus::Cancelled {
             return Answer::Cancelled;
         }
@@ -115,7 +134,7 @@ impl Driver<'_> {
                 return Answer::Go(self.budget.reached(share, limited));
             }
         }
-        Answer::Go(Input::Reply(reply(result(outcome, error, prompted))))
+        Answer::Go(Input::Reply(reply(result(outcome, error))))
     }
 }
 

@@ -8,8 +8,10 @@ use fusee_lang::{EffectKind, Input, Place};
 
 use super::outcome::Used;
 use crate::agent::{Session, TaskOutcome};
+use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::run::Workflow;
+use crate::template::Registry;
 
 /// Told of every effect and its answer, one line each.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
@@ -21,6 +23,8 @@ pub(crate) struct World {
     pub(super) session: Arc<Session>,
     pub(super) engine: Arc<dyn Engine>,
     pub(super) environment: Environment,
+    pub(super) registry: Arc<Registry>,
+    pub(super) memory: Arc<Memory>,
     pub(super) started_ms: i64,
     /// The workflows that can be called by name.
     pub(super) library: BTreeMap<String, Workflow>,

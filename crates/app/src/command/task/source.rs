@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fusee_engine::lang::{CallableKind, Catalog, Program, compile};
 use fusee_engine::run::Workflow;
+use fusee_engine::template::Loaded;
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Source, near};
 use fusee_engine::workflow::{Loading, MOST_BYTES, catalog, standard_tools};
@@ -14,7 +15,7 @@ use crate::command::Process;
 use crate::failure::Failure;
 use crate::output;
 use crate::project::Project;
-use crate::registered;
+use crate::{registered, templates};
 
 /// What a workflow without a file is called.
 const UNNAMED: &str = "workflow";
@@ -49,10 +50,19 @@ impl Checked {
     }
 }
 
+/// Whether a workflow was named: by its form, its file, or the name of a registered one.
+pub(super) fn is_workflow(named: &str, project: &Project, process: &Process) -> bool {
+    named == "-"
+        || named.trim_start().starts_with(['(', ';', '\''])
+        || named.ends_with(".fusee")
+        || registered::workflows(project, &process.environment).iter().any(|known| known.name == named)
+}
+
 /// Finds and checks what was named.
 pub(super) fn checked(
     named: &str,
     project: &Project,
+    loaded: &Loaded,
     process: &Process,
 ) -> Result<Result<Checked, Problems>, Failure> {
     let here = process.environment.directory();
@@ -71,7 +81,8 @@ pub(super) fn checked(
             found.ok_or_else(|| unknown(named, registered.iter().map(|other| other.name.as_str())))?;
         (found.file.clone(), found.text.clone())
     };
-    let tasks: Vec<_> = registered.iter().map(registered::Registered::callable).collect();
+    let mut tasks: Vec<_> = templates::callables(&loaded.registry);
+    tasks.extend(registered.iter().map(registered::Registered::callable));
     let catalog = catalog(standard_tools().definitions(), &tasks);
     let source = Source::new(name.as_str(), text.as_str());
     let mut loading = Loading::from_disk(here);

@@ -1,0 +1,48 @@
+//! Templates, for `fusee check`.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use fusee_engine::template::Template;
+use fusee_engine::text::{Diagnostic, xml};
+
+use super::Findings;
+
+/// How far into a file its outermost element is looked for.
+const HEAD: u64 = 4096;
+
+/// Whether a file is meant to be a template: other programs write XML too.
+pub(super) fn is_one(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    read.is_ok() && xml::decode(&head).is_ok_and(|text| text.contains("<task"))
+}
+
+/// Everything wrong with one, and a name that another has already.
+pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
+    let mut bytes = Vec::new();
+    // Four bytes for each that is read: enough to be refused for its size.
+    let most = xml::LARGEST as u64 * 4 + 1;
+    if let Err(error) = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
+        return findings.unreadable(name, &error.to_string());
+    }
+    let (template, source, mut problems) = Template::from_bytes(name, &bytes);
+    if let Some(template) = template {
+        match findings.templates.get(&template.name) {
+            Some(first) => {
+                let (document, _) = xml::read(&source);
+                let root = document.root().map(|root| document.element(root));
+                let span = root.and_then(|task| task.attribute("name")).map(|name| name.value_span);
+                let message = format!("the template `{}` is in {first} too", template.name);
+                let problem =
+                    Diagnostic::error("duplicate-template", &source, span.unwrap_or_default(), message);
+                problems.push(problem.help("rename one of them"));
+            }
+            None => {
+                findings.templates.insert(template.name, name.to_owned());
+            }
+        }
+    }
+    findings.add(problems, [source]);
+}

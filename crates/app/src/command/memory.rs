@@ -1,0 +1,146 @@
+//! `fusee memory`: what is known of the files here, and which of them fit some words.
+
+use clap::{Args, Subcommand};
+use fusee_engine::memory::{Entry, Memory, Query};
+use fusee_engine::run::Exit;
+
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::failure::Failure;
+use crate::output;
+use crate::project::Project;
+
+/// Index the files of this directory and find those that fit some words.
+///
+/// The index holds no content: paths, languages, sizes, what a file defines, its first words about itself. It is kept
+/// beside the journal and brought up to date by what changed. Ignore files are honoured.
+#[derive(Args)]
+pub(crate) struct MemoryArgs {
+    #[command(subcommand)]
+    command: MemoryCommand,
+}
+
+#[derive(Subcommand)]
+enum MemoryCommand {
+    /// Bring the index up to date
+    Index(IndexArgs),
+    /// Find the files that fit some words
+    Query(QueryArgs),
+    /// Show what is known of a file, or of all
+    Show(ShowArgs),
+}
+
+#[derive(Args)]
+struct IndexArgs {
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct QueryArgs {
+    /// The words; a whole path among them is found for sure
+    #[arg(value_name = "WORDS", required = true)]
+    words: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ShowArgs {
+    /// The file, by its path from this directory
+    path: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failure> {
+    match &args.command {
+        MemoryCommand::Index(args) => index(args, process),
+        MemoryCommand::Query(args) => query(args, process),
+        MemoryCommand::Show(args) => show(args, process),
+    }
+}
+
+fn open(place: &Place, process: &Process) -> Result<Memory, Failure> {
+    let project = Project::find(place.directory.as_deref(), &process.environment)?;
+    Ok(Memory::new(&project.directory, Some(project.memory_file())))
+}
+
+fn index(args: &IndexArgs, process: &Process) -> Result<Exit, Failure> {
+    let updated = open(&args.place, process)?.update().map_err(Failure::failed)?;
+    if updated.cut {
+        output::error("warning: there are more files than are kept; put what does not matter into .ignore\n");
+    }
+    let text = if args.json {
+        serde_json::to_string(&updated).unwrap_or_default()
+    } else {
+        format!("{} files, {} read, {} removed", updated.files, updated.read, updated.removed)
+    };
+    output::print(&format!("{text}\n"))?;
+    Ok(Exit::Completed)
+}
+
+fn query(args: &QueryArgs, process: &Process) -> Result<Exit, Failure> {
+    let query = Query { words: args.words.join(" "), limit: args.limit };
+    let answer = open(&args.place, process)?.relevant(&query).map_err(Failure::failed)?;
+    if args.json {
+        output::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
+    } else if answer.matches.is_empty() {
+        output::error("no file fits\n");
+    } else {
+        let lines = answer
+            .matches
+            .iter()
+            .map(|found| format!("{:.3}  {}  {}\n", found.score, found.path, found.reason));
+        output::print(&lines.collect::<String>())?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+    let memory = open(&args.place, process)?;
+    memory.update().map_err(Failure::failed)?;
+    let entries = match &args.path {
+        None => memory.global_index().map_err(Failure::failed)?,
+        Some(path) => match memory.entry(path).map_err(Failure::failed)? {
+            Some(entry) => vec![entry],
+            None => {
+                return Err(Failure::usage(format!("nothing is known of `{path}`"))
+                    .help("paths are whole and relative to this directory; ignored files are left out"));
+            }
+        },
+    };
+    let text = match (args.json, &args.path) {
+        (true, None) => format!("{}\n", serde_json::to_string(&entries).unwrap_or_default()),
+        (true, Some(_)) => format!("{}\n", serde_json::to_string(&entries.first()).unwrap_or_default()),
+        (false, _) => entries.iter().map(line).collect(),
+    };
+    output::print(&text)?;
+    Ok(Exit::Completed)
+}
+
+fn line(entry: &Entry) -> String {
+    let symbols: Vec<&str> = entry.symbols.iter().take(8).map(String::as_str).collect();
+    let more = if entry.symbols.len() > symbols.len() { " …" } else { "" };
+    format!(
+        "{}  {}  {} bytes  {}  [{}{more}]\n",
+        entry.path,
+        entry.language,
+        entry.size,
+        entry.summary,
+        symbols.join(" ")
+    )
+}

@@ -1,0 +1,232 @@
+//! `fusee task` for everything that is no workflow: a template, a tool, a wish in plain words.
+
+use std::sync::Arc;
+
+use fusee_engine::dispatch::{self, Meant};
+use fusee_engine::journal::Clock as _;
+use fusee_engine::memory::Memory;
+use fusee_engine::model::tokens;
+use fusee_engine::prompt;
+use fusee_engine::run::{Exit, TemplateTask, Work};
+use fusee_engine::task_system::{
+    ExecutionPath, Reason, SubtaskRequest, TaskError, TaskResult, preview, ready, toolbox,
+};
+use fusee_engine::template::{Loaded, Match, Registered};
+use fusee_engine::tools::Workspace;
+use fusee_engine::workflow::standard_tools;
+use serde_json::{Value, json};
+
+use super::TaskArgs;
+use crate::command::Process;
+use crate::command::templates::inputs_help;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::{clock, output, templates};
+
+/// What was asked for.
+pub(crate) enum Asked {
+    /// A workflow, given as text.
+    Workflow(String),
+    /// A template with these words.
+    Template(Arc<Registered>, Vec<String>),
+    /// Nothing that could run; it was said why.
+    Refused(Exit),
+}
+
+/// Finds out what was asked for.
+pub(super) fn asked(args: &TaskArgs, named: &str, loaded: &Loaded) -> Result<Asked, Failure> {
+    let plain: Vec<&str> = std::iter::once(named)
+        .chain(args.inputs.iter().map(String::as_str).filter(|word| !word.contains('=')))
+        .collect();
+    let sentence = plain.join(" ");
+    let given = || args.inputs.iter().filter(|word| word.contains('=')).cloned().collect::<Vec<_>>();
+    let tools = standard_tools();
+    match dispatch::meant(named, &sentence, &loaded.registry, &tools) {
+        Meant::Workflow => Ok(Asked::Workflow(named.to_owned())),
+        Meant::Template(found) => Ok(Asked::Template(found, args.inputs.clone())),
+        Meant::Tool(name) => match tool_call(&name, &args.inputs, &tools) {
+            Ok(text) => Ok(Asked::Workflow(text)),
+            Err(problem) => {
+                let error = TaskError::failure(Reason::InputValidationFailure, problem);
+                refuse(args.json, &error, &name, ExecutionPath::Tool).map(Asked::Refused)
+            }
+        },
+        // One word is a name, and nobody has it.
+        Meant::Words(found) if !sentence.contains(char::is_whitespace) => {
+            let near = loaded.registry.near(named).map(|near| format!("; {near}"));
+            let message =
+                format!("there is no template, workflow or tool `{named}`{}", near.unwrap_or_default());
+            not_found(args.json, named, message, &found).map(Asked::Refused)
+        }
+        Meant::Words(found) => match dispatch::clear(&found) {
+            Some(best) => {
+                output::error(&format!("taken as the template `{}`\n", best.template.name));
+                Ok(Asked::Template(Arc::clone(best), given()))
+            }
+            None => {
+                let message = format!("no template clearly fits `{sentence}`");
+                not_found(args.json, &sentence, message, &found).map(Asked::Refused)
+            }
+        },
+    }
+}
+
+fn not_found(json: bool, named: &str, message: String, near: &[Match]) -> Result<Exit, Failure> {
+    let listed: Vec<String> = near
+        .iter()
+        .map(|found| {
+            let template = &found.registered.template;
+            let needed = template.inputs.iter().filter(|input| input.default.is_none());
+            let needed: Vec<String> = needed.map(|input| format!("{}=…", input.name)).collect();
+            format!("{} {} ({:.2})", template.name, needed.join(" "), found.score)
+        })
+        .collect();
+    let message =
+        if listed.is_empty() { message } else { format!("{message}; near are: {}", listed.join(", ")) };
+    let error = TaskError::failure(Reason::TemplateNotFound, message);
+    refuse(json, &error, named, ExecutionPath::Template)
+}
+
+/// Says why nothing runs.
+pub(crate) fn refuse(
+    json: bool,
+    error: &TaskError,
+    named: &str,
+    path: ExecutionPath,
+) -> Result<Exit, Failure> {
+    output::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
+    if json {
+        let mut result = TaskResult::failed(error, "");
+        result.note("template_used", named);
+        result.note("execution_path", path);
+        output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+    }
+    Ok(error.exit())
+}
+
+/// A call of a tool as the text of a workflow, which is what runs it.
+fn tool_call(name: &str, words: &[String], tools: &fusee_engine::tools::Toolbox) -> Result<String, String> {
+    let parameters = tools.find(name).map(|tool| tool.definition().parameters.clone()).unwrap_or_default();
+    let mut text = format!("({name}");
+    for word in words {
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("`{word}` is not a parameter: it is written KEY=VALUE"))?;
+        let is_text = parameters["properties"][key]["type"].as_str().is_none_or(|kind| kind == "string");
+        let value: Value = match serde_json::from_str(value) {
+            Ok(value) if !is_text => value,
+            _ => Value::String(value.to_owned()),
+        };
+        let form = match &value {
+            Value::Array(_) | Value::Object(_) => {
+                format!("(json-parse {})", Value::String(value.to_string()))
+            }
+            other => other.to_string(),
+        };
+        text.push_str(&format!(" ({key} {form})"));
+    }
+    text.push(')');
+    Ok(text)
+}
+
+/// What a template takes.
+pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
+    let template = &found.template;
+    let words = template.inputs.iter().map(|input| match input.default {
+        None => format!(" {}=…", input.name),
+        Some(_) => format!(" [{}=…]", input.name),
+    });
+    let usage: String = words.collect();
+    let inputs =
+        if template.inputs.is_empty() { "  none\n".to_owned() } else { inputs_help(&template.inputs) };
+    output::print(&format!(
+        "{}\n\nUsage: fusee task {}{usage}\n\nInputs:\n{inputs}\nFrom {} ({})\n",
+        template.description,
+        template.name,
+        found.text.file,
+        found.layer.as_str()
+    ))?;
+    Ok(Exit::Completed)
+}
+
+/// The work of a run with this template, or the exit code after saying why there is none.
+pub(crate) fn work(found: &Registered, words: &[String], json: bool) -> Result<Result<Work, Exit>, Failure> {
+    let name = &found.template.name;
+    let request = dispatch::inputs(words, &found.template)
+        .map_err(|problem| TaskError::failure(Reason::InputValidationFailure, problem))
+        .map(|inputs| SubtaskRequest::named(name.as_str(), inputs));
+    let checked = request.and_then(|request| {
+        ready(&found.template, &request)?;
+        toolbox(&standard_tools(), &found.template)?;
+        Ok(request)
+    });
+    match checked {
+        Err(error) => refuse(json, &error, name, ExecutionPath::Template).map(Err),
+        Ok(request) => Ok(Ok(Work::Template(Box::new(TemplateTask {
+            name: name.clone(),
+            file: found.text.file.clone(),
+            text: found.text.text.clone(),
+            inputs: request.inputs,
+        })))),
+    }
+}
+
+/// What a model would be told, and nothing more.
+pub(super) async fn dry_run(
+    found: &Registered,
+    work: &Work,
+    json: bool,
+    project: &Project,
+) -> Result<Exit, Failure> {
+    let Work::Template(task) = work else { return Ok(Exit::Completed) };
+    let request = SubtaskRequest::named(task.name.as_str(), task.inputs.clone());
+    let workspace = Workspace::open(&project.directory).map_err(|error| Failure::usage(error.to_string()))?;
+    let memory = Memory::new(&project.directory, None);
+    let environment = prompt::Environment::look(&project.directory, clock::SystemClock.now_ms());
+    let shown = preview(&found.template, &request, &Arc::new(workspace), &memory, &environment).await;
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(error) => return refuse(json, &error, &task.name, ExecutionPath::Template),
+    };
+    let (system, asked) = (&shown.composed.system, &shown.composed.request);
+    let count = |text: &str| tokens::exact_count(text).unwrap_or(text.len() / 4);
+    let (system_tokens, asked_tokens) = (count(system), count(asked));
+    let text = if json {
+        let plan = json!({
+            "template": task.name,
+            "system": system,
+            "request": asked,
+            "tokens": { "system": system_tokens, "request": asked_tokens },
+            "context_source": shown.prepared.source(),
+            "files": shown.prepared.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+            "left_out": shown.left_out,
+        });
+        format!("{plan}\n")
+    } else {
+        let left: String =
+            shown.left_out.iter().map(|what| format!("\n[only a run finds out: {what}]\n")).collect();
+        format!(
+            "template {} ({})\n\n--- system, {system_tokens} tokens ---\n{system}\n\n--- request, {asked_tokens} tokens \
+             ---\n{asked}\n{left}",
+            task.name, task.file
+        )
+    };
+    output::print(&text)?;
+    Ok(Exit::Completed)
+}
+
+/// Templates of this project, with what is wrong with others said.
+pub(super) fn gather(project: &Project, process: &Process) -> Loaded {
+    let loaded = templates::gather(project, &process.environment);
+    templates::warn(&loaded);
+    loaded
+}
+
+/// The model that a template asks for, as `--model` takes it.
+pub(crate) fn model(template: &fusee_engine::template::Template) -> Option<String> {
+    let model = template.model.as_ref()?;
+    Some(match &template.provider {
+        Some(provider) if !model.contains(':') => format!("{provider}:{model}"),
+        _ => model.clone(),
+    })
+}

@@ -1,0 +1,64 @@
+//! Words as numbers: a file's path, symbols and summary become short lists of hashes, so that a question over tens of
+//! thousands of files compares integers.
+
+use crate::template::stem;
+
+/// Tokens kept of one field; the rest of a huge file's symbols tells nothing more.
+const MOST: usize = 400;
+
+/// The words of an entry, by field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tokens {
+    pub(super) path: Vec<u32>,
+    pub(super) symbols: Vec<u32>,
+    pub(super) summary: Vec<u32>,
+}
+
+pub(super) fn of_fields(path: &str, symbols: &[String], summary: &str) -> Tokens {
+    let hashes = |words: Vec<String>| words.iter().take(MOST).map(|word| hash(word)).collect();
+    Tokens {
+        path: hashes(words(path)),
+        symbols: hashes(symbols.iter().flat_map(|symbol| words(symbol)).collect()),
+        summary: hashes(words(summary)),
+    }
+}
+
+/// The words of a text: split where letters end and where the case changes, in lower case, by their stems.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut was_lower = false;
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            if c.is_uppercase() && was_lower {
+                flush(&mut word, &mut words);
+            }
+            was_lower = c.is_lowercase() || c.is_numeric();
+            word.extend(c.to_lowercase());
+        } else {
+            flush(&mut word, &mut words);
+            was_lower = false;
+        }
+    }
+    flush(&mut word, &mut words);
+    words
+}
+
+fn flush(word: &mut String, words: &mut Vec<String>) {
+    if word.len() > 1 {
+        words.push(stem(word));
+    }
+    word.clear();
+}
+
+/// FNV-1a, folded: the numbers are written to a file, so they must not change between processes.
+pub(super) fn hash(word: &str) -> u32 {
+    let wide = hash_bytes(word.as_bytes());
+    (wide ^ (wide >> 32)) as u32
+}
+
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

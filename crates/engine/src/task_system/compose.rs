@@ -1,0 +1,151 @@
+//! The prompt of a template's task, from its filled texts and the context that was prepared. Pure, so that
+//! `fusee task --dry-run` shows the same bytes that a model would get.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::Map;
+
+use super::request::{AccumulationFormat, ContextPart, InheritedContext};
+use super::result::TaskResult;
+use crate::agent::Disclosure;
+use crate::prompt::{AnyTask, Environment, Prompt, Section, Shown, Visibility, default_system};
+use crate::template::{OutputFormat, OutputKind, SectionText, Template};
+
+/// A file's content as the handler read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadFile {
+    /// Its path.
+    pub path: String,
+    /// What the reading tool showed of it.
+    pub content: String,
+}
+
+/// What was prepared for a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    /// From the parent, and from earlier steps.
+    pub inherited: InheritedContext,
+    /// Files, in the order they are shown.
+    pub files: Vec<ReadFile>,
+    /// Whether files were searched for.
+    pub searched: bool,
+    /// Whether files were listed.
+    pub listed: bool,
+}
+
+impl Prepared {
+    /// Adds what earlier tasks came to.
+    pub fn accumulate(&mut self, earlier: &[(String, TaskResult)], format: AccumulationFormat) {
+        let parts = earlier.iter().map(|(name, result)| {
+            let text = match format {
+                AccumulationFormat::FullOutput => result.content.clone(),
+                AccumulationFormat::NotesOnly => serde_json::Value::Object(result.notes.clone()).to_string(),
+            };
+            ContextPart { source: format!("the earlier task `{name}`"), text }
+        });
+        self.inherited.parts.extend(parts);
+    }
+
+    /// Where the context comes from, for the notes.
+    pub fn source(&self) -> String {
+        let named = [
+            (!self.inherited.parts.is_empty(), "inherited"),
+            (self.listed, "files"),
+            (self.searched, "fresh"),
+        ];
+        let names: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join("+") }
+    }
+}
+
+/// What a model is told.
+#[derive(Clone)]
+pub struct Composed {
+    /// First.
+    pub system: String,
+    /// Then.
+    pub request: String,
+    /// In the place of the system prompt, where sections open while the task runs.
+    pub disclosure: Option<Disclosure>,
+}
+
+impl std::fmt::Debug for Composed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Composed").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+/// Puts it together. The template's placeholders are filled already. The error says which section cannot be shown.
+pub fn compose(
+    template: &Template,
+    prepared: &Prepared,
+    environment: &Environment,
+) -> Result<Composed, String> {
+    let system = template.system.clone().unwrap_or_else(|| default_system(environment, false));
+    let request = request(template, prepared);
+    if template.sections.is_empty() {
+        return Ok(Composed { system, request, disclosure: None });
+    }
+    let guidance = Section::literal("guidance", "Guidance", system.as_str());
+    let sections = template.sections.iter().map(section);
+    let builder = std::iter::once(guidance)
+        .chain(sections)
+        .fold(Prompt::<AnyTask>::builder(), |builder, section| builder.section(section));
+    let problems = |problems: Vec<crate::prompt::Problem>| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let prompt = builder.build().map_err(problems)?;
+    let task = AnyTask(Map::from_iter([("request".to_owned(), request.as_str().into())]));
+    let disclosure =
+        Disclosure::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
+    let system = disclosure.text().to_owned();
+    Ok(Composed { system, request, disclosure: Some(disclosure) })
+}
+
+fn section(text: &SectionText) -> Section {
+    let own = Section::literal(text.key.as_str(), text.title.as_str(), text.body.as_str());
+    let own = match (&text.summary, text.closed) {
+        // Literal all the same: a summary is a template of its own kind, and a dollar sign in ours is none.
+        (Some(summary), closed) => {
+            let shown = if closed { Shown::Summary } else { Shown::Full };
+            own.with_summary(summary.replace('$', "$$"), Visibility::Fixed(shown))
+        }
+        (None, _) => own,
+    };
+    text.sections.iter().map(section).fold(own, Section::child)
+}
+
+fn request(template: &Template, prepared: &Prepared) -> String {
+    let mut text = template.instructions.clone().unwrap_or_else(|| template.description.clone());
+    if let Some(criteria) = &template.criteria {
+        let _ = write!(text, "\n\nA good answer: {criteria}");
+    }
+    if let Some(wanted) = template.output_format.as_ref().and_then(wanted) {
+        let _ = write!(text, "\n\n{wanted}");
+    }
+    for part in &prepared.inherited.parts {
+        let _ = write!(text, "\n\n## Context from {}\n\n{}", part.source, part.text.trim());
+    }
+    for file in &prepared.files {
+        let _ = write!(text, "\n\n## File {}\n\n{}", file.path, file.content.trim_end());
+    }
+    text
+}
+
+/// What the model is told of the form of its answer.
+fn wanted(format: &OutputFormat) -> Option<String> {
+    if format.kind == OutputKind::Text {
+        return None;
+    }
+    let sort = match format.schema.as_deref() {
+        None => "JSON".to_owned(),
+        Some("object") => "a JSON object".to_owned(),
+        Some("array" | "[]") => "a JSON array".to_owned(),
+        Some("string[]") => "a JSON array of strings".to_owned(),
+        Some("number") => "a JSON number".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some(path) => format!("JSON that fits the schema {path}"),
+    };
+    Some(format!("Answer with {sort} and nothing else: no words around it, no code fence."))
+}

@@ -1,0 +1,461 @@
+//! Running a template's task: the eight steps from a request to a result.
+//!
+//! A request is validated, its template found, its context settled and prepared, its texts filled; then a handler of
+//! its own works through it, and what comes of that is held to the declared format. Whatever fails is a result.
+
+use std::sync::Arc;
+
+use fusee_journal::event::TurnType;
+use fusee_journal::{Body, BoxFuture, Branch, Call, Engine, Kind, Stop};
+use fusee_model::CancellationToken;
+use fusee_text::Source;
+use fusee_tools::{Toolbox, Workspace};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::compose::{Composed, Prepared, compose};
+use super::context::{self, ContextSettings};
+use super::error::{Reason, TaskError};
+use super::finish::{Finishing, result_of};
+use super::output::{self, Schema};
+use super::prepare::{Preparing, Trouble};
+use super::request::{LimitOverrides, SubtaskRequest};
+use super::result::{ExecutionPath, TaskResult};
+use super::subtask::Subtasks;
+use crate::agent::{AgentTask, Limits, Progress, Session, TaskOutcome};
+use crate::memory::Memory;
+use crate::prompt::Environment;
+use crate::template::{Matching, Registry, Template, TemplateText, bind};
+
+/// A task named by words alone needs at least this score to be a template's.
+const WORDS_THRESHOLD: f64 = 0.5;
+
+/// A JSON Schema larger than this is not read.
+const SCHEMA_BYTES: u64 = 1 << 20;
+
+/// Runs tasks of templates.
+pub struct TaskSystem {
+    /// Finds templates. A replay has none: all that was found is in its journal.
+    pub registry: Arc<Registry>,
+    /// What every handler is made from.
+    pub base: Arc<Session>,
+    /// Writes everything down.
+    pub engine: Arc<dyn Engine>,
+    /// The world that the run started in.
+    pub environment: Environment,
+    /// Knows the files of the workspace.
+    pub memory: Arc<Memory>,
+}
+
+/// Where in a run a task stands.
+#[derive(Clone)]
+pub struct Place {
+    /// Its branch.
+    pub branch: Branch,
+    /// The task that began it.
+    pub parent: Option<Branch>,
+    /// When it began, as the journal says.
+    pub started_ms: i64,
+    /// Ends it early.
+    pub cancel: CancellationToken,
+    /// How far it is.
+    pub progress: Arc<Progress>,
+    /// How the request came here.
+    pub path: ExecutionPath,
+    /// The requests that led here, outermost first, by their hashes.
+    pub chain: Vec<String>,
+    /// Turns that are left for it and all it begins, if somebody counts them.
+    pub turns_left: Option<u32>,
+    /// What tasks before it came to, for those that accumulate.
+    pub earlier: Vec<(String, TaskResult)>,
+}
+
+impl Place {
+    /// The place of a run's main task.
+    pub fn main(started_ms: i64, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
+        Self {
+            branch: Branch::main(),
+            parent: None,
+            started_ms,
+            cancel,
+            progress,
+            path: ExecutionPath::Template,
+            chain: Vec::new(),
+            turns_left: None,
+            earlier: Vec::new(),
+        }
+    }
+}
+
+/// A request that fits its template: everything that needs nothing from outside is done.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// With every placeholder filled.
+    pub template: Template,
+    /// What holds for its context.
+    pub context: ContextSettings,
+}
+
+/// What a lookup found, as the journal keeps it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Found {
+    Template(TemplateText),
+    Missing(String),
+    /// No template fits the words: they are the task.
+    Plain(String),
+}
+
+/// Checks a request against its template: inputs, placeholders, settings of the context. All problems at once.
+pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, TaskError> {
+    if request.kind != "atomic" {
+        let message = format!(
+            "a task of type `{}` cannot be run: tasks are `atomic`, workflows compose them",
+            request.kind
+        );
+        return Err(TaskError::invalid(Reason::InputValidationFailure, message));
+    }
+    let subtype = request.subtype.as_deref().unwrap_or_else(|| template.subtype());
+    let context =
+        context::effective(subtype, &template.context_management, request.context_management.as_ref())
+            .map_err(|conflict| {
+                let message = format!("the context of `{}` contradicts itself: {conflict}", template.name);
+                TaskError::invalid(Reason::ConfigurationError, message)
+            })?;
+    let wrong = |problems: Vec<String>| {
+        let message = format!("the inputs of `{}` do not fit: {}", template.name, problems.join("; "));
+        TaskError::failure(Reason::InputValidationFailure, message)
+    };
+    let inputs = bind(template, &request.inputs)
+        .map_err(|problems| wrong(problems.iter().map(ToString::to_string).collect()))?;
+    let filled = template.filled(&inputs).map_err(|missing| {
+        wrong(missing.iter().map(|name| format!("`{{{{{name}}}}}` has no value")).collect())
+    })?;
+    Ok(Ready { template: filled, context })
+}
+
+impl TaskSystem {
+    /// Runs the task that a request names. Only a journal that fails is an error; everything else is a result.
+    pub async fn execute_atomic_template(
+        self: &Arc<Self>,
+        request: SubtaskRequest,
+        place: Place,
+    ) -> Result<TaskResult, Stop> {
+        let outcome = self.execute(request, None, place).await?;
+        Ok(outcome.result.map_or_else(|| TaskResult::complete(outcome.answer), |result| *result))
+    }
+
+    /// The older name: the values are resolved already, so it only delegates.
+    pub async fn execute_subtask_directly(
+        self: &Arc<Self>,
+        request: SubtaskRequest,
+        place: Place,
+    ) -> Result<TaskResult, Stop> {
+        self.execute_atomic_template(request, place).await
+    }
+
+    /// The same, with the template at hand or to be found, and with how the task itself ended.
+    pub fn execute<'a>(
+        self: &'a Arc<Self>,
+        request: SubtaskRequest,
+        given: Option<TemplateText>,
+        place: Place,
+    ) -> BoxFuture<'a, Result<TaskOutcome, Stop>> {
+        Box::pin(async move {
+            let mut place = place;
+            let found = match given {
+                Some(text) => Found::Template(text),
+                None => self.look_up(&request, &mut place).await?,
+            };
+            let (template, used) = match self.read(found, &mut place) {
+                Ok(found) => found,
+                Err(error) => return Ok(self.refused(&request, error, &place)),
+            };
+            match self.prepared(&template, &request, &place).await {
+                Ok(work) => self.work(work, &request, used, place).await,
+                Err(Trouble::Failed(error)) => Ok(self.refused(&request, *error, &place)),
+                Err(Trouble::Stopped(stop)) => Err(stop),
+            }
+        })
+    }
+
+    /// Finds the template: by name, by subtype, by words. What was found is a step, so a run ends on the text it began with.
+    async fn look_up(&self, request: &SubtaskRequest, place: &mut Place) -> Result<Found, Stop> {
+        let found = self.find(request);
+        let call = Call {
+            branch: place.branch.clone(),
+            kind: Kind::Environment,
+            callee: "template".to_owned(),
+            args: json!({ "name": request.name, "subtype": request.subtype, "description": request.description }),
+        };
+        let body: Body<'_> = Box::new(move || {
+            Box::pin(async move { serde_json::to_value(found).unwrap_or_default() }) as BoxFuture<'_, Value>
+        });
+        let recorded = self.engine.step(call, body).await?;
+        place.started_ms = place.started_ms.max(recorded.at_ms);
+        recorded.read()
+    }
+
+    fn find(&self, request: &SubtaskRequest) -> Found {
+        let by_subtype = request.subtype.as_ref().map(|subtype| format!("atomic:{subtype}"));
+        let identifier = request.name.clone().or_else(|| by_subtype.clone());
+        let words = request.description.as_deref().filter(|_| request.name.is_none());
+        match (identifier.map(|identifier| self.registry.find_template(&identifier)), words) {
+            (Some(Ok(found)), _) => Found::Template(found.text.clone()),
+            (None | Some(Err(_)), Some(words)) => {
+                let matching = Matching { threshold: WORDS_THRESHOLD, limit: 1 };
+                match self.registry.find_matching_tasks(words, &matching).first() {
+                    Some(found) => Found::Template(found.registered.text.clone()),
+                    None => Found::Plain(words.to_owned()),
+                }
+            }
+            (Some(Err(missing)), None) => Found::Missing(missing.to_string()),
+            (None, None) => Found::Missing(
+                "the request names no template: give `name`, `subtype` or `description`".to_owned(),
+            ),
+        }
+    }
+
+    fn read(&self, found: Found, place: &mut Place) -> Result<(Template, String), TaskError> {
+        match found {
+            Found::Missing(message) => Err(TaskError::failure(Reason::TemplateNotFound, message)),
+            Found::Plain(words) => {
+                place.path = ExecutionPath::Plain;
+                let name = "plain".to_owned();
+                let template = Template {
+                    name: name.clone(),
+                    subtype: Some("subtask".to_owned()),
+                    description: words.clone(),
+                    // Braces in words are words.
+                    instructions: Some(words.replace("{{", "{{{{")),
+                    ..Template::default()
+                };
+                Ok((template, name))
+            }
+            Found::Template(text) => {
+                let source = Source::new(text.file.as_str(), text.text.as_str());
+                let (template, problems) = Template::read(&source);
+                template.map(|template| (template.clone(), template.name)).ok_or_else(|| {
+                    let told: Vec<String> = problems
+                        .iter()
+                        .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
+                        .collect();
+                    TaskError::invalid(Reason::XmlValidationFailure, told.join("; "))
+                })
+            }
+        }
+    }
+
+    async fn prepared(
+        &self,
+        template: &Template,
+        request: &SubtaskRequest,
+        place: &Place,
+    ) -> Result<Work, Trouble> {
+        let Ready { template, context } = ready(template, request)?;
+        let limits = limits(self.base.limits, &template.limits, request.limits.as_ref(), place.turns_left);
+        let toolbox = toolbox(&self.base.toolbox, &template)?;
+        let schema = self.schema(&template, place).await?;
+        let mut options = self.base.options.clone();
+        if let Some(constraint) = output::constraint(template.output_format.as_ref(), schema.as_ref())
+            && toolbox.definitions().next().is_none()
+        {
+            // With tools on offer a constrained reply could never call one.
+            options.extra.entry("response_format").or_insert(constraint);
+        }
+        let session = self.handler(toolbox, limits, options);
+        let preparing =
+            Preparing { system: self, session: &session, branch: &place.branch, cancel: &place.cancel };
+        let mut prepared = preparing.prepare(&template, request, &context, &limits).await?;
+        if context.accumulate_data {
+            prepared.accumulate(&place.earlier, context.accumulation_format);
+        }
+        let composed = compose(&template, &prepared, &self.environment)
+            .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        Ok(Work { template, prepared, composed, schema, session })
+    }
+
+    /// A handler of its own for each task: nothing leaks between two of them.
+    fn handler(&self, toolbox: Toolbox, limits: Limits, options: fusee_model::RequestOptions) -> Session {
+        Session { toolbox, options, ..self.base.for_child(limits) }
+    }
+
+    /// The JSON Schema that an output format names, read as a step.
+    async fn schema(&self, template: &Template, place: &Place) -> Result<Option<Schema>, Trouble> {
+        let Some(path) = template.output_format.as_ref().and_then(output::schema_file) else {
+            return Ok(None);
+        };
+        let call = Call {
+            branch: place.branch.clone(),
+            kind: Kind::Environment,
+            callee: "schema".to_owned(),
+            args: json!({ "path": path }),
+        };
+        let workspace = Arc::clone(&self.base.workspace);
+        let asked = path.to_owned();
+        let body: Body<'_> = Box::new(move || {
+            let read = async move {
+                match read_schema(&workspace, &asked) {
+                    Ok(value) => json!({ "schema": value }),
+                    Err(problem) => json!({ "problem": problem }),
+                }
+            };
+            Box::pin(read) as BoxFuture<'_, Value>
+        });
+        let mut value = self.engine.step(call, body).await?.value;
+        if let Some(problem) = value.get("problem").and_then(Value::as_str) {
+            let message = format!("the schema `{path}` cannot be used: {problem}");
+            return Err(TaskError::invalid(Reason::ConfigurationError, message).into());
+        }
+        let value = value.get_mut("schema").map(Value::take).unwrap_or_default();
+        Ok(Some(Schema { path: path.to_owned(), value }))
+    }
+
+    async fn work(
+        self: &Arc<Self>,
+        work: Work,
+        request: &SubtaskRequest,
+        used: String,
+        place: Place,
+    ) -> Result<TaskOutcome, Stop> {
+        let Work { template, prepared, composed, schema, session } = work;
+        let subtasks = Arc::new(Subtasks::new(Arc::clone(self), &place, request, &session.limits));
+        let finishing = Arc::new(Finishing::new(&template, schema, Arc::clone(&subtasks)));
+        let task = self
+            .task(Arc::new(session), &composed.system, &composed.request, &place)
+            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::Conclude>)
+            .watched(place.cancel.clone(), Arc::clone(&place.progress));
+        let task = match composed.disclosure {
+            Some(disclosure) => task.disclosing(disclosure),
+            None => task,
+        };
+        let mut outcome = task.run(place.started_ms).await?;
+        let mut result = result_of(&outcome, &finishing);
+        note(&mut result, &used, &prepared, place.path);
+        result.measure(super::error::ResourceMetrics::of(&outcome).plus(subtasks.spent()));
+        outcome.result = Some(Box::new(result));
+        Ok(outcome)
+    }
+
+    fn task(&self, session: Arc<Session>, system: &str, request: &str, place: &Place) -> AgentTask {
+        let turn_type = if session.review.is_some() { TurnType::Review } else { TurnType::User };
+        let submission = match place.parent {
+            Some(_) => format!("{}:{}", self.engine.run(), place.branch),
+            None => self.engine.run().to_string(),
+        };
+        let engine = Arc::clone(&self.engine);
+        let task = AgentTask::new(
+            session,
+            engine,
+            place.branch.clone(),
+            submission,
+            system.to_owned(),
+            request.to_owned(),
+            turn_type,
+        );
+        match &place.parent {
+            Some(parent) => task.child_of(parent.clone()),
+            None => task,
+        }
+    }
+
+    /// A task that fails before a model was asked: it has a beginning and an end all the same.
+    fn refused(&self, request: &SubtaskRequest, error: TaskError, place: &Place) -> TaskOutcome {
+        let task = self.task(Arc::clone(&self.base), "", request.title(), place);
+        let told = fusee_journal::event::TaskError {
+            code: error.code(),
+            reason: error.reason.map_or("unexpected_error", Reason::as_str).to_owned(),
+            message: error.message.clone(),
+        };
+        let mut outcome = task.fail(place.started_ms, told);
+        let error = error.measured(super::error::ResourceMetrics::default());
+        let mut result = TaskResult::failed(&error, "");
+        note(&mut result, request.title(), &Prepared::default(), place.path);
+        result.measure(super::error::ResourceMetrics::default());
+        outcome.result = Some(Box::new(result));
+        outcome
+    }
+}
+
+/// Everything that is ready for the handler.
+struct Work {
+    template: Template,
+    prepared: Prepared,
+    composed: Composed,
+    schema: Option<Schema>,
+    session: Session,
+}
+
+fn note(result: &mut TaskResult, used: &str, prepared: &Prepared, path: ExecutionPath) {
+    result.note("template_used", used);
+    result.note("context_source", prepared.source());
+    result.note("context_files_count", prepared.files.len());
+    result.note("execution_path", path);
+}
+
+/// The limits of a task: as configured, then the template, then the request, never more turns than are left.
+pub fn limits(
+    base: Limits,
+    template: &LimitOverrides,
+    request: Option<&LimitOverrides>,
+    left: Option<u32>,
+) -> Limits {
+    let mut limits = base;
+    for layer in [Some(template), request].into_iter().flatten() {
+        limits.max_turns = layer.max_turns.unwrap_or(limits.max_turns);
+        // A model holds what it holds: a template can only ask for less.
+        limits.max_tokens = layer.max_tokens.map_or(limits.max_tokens, |most| most.min(limits.max_tokens));
+        limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
+    }
+    limits.max_turns = left.map_or(limits.max_turns, |left| limits.max_turns.min(left));
+    limits
+}
+
+/// The tools that a template has, found by name or alias.
+pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
+    let mut unknown: Vec<String> = Vec::new();
+    let mut resolve = |names: &[String]| -> Vec<String> {
+        names
+            .iter()
+            .filter_map(|name| match base.find(name) {
+                Some(tool) => Some(tool.definition().name.to_string()),
+                None => {
+                    let near = base.nearest(name);
+                    let hint =
+                        near.first().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+                    unknown.push(format!("`{name}`{hint}"));
+                    None
+                }
+            })
+            .collect()
+    };
+    let allowed = template.allowed_tools.as_deref().map(&mut resolve);
+    let blocked = resolve(&template.blocked_tools);
+    if !unknown.is_empty() {
+        let message = format!("`{}` names tools that are not there: {}", template.name, unknown.join(", "));
+        return Err(TaskError::invalid(Reason::ConfigurationError, message));
+    }
+    let mut chosen = Toolbox::new();
+    for tool in base.iter() {
+        let name = tool.definition().name.to_string();
+        if allowed.as_ref().is_none_or(|allowed| allowed.contains(&name)) && !blocked.contains(&name) {
+            // Their names differ already.
+            let _ = chosen.insert(Arc::clone(tool));
+        }
+    }
+    Ok(chosen)
+}
+
+fn read_schema(workspace: &Workspace, path: &str) -> Result<Value, String> {
+    use std::io::Read as _;
+    let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
+    let opened = workspace.open_to_read(&path).map_err(|problem| problem.to_string())?;
+    let fusee_tools::workspace::Opened::File { file, .. } = opened else {
+        return Err("it is no file".to_owned());
+    };
+    let mut text = String::new();
+    file.take(SCHEMA_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| format!("it is not JSON: {error}"))?;
+    jsonschema::validator_for(&value).map_err(|error| format!("it is not a JSON Schema: {error}"))?;
+    Ok(value)
+}

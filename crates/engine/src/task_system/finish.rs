@@ -1,0 +1,139 @@
+//! What becomes of a model's answer: held to the declared format, or, where it asks for a further task, that task's result.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusee_journal::event::{ErrorCode, TaskError as EventError};
+use fusee_journal::{BoxFuture, Stop};
+use serde_json::Value;
+
+use super::error::{Cause, ErrorType, Mismatch, Reason, TaskError};
+use super::output::{self, Output, Schema};
+use super::request::SubtaskRequest;
+use super::result::{Status, TaskResult};
+use super::subtask::Subtasks;
+use crate::agent::{Conclude, Conclusion, TaskOutcome};
+use crate::template::{OutputFormat, Template};
+
+/// Judges the answer of one task.
+pub(super) struct Finishing {
+    format: Option<OutputFormat>,
+    schema: Option<Schema>,
+    repair: bool,
+    subtasks: Arc<Subtasks>,
+    /// What the further task came to, if the answer asked for one.
+    continued: Mutex<Option<TaskResult>>,
+}
+
+impl Finishing {
+    pub(super) fn new(template: &Template, schema: Option<Schema>, subtasks: Arc<Subtasks>) -> Self {
+        // XML by hand is handed on word for word.
+        let format = template.output_format.clone().filter(|_| !template.manual_xml);
+        Self { format, schema, repair: !template.disable_reparsing, subtasks, continued: Mutex::new(None) }
+    }
+
+    fn judge(&self, answer: &str) -> Output {
+        output::judge(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
+    }
+
+    fn continued(&self) -> Option<TaskResult> {
+        self.continued.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Conclude for Finishing {
+    fn conclude<'a>(&'a self, answer: String, turns: u32) -> BoxFuture<'a, Result<Conclusion, Stop>> {
+        Box::pin(async move {
+            let answer = match continuation(&answer) {
+                None => answer,
+                Some(request) => {
+                    let result = self.subtasks.spawn(request, turns).await?;
+                    let failed = result.error();
+                    let content = result.content.clone();
+                    *self.continued.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    if let Some(error) = failed {
+                        return Ok(Conclusion::Failed { answer: content, error: event_error(&error) });
+                    }
+                    content
+                }
+            };
+            Ok(match self.judge(&answer) {
+                Output::Mismatched(mismatch) => {
+                    let error = mismatched(mismatch);
+                    Conclusion::Failed { answer, error: event_error(&error) }
+                }
+                Output::Text | Output::Parsed(_) | Output::Unparsed(_) => Conclusion::Answer(answer),
+            })
+        })
+    }
+}
+
+/// The further task that an answer asks for: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
+fn continuation(answer: &str) -> Option<Result<SubtaskRequest, String>> {
+    let Output::Parsed(value) = output::judge(
+        answer,
+        Some(&OutputFormat { kind: crate::template::OutputKind::Json, schema: None }),
+        None,
+        false,
+    ) else {
+        return None;
+    };
+    if value.get("status").and_then(Value::as_str) != Some("CONTINUATION") {
+        return None;
+    }
+    let request = value.get("notes")?.get("subtask_request")?.clone();
+    Some(serde_json::from_value(request).map_err(|error| error.to_string()))
+}
+
+fn mismatched(mismatch: Mismatch) -> TaskError {
+    let message = format!("the answer is not as declared: {}", mismatch.message);
+    TaskError::failure(Reason::OutputFormatFailure, message).caused_by(Cause::Mismatch(mismatch))
+}
+
+fn event_error(error: &TaskError) -> EventError {
+    let code = match error.kind {
+        ErrorType::ResourceExhaustion => error.code(),
+        _ => ErrorCode::TurnFailed,
+    };
+    let reason = error.reason.map_or("unexpected_error", Reason::as_str).to_owned();
+    EventError { code, reason, message: error.message.clone() }
+}
+
+/// The result of a task that ended.
+pub(super) fn result_of(outcome: &TaskOutcome, finishing: &Finishing) -> TaskResult {
+    if let Some(continued) = finishing.continued() {
+        let mut result =
+            TaskResult { status: continued.status, notes: serde_json::Map::new(), ..continued.clone() };
+        if let Some(error) = continued.error() {
+            result.note("error", &error);
+            result.note("recovery", error.recovery());
+        }
+        result.note("subtask", Value::Object(continued.notes));
+        return result;
+    }
+    let answer = outcome.answer.as_str();
+    if outcome.blocked {
+        let error =
+            TaskError { reason: None, ..TaskError::failure(Reason::ExecutionHalted, blocked(answer)) };
+        return TaskResult::failed(&error, answer);
+    }
+    let metrics = super::error::ResourceMetrics::of(outcome);
+    match (TaskError::of(outcome), finishing.judge(answer)) {
+        (Some(error), Output::Mismatched(mismatch)) if error.reason == Some(Reason::OutputFormatFailure) => {
+            TaskResult::failed(&mismatched(mismatch).measured(metrics), answer)
+        }
+        (Some(error), _) => TaskResult::failed(&error, answer),
+        (None, Output::Parsed(value)) => {
+            TaskResult { parsed_content: Some(value), ..TaskResult::complete(answer) }
+        }
+        (None, Output::Unparsed(problem)) => {
+            let mut result = TaskResult::complete(answer);
+            result.note("parseError", problem);
+            result
+        }
+        (None, _) => TaskResult { status: Status::Complete, ..TaskResult::complete(answer) },
+    }
+}
+
+fn blocked(answer: &str) -> String {
+    format!("the model says that something stands in its way: {answer}")
+}

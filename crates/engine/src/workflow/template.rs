@@ -1,0 +1,79 @@
+//! Calls of registered templates by a program: the task system runs them, on branches of their own.
+
+use std::sync::Arc;
+
+use fusee_journal::Stop;
+use fusee_lang::{CallForm, Input, TaskCall};
+use serde_json::{Map, Value as Json};
+
+use super::budget::Grant;
+use super::driver::{Answer, Driver};
+use super::tasks::reply;
+use crate::task_system::{ExecutionPath, Place, Reason, SubtaskRequest, TaskError, TaskResult, TaskSystem};
+
+impl Driver<'_> {
+    /// Runs the template of this name.
+    pub(super) async fn template(
+        &mut self,
+        name: &str,
+        call: &TaskCall,
+        grant: Grant,
+        began_ms: i64,
+    ) -> Result<Answer, Stop> {
+        let request = match request(name, call) {
+            Ok(request) => request,
+            Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
+        };
+        let world = self.world;
+        let system = Arc::new(TaskSystem {
+            registry: Arc::clone(&world.registry),
+            base: Arc::clone(&world.session),
+            engine: Arc::clone(&world.engine),
+            environment: world.environment.clone(),
+            memory: Arc::clone(&world.memory),
+        });
+        let place = Place {
+            branch: self.branch.child(self.effects),
+            parent: Some(self.branch.clone()),
+            started_ms: began_ms,
+            cancel: self.cancel.child_token(),
+            progress: Arc::default(),
+            path: ExecutionPath::Template,
+            chain: Vec::new(),
+            turns_left: grant.turns.map(|share| u32::try_from(share.left).unwrap_or(u32::MAX)),
+            earlier: Vec::new(),
+        };
+        let outcome = system.execute(request, None, place).await?;
+        Ok(self.spent(outcome, grant, |outcome, _| match outcome.result {
+            Some(result) => *result,
+            None => TaskResult::complete(outcome.answer),
+        }))
+    }
+}
+
+/// The request that a call makes: its inputs, and what of its settings the request carries.
+fn request(name: &str, call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), name.into());
+    fields.insert("inputs".to_owned(), Json::Object(call.inputs.clone()));
+    if call.form == CallForm::Spawn {
+        fields.insert("subtype".to_owned(), "subtask".into());
+    }
+    for (key, value) in call.settings.iter().filter(|(_, value)| !value.is_null()) {
+        let (key, value) = match key.as_str() {
+            "files" => ("file_paths", value.clone()),
+            // A value of any kind can be handed on; what is no context by its form is shown as text.
+            "context" if value.is_object() && value.get("parts").is_none() => {
+                ("inherited_context", value.to_string().into())
+            }
+            "context" if value.is_string() || value.is_object() => ("inherited_context", value.clone()),
+            "context" => ("inherited_context", value.to_string().into()),
+            other => (other, value.clone()),
+        };
+        fields.insert(key.to_owned(), value);
+    }
+    serde_json::from_value(Json::Object(fields)).map_err(|error| {
+        let message = format!("the call of `{name}` cannot be made: {error}");
+        TaskError::failure(Reason::InputValidationFailure, message)
+    })
+}
