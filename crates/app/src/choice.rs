@@ -4,6 +4,7 @@
 mod known;
 mod stand_in;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -213,6 +214,27 @@ impl Choice {
             None => Ok(model),
         }
     }
+}
+
+/// The models that stages of a flow name, opened.
+pub(crate) fn of_stages(
+    settings: &run::Settings,
+    config: &Config,
+    environment: &Environment,
+) -> Result<BTreeMap<String, Arc<dyn Model>>, Failure> {
+    let mut models = BTreeMap::new();
+    for stage in &settings.flow.stages {
+        if let Some(name) = &stage.model
+            && !models.contains_key(name)
+        {
+            let choice = Choice::named(name, config, environment).map_err(|failure| Failure {
+                message: format!("stage `{}`: {}", stage.id, failure.message),
+                ..failure
+            })?;
+            models.insert(name.clone(), choice.open(None)?);
+        }
+    }
+    Ok(models)
 }
 
 /// Whose server it is, and where, if that is not the provider's own place.

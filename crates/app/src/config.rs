@@ -1,13 +1,17 @@
-//! The effective configuration: built-in values, the user's file, the project's `fusee.toml`, `FUSEE_*`
-//! variables, flags, each over the ones before. Every value knows where it came from.
+//! The effective configuration: built-in values, the user's file, the project's `fusee.toml`, an agent file,
+//! `FUSEE_*` variables, flags, each over the ones before. Every value knows where it came from.
 //!
 //! `key.rs` is the table of keys; `file.rs` reads one file; `schema.rs` and `reference.rs` are made from the table.
 
 mod file;
+mod flow;
+mod flow_key;
 mod key;
 mod mcp;
 mod rule;
 mod schema;
+mod stages;
+mod tree;
 mod value;
 
 use std::collections::BTreeMap;
@@ -30,13 +34,18 @@ use crate::failure::Failure;
 use crate::trust::Trust;
 use file::Whose;
 
+pub(crate) use flow_key::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
 pub(crate) use mcp::{McpEntry, Reach as McpReach};
 pub(crate) use schema::json_schema;
-pub(crate) use value::{Kind, Value};
+pub(crate) use value::{Kind, Value, switch};
 
 #[cfg(test)]
 mod tests;
+
+/// Files are layers 1 to 3.
+const VARIABLE_RANK: u8 = 4;
+const FLAG_RANK: u8 = 5;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +107,8 @@ pub(crate) type FlagValue = (&'static str, Value);
 #[derive(Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (Value, Origin)>,
+    /// The layer each value came from, counted from the built-in ones, 0.
+    ranks: BTreeMap<&'static str, u8>,
     models: Vec<ModelEntry>,
     rules: Vec<Rule>,
     mcp: Vec<McpEntry>,
@@ -114,8 +125,19 @@ impl Config {
         environment: &Environment,
         flags: Vec<FlagValue>,
     ) -> Result<Self, Failure> {
+        Self::gather_for(project_file, None, environment, flags)
+    }
+
+    /// The same with an agent file over the project's.
+    pub(crate) fn gather_for(
+        project_file: Option<&Path>,
+        agent_file: Option<&Path>,
+        environment: &Environment,
+        flags: Vec<FlagValue>,
+    ) -> Result<Self, Failure> {
         let mut config = Self {
             values: built_in(),
+            ranks: BTreeMap::new(),
             models: Vec::new(),
             rules: Vec::new(),
             mcp: Vec::new(),
@@ -126,18 +148,26 @@ impl Config {
         let mut problems = Diagnostics::new();
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
-            config.add_file(path, |_| Whose::User, &mut problems);
+            config.add_file(path, |_| Whose::User, 1, &mut problems);
         }
         if let Some(path) = project_file {
             let trusted = |text: &str| Trust::read(environment).covers(path, text);
             let whose = |text: &str| if trusted(text) { Whose::TrustedProject } else { Whose::Project };
-            config.add_file(path, whose, &mut problems);
+            config.add_file(path, whose, 2, &mut problems);
+        }
+        if let Some(path) = agent_file {
+            let path = environment.directory().join(path);
+            if !path.exists() {
+                return Err(Failure::usage(format!("there is no agent file {}", path.display())));
+            }
+            config.add_file(&path, |_| Whose::Agent, 3, &mut problems);
         }
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
             if let Some(key) = Key::named(name) {
                 let value = checked(key, value)?;
                 config.values.insert(key.name, (value, Origin::Flag(key.flag.unwrap_or("a flag"))));
+                config.ranks.insert(key.name, FLAG_RANK);
             }
         }
         let has_errors = problems.has_errors();
@@ -145,11 +175,18 @@ impl Config {
         if has_errors { Err(config.failure()) } else { Ok(config) }
     }
 
-    fn add_file(&mut self, path: &Path, whose: impl FnOnce(&str) -> Whose, problems: &mut Diagnostics) {
+    fn add_file(
+        &mut self,
+        path: &Path,
+        whose: impl FnOnce(&str) -> Whose,
+        rank: u8,
+        problems: &mut Diagnostics,
+    ) {
         let read = file::read(path, whose, problems);
         self.files.push((path.to_owned(), read.is_some()));
         let Some((source, content)) = read else { return };
         self.sources.push(source);
+        self.ranks.extend(content.values.iter().map(|(key, ..)| (key.name, rank)));
         self.values
             .extend(content.values.into_iter().map(|(key, value, origin)| (key.name, (value, origin))));
         self.rules.extend(content.rules);
@@ -170,6 +207,7 @@ impl Config {
             match key.kind.read_text(text) {
                 Ok(value) => {
                     self.values.insert(key.name, (value, Origin::Variable(name)));
+                    self.ranks.insert(key.name, VARIABLE_RANK);
                 }
                 Err(misfit) => {
                     let source = Source::new(name, text);
@@ -221,6 +259,11 @@ impl Config {
     /// A key's value and where it came from.
     pub(crate) fn value(&self, key: &str) -> Option<&(Value, Origin)> {
         self.values.get(key)
+    }
+
+    /// The layer its value came from; 0 is built in, or nowhere.
+    fn rank(&self, key: &str) -> u8 {
+        self.ranks.get(key).copied().unwrap_or_default()
     }
 
     /// A key's text.

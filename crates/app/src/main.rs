@@ -6,6 +6,7 @@
 mod approvals;
 mod approver;
 mod arguments;
+mod benchmark;
 mod choice;
 mod clock;
 mod command;

@@ -133,6 +133,7 @@ pub(crate) fn resources(
     Resources {
         journal,
         model,
+        others: Default::default(),
         commands: CommandSettings {
             keeper: process.keeper.clone(),
             environment: variables(process),
@@ -200,6 +201,9 @@ pub(crate) async fn see_to_its_end(
             Ok((outcome.exit(), Some(outcome)))
         }
         RunOutcome::Ended(ended) => {
+            if let Some(line) = show.last_line(ended) {
+                output::print(&format!("{line}\n"))?;
+            }
             if ended.blocked {
                 output::error("the model says that it is blocked: it could not do what was asked\n");
             }

@@ -64,6 +64,7 @@ async fn main() {
             let resources = Resources {
                 journal: journal.clone(),
                 model: Arc::clone(&model),
+                others: Default::default(),
                 commands: CommandSettings::default(),
                 extra_tools: Vec::new(),
                 commands_settled: true,

@@ -4,6 +4,7 @@
 //! decides nothing, `calls.rs` makes the tool calls. Everything from outside comes through the journal's
 //! engine, so a task is a pure function of its journal.
 
+mod acts;
 mod answer;
 mod asking;
 mod calling;
@@ -11,6 +12,7 @@ mod calls;
 mod compaction;
 mod conclude;
 mod control;
+mod course;
 mod disclosure;
 mod driver;
 mod earlier;
@@ -20,6 +22,7 @@ mod limits;
 mod meanwhile;
 mod money;
 mod occupancy;
+mod perform;
 mod plan;
 mod review;
 mod session;
@@ -39,8 +42,14 @@ pub use limits::Limits;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
+pub(crate) use task::Worked;
 pub use task::{AgentTask, Progress, TaskOutcome};
 pub use terms::{Amendment, Terms};
+
+/// The names of the tools that steer a task.
+pub(crate) fn control_names() -> impl Iterator<Item = String> {
+    control::definitions().iter().map(|definition| definition.name.to_string())
+}
 
 #[cfg(test)]
 mod tests;

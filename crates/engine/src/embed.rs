@@ -152,6 +152,7 @@ impl Task {
         let resources = Resources {
             journal,
             model,
+            others: Default::default(),
             commands: CommandSettings::default(),
             extra_tools: self.tools,
             commands_settled: false,

@@ -42,6 +42,8 @@ pub struct Resources {
     pub journal: Journal,
     /// Who answers.
     pub model: Arc<dyn Model>,
+    /// Who answers in the stages that name another model.
+    pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
     /// How commands run.
     pub commands: CommandSettings,
     /// Tools beyond the standard ones.
@@ -202,6 +204,7 @@ pub async fn replay(
     let resources = Resources {
         journal: journal.clone(),
         model: Arc::new(absent::Absent::new(&settings)),
+        others: absent::others(&settings),
         commands: CommandSettings::default(),
         extra_tools,
         commands_settled: settings.commands_settled,
@@ -264,7 +267,7 @@ async fn work(
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
-    let result = task(&embedded, settings, resources, workspace, past, cancel, progress).await;
+    let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
         Ok(Left::Cancelled(outcome)) => match embedded.flush().await {
             // It stays open: what was under way is cut off as by a kill, and a resume goes on from there.
@@ -337,6 +340,7 @@ async fn task(
     }
     let session = Session {
         model: resources.model,
+        others: resources.others,
         options: settings.options.clone(),
         price: settings.price,
         toolbox,
@@ -405,7 +409,7 @@ async fn task(
     )
     .watched(cancel, progress);
     let task = prompted::dressed(task, &settings, earlier, material).map_err(Stop::Unreadable)?;
-    task.run(started_ms).await.map(Left::Ended)
+    crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
 }
 
 fn call(branch: &Branch, kind: Kind, callee: &str) -> Call {

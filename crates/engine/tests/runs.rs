@@ -70,6 +70,7 @@ impl World {
         Resources {
             journal: self.journal.clone(),
             model,
+            others: Default::default(),
             commands: CommandSettings::default(),
             extra_tools: Vec::new(),
             commands_settled: true,

@@ -170,6 +170,49 @@ pub enum Event {
         /// What happened.
         message: String,
     },
+    /// A stage of a flow begins. Its work is a task of its own.
+    StageStarted {
+        /// The stage.
+        stage: String,
+        /// Its name for people.
+        label: String,
+        /// Which attempt at it this is, from 1.
+        attempt: u32,
+    },
+    /// A stage of a flow is over, all its attempts included.
+    StageComplete {
+        /// The stage.
+        stage: String,
+        /// How it ended.
+        status: StageStatus,
+    },
+    /// What the runtime knows of a stage that is over.
+    FlowStageReport(FlowStageReport),
+    /// The phase that a task is in.
+    PhaseState {
+        /// The phase.
+        phase: String,
+        /// Assistant messages so far.
+        turn_index: u32,
+    },
+    /// A task goes from one phase to another.
+    PhaseTransition {
+        /// The phase it was in.
+        from: String,
+        /// The phase it is in now.
+        to: String,
+        /// Assistant messages so far.
+        turn_index: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The question for the phase failed. The task goes on.
+    PhaseProbeError {
+        /// Assistant messages so far.
+        turn_index: u32,
+        /// What happened.
+        message: String,
+    },
     /// What the runtime knows of a task that ended.
     TaskReport(TaskReport),
     /// A report that did not validate and so was not emitted.
@@ -414,4 +457,52 @@ pub struct TaskReport {
     /// On failure, cut to 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the command that verifies said last, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verification>,
+}
+
+/// What a command that verifies the work said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// The command.
+    pub command: String,
+    /// Whether it was satisfied when it ran last.
+    pub passed: bool,
+    /// How often it ran.
+    pub runs: u32,
+}
+
+/// How a stage ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    /// It did what it had to.
+    Completed,
+    /// It did not.
+    Failed,
+    /// There was nothing to do in it.
+    Skipped,
+}
+
+/// See [`Event::FlowStageReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowStageReport {
+    /// The stage.
+    pub stage: String,
+    /// Its name for people.
+    pub label: String,
+    /// How it ended.
+    pub status: StageStatus,
+    /// Attempts that were made.
+    pub attempts: u32,
+    /// Files really read in it, in order of path.
+    pub files_read: Vec<String>,
+    /// Files that differ because of it, in order of path.
+    pub files_changed: Vec<String>,
+    /// What came of it, in few words.
+    pub summary: String,
+    /// What the model said of it with `flow_stage_done`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
 }

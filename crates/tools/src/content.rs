@@ -16,6 +16,31 @@ impl ContentHash {
     pub fn of(content: &[u8]) -> Self {
         Self(blake3::hash(content))
     }
+
+    /// What git calls the content: it is known without reading the file.
+    #[must_use]
+    pub fn of_git_blob(id: [u8; 20]) -> Self {
+        let mut bytes = [0; 32];
+        bytes[12..].copy_from_slice(&id);
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+
+    /// Whether these bytes are the content.
+    #[must_use]
+    pub fn is_of(&self, content: &[u8]) -> bool {
+        match self.0.as_bytes() {
+            // No content has a hash of so many zeros, so this is a name that git gave.
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, id @ ..] => *id == git_blob(content),
+            _ => *self == Self::of(content),
+        }
+    }
+}
+
+/// The name git gives to content.
+fn git_blob(content: &[u8]) -> [u8; 20] {
+    use sha1::Digest;
+    let head = format!("blob {}\0", content.len());
+    sha1::Sha1::new().chain_update(head).chain_update(content).finalize().into()
 }
 
 impl fmt::Display for ContentHash {

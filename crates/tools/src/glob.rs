@@ -53,6 +53,16 @@ impl NamePattern {
     }
 }
 
+/// The paths that a pattern means; none if it is not a pattern.
+pub fn matching<'a>(pattern: &str, paths: &'a [String]) -> impl Iterator<Item = &'a String> {
+    let pattern = NamePattern::parse(pattern, Path::new("/")).ok();
+    paths.iter().filter(move |path| {
+        let path = Path::new(path.as_str());
+        let name = path.file_name().unwrap_or_default();
+        pattern.as_ref().is_some_and(|pattern| pattern.matches(name, [path, path]))
+    })
+}
+
 fn split_outside_braces(pattern: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
     for (at, character) in pattern.char_indices() {

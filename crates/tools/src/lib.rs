@@ -6,6 +6,7 @@
 
 pub mod arguments;
 mod change;
+mod changes;
 pub mod content;
 mod edit;
 mod endings;
@@ -32,6 +33,7 @@ pub mod workspace;
 mod write;
 
 pub use content::{ContentHash, FileChange, Seen};
+pub use glob::matching;
 pub use redact::Secrets;
 pub use sandbox::{Environment, Keeper, Sandbox};
 pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};

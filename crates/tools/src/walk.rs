@@ -22,7 +22,8 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
     builder
 }
 
-fn is_state(name: &std::ffi::OsStr) -> bool {
+/// Whether a name holds a version control system's state, or our own.
+pub(crate) fn is_state(name: &std::ffi::OsStr) -> bool {
     [".git", ".fusee", ".jj", ".hg", ".svn"].iter().any(|state| name == *state)
 }
 

@@ -23,13 +23,17 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
-use crate::content::{ContentHash, Seen};
+use crate::changes::Tracker;
+use crate::content::{ContentHash, FileChange, Seen};
 use crate::shell::Jobs;
 use crate::tool::ToolOutput;
 
 pub use kept::{Kept, KeptContent, PutBack};
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use replace::Change;
+
+/// Larger files are not put back.
+const PUT_BACK_BYTES: u64 = 256 << 20;
 
 /// A workspace that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +55,7 @@ pub struct Workspace {
     seen: Mutex<seen::SeenFiles>,
     /// What was there before the run changed it, and is kept already.
     keeping: Mutex<kept::Keeping>,
+    changes: Mutex<Option<Tracker>>,
     jobs: Jobs,
 }
 
@@ -70,6 +75,7 @@ impl Workspace {
                 resolution,
                 seen: Mutex::default(),
                 keeping: Mutex::default(),
+                changes: Mutex::default(),
                 jobs: Jobs::default(),
             })
         };
@@ -93,13 +99,74 @@ impl Workspace {
         for seen in &output.seen {
             self.saw(seen);
         }
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         for change in &output.changed {
             self.keeping().changed(&change.path);
+            if let Some(tracker) = changes.as_mut() {
+                tracker.told(&change.path, change.after);
+            }
+            // What a command did to a file nobody has seen yet.
+            let shown = |hash| output.seen.iter().any(|seen| seen.path == change.path && seen.hash == hash);
             self.remember(|files| match change.after {
-                Some(hash) => files.insert(&change.path, hash),
-                None => files.remove(&change.path),
+                Some(hash) if shown(hash) => files.insert(&change.path, hash),
+                _ => files.remove(&change.path),
             });
         }
+    }
+
+    /// Takes note of the state of all files, unless that was done before: what a command changes is told by
+    /// [`look_for_changes`](Self::look_for_changes) from then on.
+    pub fn watch_for_changes(&self) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if changes.is_none() {
+            *changes = Tracker::begin(&self.root);
+        }
+    }
+
+    /// What changed since the last look, by content; nothing if nobody watches.
+    #[must_use]
+    pub fn look_for_changes(&self) -> Vec<FileChange> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.as_mut().map(Tracker::look).unwrap_or_default()
+    }
+
+    /// Of these changes those whose files still differ from before.
+    #[must_use]
+    pub fn still_differ(&self, changes: &[FileChange], most: u64) -> Vec<String> {
+        let differs = |change: &&FileChange| {
+            let Ok(path) = self.locate(&change.path) else { return true };
+            let now = match self.open_to_read(&path) {
+                Ok(Opened::File { file, size }) => read_bounded(file, size, most).unwrap_or_default(),
+                Ok(_) => return true,
+                Err(_) => return change.before.is_some(),
+            };
+            match (change.before, now) {
+                (Some(before), Some(bytes)) => !before.is_of(&bytes),
+                _ => true,
+            }
+        };
+        changes.iter().filter(differs).map(|change| change.path.clone()).collect()
+    }
+
+    /// Gives a file this content again, whatever stands there now. The error says why it could not.
+    pub fn restore_file(&self, path: &str, content: &[u8]) -> Result<(), String> {
+        let path = self.locate(path).map_err(|problem| problem.to_string())?;
+        if self
+            .stands_plainly(&path)
+            .is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+            && let Ok(parent) = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path())
+        {
+            // A link in its place would have the content written elsewhere.
+            let _ = rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty());
+        }
+        let now = self.current(&path, PUT_BACK_BYTES).map_err(|problem| problem.to_string())?;
+        let change = Change {
+            path,
+            before: now.map(|now| ContentHash::of(&now.content)),
+            after: Some(content.to_vec()),
+            mode: None,
+        };
+        self.change(&[change], "put-back", PUT_BACK_BYTES).map_err(|error| error.to_string())
     }
 
     /// What the run last saw in this file.
@@ -154,6 +221,25 @@ impl Workspace {
         let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
         let text = rustix::fs::readlinkat(parent, path.file_name(), Vec::new()).ok()?;
         Some(text.to_string_lossy().into_owned())
+    }
+
+    /// Whether there is any file that a model could read, ignored ones left out.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        let entries = crate::walk::builder(&self.root, true).build();
+        entries.flatten().any(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+    }
+
+    /// The files of the workspace in order, ignored ones left out, at most so many.
+    #[must_use]
+    pub fn files(&self, most: usize) -> Vec<String> {
+        let entries = crate::walk::builder(&self.root, false).sort_by_file_name(std::ffi::OsStr::cmp).build();
+        let files = entries.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let paths = files.filter_map(|entry| {
+            let path = entry.path().strip_prefix(&self.root).ok()?;
+            WorkspacePath::from_walk(path).map(|path| path.as_str().to_owned())
+        });
+        paths.take(most).collect()
     }
 
     /// Existing paths that a missing one may have meant, best first.

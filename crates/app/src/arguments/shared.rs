@@ -53,6 +53,33 @@ impl ModelFlags {
     }
 }
 
+/// How.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Flow")]
+pub(crate) struct FlowFlags {
+    /// Take the settings of an agent from this file, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// How the task is worked through: flat, staged, staged3, branched, direct
+    #[arg(long, value_name = "MODE")]
+    pub(crate) flow: Option<String>,
+    /// A command that tells whether the work is done: run after each change, green ends the task
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Option<String>,
+    /// For scripts that measure: stdout gets one line, `Finished Try1` (Try2 with --continue) or `Failed Try1: …`, and
+    /// tests cannot be changed. The variables FUSEE_BENCHMARK and LOCALCODE_BENCHMARK say the same
+    #[arg(long)]
+    pub(crate) benchmark: bool,
+}
+
+impl FlowFlags {
+    /// What of the configuration they set.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let text = |name, value: &Option<String>| value.clone().map(|value| (name, Value::Text(value)));
+        [text("task_flow_mode", &self.flow), text("verify", &self.verify)].into_iter().flatten().collect()
+    }
+}
+
 /// What may happen without a person.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Gates")]

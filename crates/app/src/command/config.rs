@@ -1,5 +1,7 @@
 //! `fusee config`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use fusee_engine::run::Exit;
 use fusee_engine::text::near;
@@ -18,8 +20,8 @@ mod tests;
 
 /// Show the settings that hold here, and where each comes from.
 ///
-/// Settings are built in, or come from your own file, from the project's fusee.toml, from FUSEE_* variables or from
-/// flags, each over the ones before. With a key, more about that one.
+/// Settings are built in, or come from your own file, from the project's fusee.toml, from an agent file, from FUSEE_*
+/// variables or from flags, each over the ones before. With a key, more about that one.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     /// Tell about this key
@@ -28,6 +30,9 @@ pub(crate) struct ConfigArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// With the settings of this agent file
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
 }
@@ -36,7 +41,10 @@ pub(crate) struct ConfigArgs {
 pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
-    let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
+    let agent = args.agent.as_deref();
+    let config = Config::gather_for(Some(&project.config_file()), agent, environment, Vec::new())?;
+    config.flow()?;
+    config.check_tools()?;
     Show::new(false, &config, environment).warn(&config);
     let keys: Vec<&Key> = match &args.key {
         None => KEYS.iter().collect(),

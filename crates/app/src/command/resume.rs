@@ -4,12 +4,12 @@ mod ended;
 
 use clap::Args;
 use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
-use fusee_engine::run::{self, Exit, Settings, Work};
+use fusee_engine::run::{self, Exit, Resources, Settings, Work};
 use fusee_engine::tools::sandbox::Network;
 
 use super::Process;
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
-use crate::choice::{Choice, StandIn};
+use crate::choice::{self, Choice, StandIn};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::face::{Plan, Show};
@@ -56,7 +56,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let began_with = run::settings_of(&journal, &row.id)?;
     let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let show = Show::new(args.json, &config, environment);
+    let show = Show::new(args.json, &config, environment).for_benchmark(began_with.flow.benchmark);
     show.warn(&config);
     if row.status != RunStatus::Open {
         return ended::repeat(&journal, &row.id, began_with, &show).await;
@@ -74,7 +74,8 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     };
     let model = StandIn::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
-    let resources = work::resources(journal, model, &confinement, &show, process);
+    let others = choice::of_stages(&settings, &config, environment)?;
+    let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
     let mut resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
     if settings.work != Work::Request {
         resources.templates = templates::for_run(templates::gather(&project, environment), &project);

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fusee_engine::agent::Restrictions;
 use fusee_engine::dispatch;
+use fusee_engine::flow::FlowSettings;
 use fusee_engine::journal::RunId;
 use fusee_engine::review::CodeReview;
-use fusee_engine::run::{self, Exit, PromptText, Settings};
+use fusee_engine::run::{self, Exit, PromptText, Resources, Settings};
 
 use super::Process;
 use super::task::{self, TaskArgs};
-use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
-use crate::choice::Choice;
+use crate::arguments::shared::{FlowFlags, GateFlags, LimitFlags, ModelFlags, NewRun, Place};
+use crate::benchmark;
+use crate::choice::{self, Choice};
 use crate::clock;
 use crate::config::Config;
 use crate::environment::Environment;
@@ -73,6 +75,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     #[command(flatten)]
+    pub(crate) flow: FlowFlags,
+    #[command(flatten)]
     pub(crate) gates: GateFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
@@ -120,9 +124,12 @@ pub(crate) async fn run_as(
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let (continues, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
     let request = request(words, environment)?;
-    let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
-    let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let show = Show::new(args.json, &config, environment);
+    let flags = [args.model.values(), args.flow.values(), args.gates.values(), args.limits.values()].concat();
+    let agent = args.flow.agent.as_deref();
+    let config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
+    config.check_tools()?;
+    let benchmark = benchmark::asked(args.flow.benchmark, continues.is_some(), &config, environment);
+    let show = Show::new(args.json, &config, environment).for_benchmark(benchmark);
     show.warn(&config);
     let choice = match &continues {
         Some(earlier) => Choice::continued(&earlier.settings, &config, environment)?,
@@ -160,12 +167,15 @@ pub(crate) async fn run_as(
         confine,
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
+        flow: FlowSettings { benchmark, ..config.flow()? },
         record: args.record.map(|file| environment.directory().join(file)),
         ..Settings::new(request, choice.name.clone(), &project.directory)
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
-    let resources = servers.given_to(work::resources(journal, model, &confinement, &show, process));
+    let others = choice::of_stages(&settings, &config, environment)?;
+    let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
+    let resources = servers.given_to(resources);
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
     let plan = Plan::of(&settings);

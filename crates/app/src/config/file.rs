@@ -5,12 +5,14 @@ use std::path::Path;
 
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
+use super::flow_key::AGENT_KEYS;
 use super::key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
 use super::mcp::{self, McpEntry};
 use super::rule;
+use super::stages::{self, Complaint};
+use super::tree::{Entry, Leaf, Node, parse_json};
 use super::value::{Kind, Misfit, Value};
 use super::{ModelEntry, Origin};
 
@@ -26,6 +28,8 @@ pub(crate) enum Whose {
     Project,
     /// The same after the user said that it may decide that too.
     TrustedProject,
+    /// One that the user named for this command. It may set everything.
+    Agent,
 }
 
 /// What a file said.
@@ -69,18 +73,38 @@ pub(crate) fn read(
 
 /// Reads the text of a file.
 pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut Diagnostics) -> FileContent {
+    let tree = if path.extension().is_some_and(|name| name == "json") {
+        match parse_json(source.text()) {
+            Ok(tree) => Some(tree),
+            Err((span, words)) => {
+                problems.push(Diagnostic::error("json", source, span, words));
+                None
+            }
+        }
+    } else {
+        toml(source, problems)
+    };
+    let mut reading = Reading { source, path, whose, problems, content: FileContent::default() };
+    match tree {
+        None => {}
+        Some(Node { value: Leaf::Table(entries), .. }) => reading.table("", &entries),
+        Some(other) => {
+            let message = format!("expected a table of keys, found {}", other.shown());
+            reading.problem("wrong-type", other.span, message, None);
+        }
+    }
+    reading.content
+}
+
+/// What can be recovered from a broken text is not what its author meant, so only a whole one counts.
+fn toml(source: &Source, problems: &mut Diagnostics) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(source.text());
-    // What can be recovered from a broken text is not what its author meant.
     let is_whole = errors.is_empty();
     for error in errors {
         let span = error.span().map_or_else(Span::default, Span::from);
         problems.push(Diagnostic::error("toml", source, span, error.message().trim().replace('\n', "; ")));
     }
-    let mut reading = Reading { source, path, whose, problems, content: FileContent::default() };
-    if is_whole {
-        reading.table("", table.get_ref());
-    }
-    reading.content
+    is_whole.then(|| Node::of_toml(&table))
 }
 
 struct Reading<'a> {
@@ -92,41 +116,60 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
-        // The parser sorts by name; people read from the top.
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(name, _)| name.span().start);
-        for (name, value) in entries {
-            let path = if prefix.is_empty() {
-                name.get_ref().to_string()
-            } else {
-                format!("{prefix}.{}", name.get_ref())
-            };
+    fn table(&mut self, prefix: &str, entries: &[Entry]) {
+        for entry in entries {
+            let path =
+                if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
             if path == "models" {
-                self.models(value);
+                self.models(&entry.node);
             } else if path == "mcp" {
-                self.servers(value);
+                self.servers(&entry.node);
             } else if path == "rules" {
-                self.rules(name.span().into(), value);
-            } else if let (true, DeValue::Table(inner)) = (is_prefix(&path), value.get_ref()) {
+                self.rules(entry.at, &entry.node);
+            } else if path == "flow" {
+                self.stages(entry);
+            } else if let Some(key) = self.agent_key(&path) {
+                self.value(key, Unit::Same, &path, entry.at, &entry.node);
+            } else if let (true, true, Leaf::Table(inner)) =
+                (is_prefix(&path), !takes_table(&path), &entry.node.value)
+            {
                 self.table(&path, inner);
             } else if let Some((key, unit)) = known(&path) {
-                self.value(key, unit, &path, name.span().into(), value);
+                self.value(key, unit, &path, entry.at, &entry.node);
             } else if is_prefix(&path) {
                 let message = format!("expected a table, found something else for `{path}`");
-                self.problem("wrong-type", value.span().into(), message, None);
+                self.problem("wrong-type", entry.node.span, message, None);
             } else {
-                self.unknown(&path, name.span().into(), known_names());
+                self.unknown(&path, entry.at, known_names());
             }
         }
     }
 
-    fn value(&mut self, key: &'static Key, unit: Unit, path: &str, name: Span, value: &Spanned<DeValue<'_>>) {
+    fn agent_key(&self, path: &str) -> Option<&'static Key> {
+        AGENT_KEYS.iter().find(|key| self.whose == Whose::Agent && key.name == path)
+    }
+
+    fn stages(&mut self, entry: &Entry) {
+        let Some(key) = Key::named("flow") else { return };
+        match stages::read(&entry.node) {
+            Ok(value) => {
+                let origin = self.origin(entry.at);
+                self.content.values.push((key, value, origin));
+            }
+            Err(complaints) => {
+                for Complaint { code, at, message, help } in complaints {
+                    self.problem(code, at, message, help);
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, key: &'static Key, unit: Unit, path: &str, name: Span, value: &Node) {
         if self.whose == Whose::Project && key.reach == Reach::Outside {
             self.distrusted(name, path, key.flag);
             return;
         }
-        match read_unit(key.kind, unit, value.get_ref()) {
+        match read_unit(key.kind, unit, value) {
             Ok(read) if self.content.values.iter().any(|(other, ..)| other.name == key.name) => {
                 let message = format!("`{path}` sets `{}` a second time, to {read}", key.name);
                 self.problem("set-twice", name, message, Some("keep one of the two names".to_owned()));
@@ -136,68 +179,64 @@ impl Reading<'_> {
                 self.content.values.push((key, read, origin));
             }
             Err(Misfit { message, help }) => {
-                self.problem("wrong-value", value.span().into(), format!("`{path}`: {message}"), help);
+                self.problem("wrong-value", value.span, format!("`{path}`: {message}"), help);
             }
         }
     }
 
-    fn models(&mut self, value: &Spanned<DeValue<'_>>) {
-        let DeValue::Table(table) = value.get_ref() else {
+    fn models(&mut self, value: &Node) {
+        let Leaf::Table(table) = &value.value else {
             let message = "`models` is a table of models: [models.NAME]".to_owned();
-            return self.problem("wrong-type", value.span().into(), message, None);
+            return self.problem("wrong-type", value.span, message, None);
         };
-        for (name, entry) in table {
+        for Entry { name, at, node } in table {
             if self.whose == Whose::Project {
-                self.distrusted(name.span().into(), &format!("models.{}", name.get_ref()), None);
+                self.distrusted(*at, &format!("models.{name}"), None);
                 continue;
             }
-            let DeValue::Table(fields) = entry.get_ref() else {
-                let message = format!("`models.{}` is a table: model, base_url, api, …", name.get_ref());
-                self.problem("wrong-type", entry.span().into(), message, None);
+            let Leaf::Table(fields) = &node.value else {
+                let message = format!("`models.{name}` is a table: model, base_url, api, …");
+                self.problem("wrong-type", node.span, message, None);
                 continue;
             };
-            self.model(name.get_ref(), name.span().into(), fields);
+            self.model(name, *at, fields);
         }
     }
 
-    fn model(&mut self, name: &str, at: Span, fields: &DeTable<'_>) {
+    fn model(&mut self, name: &str, at: Span, fields: &[Entry]) {
         let mut entry = ModelEntry::new(name, self.origin(at));
-        for (field, value) in fields {
-            let Some(key) = MODEL_KEYS.iter().find(|key| key.name == field.get_ref().as_ref()) else {
-                self.unknown(
-                    field.get_ref(),
-                    field.span().into(),
-                    MODEL_KEYS.iter().map(|key| key.name).collect(),
-                );
+        for field in fields {
+            let Some(key) = MODEL_KEYS.iter().find(|key| key.name == field.name) else {
+                self.unknown(&field.name, field.at, MODEL_KEYS.iter().map(|key| key.name).collect());
                 continue;
             };
-            match key.kind.read_toml(value.get_ref()) {
+            match key.kind.read(&field.node) {
                 Ok(value) => entry.set(key.name, value),
                 Err(Misfit { message, help }) => {
                     let message = format!("`models.{name}.{}`: {message}", key.name);
-                    self.problem("wrong-value", value.span().into(), message, help);
+                    self.problem("wrong-value", field.node.span, message, help);
                 }
             }
         }
-        if entry.model.is_none() && !fields.contains_key("model") {
+        if entry.model.is_none() && !fields.iter().any(|field| field.name == "model") {
             let message = format!("`models.{name}` does not say which model it is");
             self.problem("missing-key", at, message, Some("add model = \"…\"".to_owned()));
         }
         self.content.models.push(entry);
     }
 
-    fn servers(&mut self, value: &Spanned<DeValue<'_>>) {
-        let DeValue::Table(table) = value.get_ref() else {
+    fn servers(&mut self, value: &Node) {
+        let Leaf::Table(table) = &value.value else {
             let message = "`mcp` is a table of servers: [mcp.NAME]".to_owned();
-            return self.problem("wrong-type", value.span().into(), message, None);
+            return self.problem("wrong-type", value.span, message, None);
         };
-        for (name, entry) in table {
-            let at: Span = name.span().into();
+        for Entry { name, at, node } in table {
+            let at = *at;
             if self.whose == Whose::Project {
-                self.distrusted(at, &format!("mcp.{}", name.get_ref()), None);
+                self.distrusted(at, &format!("mcp.{name}"), None);
                 continue;
             }
-            match mcp::read(name.get_ref(), at, entry, self.origin(at)) {
+            match mcp::read(name, at, node, self.origin(at)) {
                 Ok(entry) => self.content.mcp.push(entry),
                 Err(problems) => {
                     for (span, message) in problems {
@@ -208,7 +247,7 @@ impl Reading<'_> {
         }
     }
 
-    fn rules(&mut self, at: Span, value: &Spanned<DeValue<'_>>) {
+    fn rules(&mut self, at: Span, value: &Node) {
         if self.whose == Whose::Project {
             return self.distrusted(at, "rules", None);
         }
@@ -267,15 +306,20 @@ fn is_prefix(path: &str) -> bool {
     known_names().iter().any(|name| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-fn read_unit(kind: Kind, unit: Unit, value: &DeValue<'_>) -> Result<Value, Misfit> {
+/// Whether the key of this name holds a table itself.
+fn takes_table(path: &str) -> bool {
+    known(path).is_some_and(|(key, _)| matches!(key.kind, Kind::Texts))
+}
+
+fn read_unit(kind: Kind, unit: Unit, value: &Node) -> Result<Value, Misfit> {
     match unit {
-        Unit::Same => kind.read_toml(value),
+        Unit::Same => kind.read(value),
         Unit::Milliseconds => {
             let any = Kind::Whole { least: 1, most: i64::MAX as u64 };
-            match any.read_toml(value)? {
+            match any.read(value)? {
                 // The key counts whole seconds: shorter ones are not cut to nothing.
                 Value::Whole(ms) => kind.read_text(&ms.div_ceil(1000).to_string()),
-                other @ (Value::Text(_) | Value::List(_) | Value::Number(_)) => Ok(other),
+                other => Ok(other),
             }
         }
     }

@@ -1,10 +1,11 @@
 //! The table of configuration keys. Parsing, `fusee config`, the JSON Schema and the reference page all come from
 //! it, so none of them can say something else than the others.
 
+use super::flow_key::FLOW_KEYS;
 use super::value::Kind;
 
 /// One key.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     /// Its path in a file, parts joined by dots.
     pub(crate) name: &'static str,
@@ -54,7 +55,10 @@ const APIS: &[&str] = &["chat", "responses", "anthropic"];
 const TOOL_FORMATS: &[&str] = &["native", "text", "schema"];
 
 /// All keys, in the order they are shown.
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &joined::<{ BASE.len() + FLOW_KEYS.len() }>(BASE, FLOW_KEYS);
+
+/// The keys of any task.
+const BASE: &[Key] = &[
     key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], script:FILE or replay:FILE.")
         .flag("--model"),
     key("base_url", Kind::Url, None, "Where the model's server is, version path included.")
@@ -187,7 +191,7 @@ impl Key {
         format!("FUSEE_{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    const fn flag(mut self, flag: &'static str) -> Self {
+    pub(super) const fn flag(mut self, flag: &'static str) -> Self {
         self.flag = Some(flag);
         self
     }
@@ -198,7 +202,12 @@ impl Key {
     }
 }
 
-const fn key(name: &'static str, kind: Kind, default: Option<&'static str>, doc: &'static str) -> Key {
+pub(super) const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    doc: &'static str,
+) -> Key {
     Key { name, kind, default, doc, reach: Reach::Workspace, flag: None }
 }
 
@@ -206,6 +215,16 @@ const fn alias(name: &'static str, key: &'static str) -> Alias {
     Alias { name, key, unit: Unit::Same }
 }
 
-const fn whole(least: u64, most: u64) -> Kind {
+pub(super) const fn whole(least: u64, most: u64) -> Kind {
     Kind::Whole { least, most }
+}
+
+const fn joined<const N: usize>(first: &[Key], second: &[Key]) -> [Key; N] {
+    let mut keys = [first[0]; N];
+    let mut at = 0;
+    while at < N {
+        keys[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
+        at += 1;
+    }
+    keys
 }

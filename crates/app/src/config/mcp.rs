@@ -2,10 +2,9 @@
 
 use fusee_engine::text::{Span, near};
 use serde_json::json;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use super::Origin;
+use super::tree::{Entry, Leaf, Node};
 
 /// Longest name of a server: its tools' names begin with it.
 const MOST_NAME: usize = 32;
@@ -33,12 +32,7 @@ pub(crate) enum Reach {
 pub(super) type Problems = Vec<(Span, String)>;
 
 /// Reads one entry.
-pub(super) fn read(
-    name: &str,
-    at: Span,
-    value: &Spanned<DeValue<'_>>,
-    origin: Origin,
-) -> Result<McpEntry, Problems> {
+pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result<McpEntry, Problems> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(plain) {
         return Err(vec![(
@@ -46,20 +40,16 @@ pub(super) fn read(
             format!("a server's name is 1 to {MOST_NAME} of A-Z a-z 0-9 _ -, not `{name}`"),
         )]);
     }
-    let DeValue::Table(fields) = value.get_ref() else {
-        return Err(vec![(
-            value.span().into(),
-            format!("`mcp.{name}` is a table: command and args, or url"),
-        )]);
+    let Leaf::Table(fields) = &value.value else {
+        return Err(vec![(value.span, format!("`mcp.{name}` is a table: command and args, or url"))]);
     };
     let mut problems: Problems = fields
         .iter()
-        .filter(|(field, _)| !FIELDS.contains(&field.get_ref().as_ref()))
-        .map(|(field, _)| {
-            let hint = near::did_you_mean(field.get_ref(), FIELDS)
-                .map(|hint| format!("; {hint}"))
-                .unwrap_or_default();
-            (field.span().into(), format!("`mcp.{name}` has no `{}`{hint}", field.get_ref()))
+        .filter(|field| !FIELDS.contains(&field.name.as_str()))
+        .map(|field| {
+            let hint =
+                near::did_you_mean(&field.name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
+            (field.at, format!("`mcp.{name}` has no `{}`{hint}", field.name))
         })
         .collect();
     let list = |field: &str, problems: &mut Problems| words(fields, field, name, problems);
@@ -67,7 +57,7 @@ pub(super) fn read(
     let mut command = list("command", &mut problems).unwrap_or_default();
     command.extend(list("args", &mut problems).unwrap_or_default());
     let (env, headers) = (pairs("env", &mut problems), pairs("headers", &mut problems));
-    let url = fields.get("url").and_then(|url| url.get_ref().as_str()).map(str::to_owned);
+    let url = field(fields, "url").and_then(text).map(str::to_owned);
     let reach = match (command.is_empty(), url) {
         (false, None) => Some(Reach::Program { command, env }),
         (true, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => {
@@ -81,10 +71,10 @@ pub(super) fn read(
             None
         }
     };
-    let timeout_s = match fields.get("timeout_s").map(Spanned::get_ref) {
+    let timeout_s = match field(fields, "timeout_s").map(|node| &node.value) {
         None => Some(60),
-        Some(DeValue::Integer(number)) => {
-            number.as_str().parse().ok().filter(|number| (1..=3600).contains(number))
+        Some(Leaf::Whole { number: Some(number), .. }) => {
+            u64::try_from(*number).ok().filter(|number| (1..=3600).contains(number))
         }
         Some(_) => None,
     };
@@ -101,33 +91,42 @@ pub(super) fn read(
     }
 }
 
+fn field<'a>(fields: &'a [Entry], name: &str) -> Option<&'a Node> {
+    fields.iter().find(|entry| entry.name == name).map(|entry| &entry.node)
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        Leaf::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// A list of texts, or one text.
-fn words(fields: &DeTable<'_>, field: &str, name: &str, problems: &mut Problems) -> Option<Vec<String>> {
-    let value = fields.get(field)?;
-    let read = match value.get_ref() {
-        DeValue::String(text) => Some(vec![text.to_string()]),
-        DeValue::Array(items) => {
-            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
-        }
+fn words(fields: &[Entry], name: &str, server: &str, problems: &mut Problems) -> Option<Vec<String>> {
+    let value = field(fields, name)?;
+    let read = match &value.value {
+        Leaf::Text(text) => Some(vec![text.clone()]),
+        Leaf::List(items) => items.iter().map(|item| text(item).map(str::to_owned)).collect(),
         _ => None,
     };
     if read.is_none() {
-        problems.push((value.span().into(), format!("`mcp.{name}.{field}` is a list of texts")));
+        problems.push((value.span, format!("`mcp.{server}.{name}` is a list of texts")));
     }
     read
 }
 
-fn table(fields: &DeTable<'_>, field: &str, name: &str, problems: &mut Problems) -> Vec<(String, String)> {
-    let Some(value) = fields.get(field) else { return Vec::new() };
-    let read = match value.get_ref() {
-        DeValue::Table(inner) => inner
+fn table(fields: &[Entry], name: &str, server: &str, problems: &mut Problems) -> Vec<(String, String)> {
+    let Some(value) = field(fields, name) else { return Vec::new() };
+    let read = match &value.value {
+        Leaf::Table(inner) => inner
             .iter()
-            .map(|(key, value)| Some((key.get_ref().to_string(), value.get_ref().as_str()?.to_owned())))
-            .collect(),
+            .map(|entry| Some((entry.name.clone(), text(&entry.node)?.to_owned())))
+            .collect::<Option<Vec<_>>>(),
         _ => None,
     };
     read.unwrap_or_else(|| {
-        problems.push((value.span().into(), format!("`mcp.{name}.{field}` is a table of texts")));
+        problems.push((value.span, format!("`mcp.{server}.{name}` is a table of texts")));
         Vec::new()
     })
 }

@@ -3,8 +3,8 @@
 use fusee_engine::approval::rules::{Decision, Rule};
 use fusee_engine::text::{Span, near};
 use serde_json::json;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+
+use super::tree::{Entry, Leaf, Node};
 
 /// What is wrong with some rules, and where.
 type Problems = Vec<(Span, String)>;
@@ -14,33 +14,33 @@ const DECISIONS: [(&str, Decision); 3] =
     [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
 /// Reads a list of rules; everything that is wrong is told.
-pub(super) fn read_all(value: &Spanned<DeValue<'_>>) -> Result<Vec<Rule>, Problems> {
-    let DeValue::Array(entries) = value.get_ref() else {
-        return Err(vec![(value.span().into(), "`rules` is a list of tables: [[rules]]".to_owned())]);
+pub(super) fn read_all(value: &Node) -> Result<Vec<Rule>, Problems> {
+    let Leaf::List(entries) = &value.value else {
+        return Err(vec![(value.span, "`rules` is a list of tables: [[rules]]".to_owned())]);
     };
     let (mut rules, mut problems) = (Vec::new(), Problems::new());
-    for entry in entries.iter() {
-        match entry.get_ref() {
-            DeValue::Table(fields) => match read(fields, entry.span().into()) {
+    for entry in entries {
+        match &entry.value {
+            Leaf::Table(fields) => match read(fields, entry.span) {
                 Ok(rule) => rules.push(rule),
                 Err(wrong) => problems.extend(wrong),
             },
-            _ => {
-                problems.push((entry.span().into(), "a rule is a table: command, then, examples".to_owned()))
-            }
+            _ => problems.push((entry.span, "a rule is a table: command, then, examples".to_owned())),
         }
     }
     if problems.is_empty() { Ok(rules) } else { Err(problems) }
 }
 
-fn read(fields: &DeTable<'_>, at: Span) -> Result<Rule, Problems> {
+fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
     let mut problems = Problems::new();
-    for (name, _) in fields.iter().filter(|(name, _)| !FIELDS.contains(&name.get_ref().as_ref())) {
-        let hint =
-            near::did_you_mean(name.get_ref(), FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
-        problems.push((name.span().into(), format!("a rule has no `{}`{hint}", name.get_ref())));
+    for Entry { name, at, .. } in fields.iter().filter(|entry| !FIELDS.contains(&entry.name.as_str())) {
+        let hint = near::did_you_mean(name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
+        problems.push((*at, format!("a rule has no `{name}`{hint}")));
     }
-    let text = |name: &str| fields.get(name).and_then(|value| value.get_ref().as_str());
+    let text = |name: &str| match field(fields, name).map(|node| &node.value) {
+        Some(Leaf::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
     let then = text("then").and_then(|word| DECISIONS.iter().find(|(known, _)| *known == word));
     let Some((_, then)) = then else {
         problems.push((at, "`then` of a rule is \"allow\", \"ask\" or \"deny\"".to_owned()));
@@ -63,17 +63,22 @@ fn read(fields: &DeTable<'_>, at: Span) -> Result<Rule, Problems> {
     if problems.is_empty() { Ok(rule) } else { Err(problems) }
 }
 
-fn lines(fields: &DeTable<'_>, name: &str, problems: &mut Problems) -> Vec<(Span, String)> {
-    let Some(value) = fields.get(name) else { return Vec::new() };
-    let items = match value.get_ref() {
-        DeValue::Array(items) => items
-            .iter()
-            .map(|item| item.get_ref().as_str().map(|line| (item.span().into(), line.to_owned())))
-            .collect::<Option<Vec<_>>>(),
+fn field<'a>(fields: &'a [Entry], name: &str) -> Option<&'a Node> {
+    fields.iter().find(|entry| entry.name == name).map(|entry| &entry.node)
+}
+
+fn lines(fields: &[Entry], name: &str, problems: &mut Problems) -> Vec<(Span, String)> {
+    let Some(value) = field(fields, name) else { return Vec::new() };
+    let line = |item: &Node| match &item.value {
+        Leaf::Text(line) => Some((item.span, line.clone())),
+        _ => None,
+    };
+    let items = match &value.value {
+        Leaf::List(items) => items.iter().map(line).collect::<Option<Vec<_>>>(),
         _ => None,
     };
     items.unwrap_or_else(|| {
-        problems.push((value.span().into(), format!("`{name}` of a rule is a list of command lines")));
+        problems.push((value.span, format!("`{name}` of a rule is a list of command lines")));
         Vec::new()
     })
 }

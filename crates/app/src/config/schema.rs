@@ -4,13 +4,18 @@ use serde_json::{Map, Value, json};
 
 use super::mcp;
 use super::rule;
-use super::{ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, Unit};
+use super::{AGENT_KEYS, ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, STAGE_KEYS, Unit};
 
 /// The schema of `fusee.toml` and of the user's file.
 pub(crate) fn json_schema() -> Value {
     let mut properties = Map::new();
     for key in KEYS {
         put(&mut properties, key.name, described(key));
+    }
+    for key in AGENT_KEYS {
+        let mut schema = described(key);
+        schema["description"] = format!("{} Only in an agent file.", key.doc).into();
+        put(&mut properties, key.name, schema);
     }
     for alias in ALIASES {
         let Some(key) = Key::named(alias.key) else { continue };
@@ -42,10 +47,23 @@ pub(crate) fn json_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Fusee configuration",
-        "description": "`fusee.toml` of a project, and `config.toml` of a user.",
+        "description": "`fusee.toml` of a project, `config.toml` of a user, and agent files (`--agent FILE`, TOML or JSON).",
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
+    })
+}
+
+/// The schema of a list of stages.
+pub(super) fn stages() -> Value {
+    let mut properties = Map::new();
+    for key in STAGE_KEYS {
+        put(&mut properties, key.name, described(key));
+    }
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "items": { "type": "object", "properties": properties, "required": ["id"], "additionalProperties": false },
     })
 }
 

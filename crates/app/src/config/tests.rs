@@ -210,3 +210,139 @@ fn the_schema_agrees_with_the_parser() {
         assert_eq!(Place::new(toml, "", &[]).gather(Vec::new()).is_ok(), fits, "the parser on {toml}");
     }
 }
+
+#[test]
+fn flows_have_the_defaults_of_the_library() {
+    let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();
+    assert_eq!(config.flow().unwrap(), fusee_engine::flow::FlowSettings::default());
+}
+
+/// Gathers with an agent file of this name and text.
+fn with_agent(place: &Place, name: &str, text: &str, flags: Vec<FlagValue>) -> Result<Config, String> {
+    let home = place.folder.path().join("home");
+    let mut variables = vec![("HOME", home.to_str().unwrap())];
+    variables.extend_from_slice(&place.variables);
+    let environment = Environment::made_of(&variables, place.folder.path());
+    fs::write(place.folder.path().join(name), text).unwrap();
+    let here = place.folder.path().display().to_string();
+    let project = place.folder.path().join("fusee.toml");
+    Config::gather_for(Some(&project), Some(std::path::Path::new(name)), &environment, flags)
+        .map_err(|failure| failure.message.replace(&here, "HERE"))
+}
+
+/// Every knob of the specification, each with another value than its default.
+const EVERY_KNOB: &str = r#"{
+  "name": "local", "description": "all knobs", "model": "ollama:x", "base_url": "http://127.0.0.1:1/v1",
+  "task_flow_mode": "staged", "task_output_mode": "runtime", "benchmark_output_mode": "model",
+  "task_plan_mode": "first", "task_skip_readonly": true, "task_replan_max": 3, "task_branching": false,
+  "flow_stage_retries": 2, "flow_stage_required": false, "flow_history_mode": "tail",
+  "flow_history_max_messages": 20, "flow_history_keep_first": false, "flow_history_strip_thinking": true,
+  "flow_history_tool_truncate_chars": 300, "flow_history_tool_truncate_keep_last": 4, "flow_context_window": -1,
+  "flow_retry_hints": false, "history_strip_thinking": true, "history_tool_truncate_chars": 500,
+  "history_tool_truncate_keep_last": 5, "verify": "make test", "before": {"read": ["@tests"], "run": "true"},
+  "after": {"run": "false"}, "edit_format": "whole", "tools": ["read_file"],
+  "phase_log": "both", "phase_prompt_at": "tail", "max_turns": 7, "maxTokens": 8000,
+  "phase_control": {
+    "mode": "hybrid", "states": ["look", "think", "do"], "default": "look",
+    "rules": {"min_files_read_for_plan": 2, "auto_plan_after_read": false, "write_to_implement": false,
+              "targets": {"plan": "think"}},
+    "probe": {"temperature": 0.5, "max_tokens": 32, "system_prompt": "s", "user_prompt": "u"},
+    "prompts": {"look": "Look.", "do": "Do."}
+  },
+  "flow": [
+    {"id": "context", "label": "CONTEXT", "prompt": "Gather.", "done_hint": "h", "tools_allow": ["read_file"],
+     "tools_block": ["shell"], "tools_mode": "hide", "require_files_read": 1, "require_non_flow_tool": 2,
+     "require_code_change": true, "allow_missing_done": true, "context_window": 3, "history_mode": "tail",
+     "history_max_messages": 9, "history_keep_first": false, "history_strip_thinking": true,
+     "history_tool_truncate_chars": 10, "history_tool_truncate_keep_last": 1, "max_turns": 4, "model": "m",
+     "edit_format": "blocks", "before": {"read": ["*.md"], "run": "ls"}, "after": {"run": "ls"}, "verify": "true"},
+    {"id": "implement", "prompt": "Do."}
+  ]
+}"#;
+
+#[test]
+fn every_knob_of_an_agent_file_reaches_what_it_is_for() {
+    let config = with_agent(&Place::new("", "", &[]), "agent.json", EVERY_KNOB, Vec::new()).unwrap();
+    let flow = config.flow().unwrap();
+    insta::assert_json_snapshot!(flow);
+    assert_eq!((config.limits().max_turns, config.limits().max_tokens), (7, 8000));
+    assert_eq!(shown(&config, "flow"), "context, implement");
+    assert_eq!(config.text("base_url"), Some("http://127.0.0.1:1/v1"));
+    assert_eq!(config.text("benchmark_output_mode"), Some("model"));
+}
+
+#[test]
+fn every_knob_has_a_variable() {
+    let variables = [
+        ("FUSEE_TASK_FLOW_MODE", "staged3"),
+        ("FUSEE_FLOW_CONTEXT_WINDOW", "-1"),
+        ("FUSEE_TASK_SKIP_READONLY", "1"),
+        ("FUSEE_TOOLS", "read_file, shell"),
+        ("FUSEE_PHASE_CONTROL_PROMPTS", "{\"plan\": \"Plan.\"}"),
+        ("FUSEE_PHASE_CONTROL_MODE", "rules"),
+    ];
+    let flow = Place::new("", "", &variables).gather(Vec::new()).unwrap().flow().unwrap();
+    assert_eq!(flow.mode, fusee_engine::flow::FlowMode::Staged3);
+    assert_eq!((flow.context_window, flow.skip_readonly), (-1, true));
+    assert_eq!(flow.tools, ["read_file", "shell"]);
+    assert_eq!(flow.phase_control.prompts["plan"], "Plan.");
+    let stages = [("FUSEE_FLOW", r#"[{"id": "a", "prompt": "x"}]"#)];
+    assert_eq!(Place::new("", "", &stages).gather(Vec::new()).unwrap().flow().unwrap().stages[0].id, "a");
+}
+
+#[test]
+fn what_is_wrong_in_a_flow_is_told_all_at_once_with_near_names() {
+    let agent = "task_flow_mode = \"stagd\"\nflow_stage_retrys = 1\nflow_stage_required = \"yes\"\n\
+                 [[flow]]\nid = \"a\"\nprompts = \"x\"\n[[flow]]\nid = \"a\"\nbefore = { reed = [] }\n[[flow]]\nprompt = \"y\"\n\
+                 [phase_control]\nmode = \"rule\"\n";
+    let complaint = with_agent(&Place::new("", "", &[]), "agent.toml", agent, Vec::new()).unwrap_err();
+    assert_snapshot!(complaint);
+}
+
+#[test]
+fn a_name_that_nobody_knows_is_refused_where_it_is_used() {
+    let place = Place::new("", "", &[]);
+    let refused = |text: &str| {
+        let config = with_agent(&place, "agent.toml", text, Vec::new()).unwrap();
+        let failure = config.check_tools().and_then(|()| config.flow().map(|_| ())).unwrap_err();
+        format!("{}\n  {}", failure.message, failure.help.unwrap_or_default())
+    };
+    let here = place.folder.path().display().to_string();
+    let all = [
+        refused("tools = [\"read_fil\"]\n"),
+        refused("[[flow]]\nid = \"a\"\ntools_allow = [\"read_file\", \"shel\"]\n"),
+        refused("[phase_control]\nstates = [\"look\", \"do\"]\ndefault = \"lok\"\n"),
+        refused("[phase_control.prompts]\nplanning = \"x\"\n"),
+    ];
+    assert_snapshot!(all.join("\n").replace(&here, "HERE"));
+}
+
+#[test]
+fn the_last_word_on_the_shape_of_the_work_counts() {
+    use fusee_engine::flow::FlowMode::*;
+    let stages = "[[flow]]\nid = \"a\"\n";
+    let branching = "task_branching = true\n";
+    let flag = |mode: &str| vec![("task_flow_mode", Value::Text(mode.to_owned()))];
+    let cases = [
+        (stages, Vec::new(), Flat, 1),
+        (stages, flag("flat"), Flat, 0),
+        (stages, flag("staged"), Staged, 0),
+        (branching, Vec::new(), Branched, 0),
+        (branching, flag("staged"), Staged, 0),
+        ("task_flow_mode = \"staged3\"\n", Vec::new(), Staged3, 0),
+        ("task_flow_mode = \"flat\"\ntask_branching = true\n", Vec::new(), Branched, 0),
+        ("task_flow_mode = \"direct\"\ntask_branching = false\n", Vec::new(), Direct, 0),
+    ];
+    for (project, flags, mode, count) in cases {
+        let flow = Place::new("", project, &[]).gather(flags.clone()).unwrap().flow().unwrap();
+        assert_eq!((flow.mode, flow.stages.len()), (mode, count), "{project} {flags:?}");
+    }
+}
+
+#[test]
+fn an_agent_file_that_is_not_there_is_named() {
+    let place = Place::new("", "", &[]);
+    let environment = Environment::made_of(&[], place.folder.path());
+    let failure = Config::gather_for(None, Some(std::path::Path::new("no.toml")), &environment, Vec::new());
+    assert!(failure.unwrap_err().message.contains("there is no agent file"), "it is not said");
+}

@@ -1,10 +1,13 @@
 //! What a configuration key may hold, and reading it from TOML, from a variable or from a flag.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use fusee_engine::text::near;
 use serde_json::json;
-use toml::de::DeValue;
+
+use super::stages;
+use super::tree::{Entry, Leaf, Node, parse_json};
 
 /// The sort of value a key takes.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,16 @@ pub(crate) enum Kind {
     Word(&'static [&'static str]),
     /// Paths that begin with `/` or `~/`.
     Paths,
+    /// Yes or no.
+    Switch,
+    /// A whole number that may be negative.
+    Signed { least: i64, most: i64 },
+    /// Several names.
+    Names,
+    /// Texts under names.
+    Texts,
+    /// The stages of a flow.
+    Stages,
 }
 
 /// A value that fits its key.
@@ -30,6 +43,11 @@ pub(crate) enum Value {
     List(Vec<String>),
     Whole(u64),
     Number(f64),
+    Switch(bool),
+    Signed(i64),
+    Names(Vec<String>),
+    Texts(BTreeMap<String, String>),
+    Stages(serde_json::Value),
 }
 
 /// Why a value does not fit: the complaint, and what would.
@@ -41,37 +59,47 @@ pub(crate) struct Misfit {
 
 impl Kind {
     /// Reads what stands in a file.
-    pub(crate) fn read_toml(self, value: &DeValue<'_>) -> Result<Value, Misfit> {
-        match value {
-            DeValue::String(text) => match self {
-                Self::Text | Self::Url | Self::Word(_) => self.read_text(text),
-                Self::Paths => paths([text.as_ref()]),
-                Self::Whole { .. } | Self::Number { .. } => Err(self.misfit(&format!("{:?}", text.as_ref()))),
-            },
-            DeValue::Integer(whole) => {
-                let digits = whole.as_str().replace('_', "");
-                match i128::from_str_radix(&digits, whole.radix()) {
-                    Ok(number) => {
-                        self.read_number(number as f64, u64::try_from(number).ok(), &whole.to_string())
-                    }
-                    Err(_) => Err(self.misfit(&whole.to_string())),
-                }
-            }
-            DeValue::Float(number) => match number.as_str().replace('_', "").parse::<f64>() {
-                Ok(parsed) => self.read_number(parsed, None, number.as_str()),
-                Err(_) => Err(self.misfit(number.as_str())),
-            },
-            DeValue::Boolean(word) => Err(self.misfit(&word.to_string())),
-            DeValue::Datetime(time) => Err(self.misfit(&time.to_string())),
-            DeValue::Array(items) if matches!(self, Self::Paths) => {
-                let texts = items.iter().map(|item| item.get_ref().as_str());
-                match texts.collect::<Option<Vec<&str>>>() {
-                    Some(texts) => paths(texts),
+    pub(crate) fn read(self, node: &Node) -> Result<Value, Misfit> {
+        match (self, &node.value) {
+            (Self::Text | Self::Url | Self::Word(_), Leaf::Text(text)) => self.read_text(text),
+            (Self::Paths, Leaf::Text(text)) => paths([text.as_str()]),
+            (Self::Paths, Leaf::List(items)) => {
+                let text = |item: &Node| match &item.value {
+                    Leaf::Text(text) => Some(text.clone()),
+                    _ => None,
+                };
+                match items.iter().map(text).collect::<Option<Vec<String>>>() {
+                    Some(texts) => paths(texts.iter().map(String::as_str)),
                     None => Err(self.misfit("a list of something else")),
                 }
             }
-            DeValue::Array(_) => Err(self.misfit("a list")),
-            DeValue::Table(_) => Err(self.misfit("a table")),
+            (Self::Switch, Leaf::Switch(on)) => Ok(Value::Switch(*on)),
+            (Self::Names, Leaf::List(items)) => {
+                let name = |item: &Node| match &item.value {
+                    Leaf::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
+                    _ => Err(self.misfit(&format!("{} in the list", item.shown()))),
+                };
+                items.iter().map(name).collect::<Result<_, _>>().map(Value::Names)
+            }
+            (Self::Texts, Leaf::Table(entries)) => {
+                let text = |entry: &Entry| match &entry.node.value {
+                    Leaf::Text(text) => Ok((entry.name.clone(), text.clone())),
+                    _ => Err(self.misfit(&format!("{} for `{}`", entry.node.shown(), entry.name))),
+                };
+                entries.iter().map(text).collect::<Result<_, _>>().map(Value::Texts)
+            }
+            (Self::Stages, _) => stages::read(node).map_err(|complaints| {
+                let first = complaints.into_iter().next();
+                first.map_or_else(
+                    || self.misfit(&node.shown()),
+                    |first| Misfit { message: first.message, help: first.help },
+                )
+            }),
+            (_, Leaf::Whole { number: Some(number), shown }) => {
+                self.read_number(*number as f64, Some(*number), shown)
+            }
+            (_, Leaf::Number { number, shown }) => self.read_number(*number, None, shown),
+            _ => Err(self.misfit(&node.shown())),
         }
     }
 
@@ -83,10 +111,18 @@ impl Kind {
             Self::Text => Ok(Value::Text(text.to_owned())),
             Self::Url => url(text).map(Value::Text),
             Self::Paths => paths(text.split(':').filter(|path| !path.is_empty())),
-            Self::Whole { .. } => match text.trim().parse::<u64>() {
+            Self::Whole { .. } | Self::Signed { .. } => match text.trim().parse::<i128>() {
                 Ok(number) => self.read_number(number as f64, Some(number), text),
                 Err(_) => Err(self.misfit(&quoted())),
             },
+            Self::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.misfit(&quoted())),
+            Self::Names if text.trim_start().starts_with('[') => self.read_json(text),
+            Self::Names => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                Ok(Value::Names(names.map(str::to_owned).collect()))
+            }
+            Self::Texts => self.read_json(text),
+            Self::Stages => stages::read_text(text),
             Self::Number { .. } => match text.trim().parse::<f64>() {
                 Ok(number) => self.read_number(number, None, text),
                 Err(_) => Err(self.misfit(&quoted())),
@@ -100,11 +136,21 @@ impl Kind {
         }
     }
 
-    fn read_number(self, number: f64, whole: Option<u64>, shown: &str) -> Result<Value, Misfit> {
+    fn read_json(self, text: &str) -> Result<Value, Misfit> {
+        let node = parse_json(text).map_err(|(_, words)| self.misfit(&format!("{text:?} ({words})")))?;
+        self.read(&node)
+    }
+
+    fn read_number(self, number: f64, whole: Option<i128>, shown: &str) -> Result<Value, Misfit> {
         match (self, whole) {
-            (Self::Whole { least, most }, Some(whole)) if (least..=most).contains(&whole) => {
-                Ok(Value::Whole(whole))
-            }
+            (Self::Whole { least, most }, Some(whole)) => match u64::try_from(whole) {
+                Ok(whole) if (least..=most).contains(&whole) => Ok(Value::Whole(whole)),
+                _ => Err(self.misfit(shown)),
+            },
+            (Self::Signed { least, most }, Some(whole)) => match i64::try_from(whole) {
+                Ok(whole) if (least..=most).contains(&whole) => Ok(Value::Signed(whole)),
+                _ => Err(self.misfit(shown)),
+            },
             (Self::Number { least, most }, _) if (least..=most).contains(&number) => {
                 Ok(Value::Number(number))
             }
@@ -125,6 +171,11 @@ impl Kind {
             Self::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
             Self::Paths => json!({ "type": "array", "items": { "type": "string", "pattern": "^(/|~/)" } }),
+            Self::Switch => json!({ "type": "boolean" }),
+            Self::Signed { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Self::Names => json!({ "type": "array", "items": { "type": "string", "minLength": 1 } }),
+            Self::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+            Self::Stages => super::schema::stages(),
         }
     }
 }
@@ -142,6 +193,11 @@ impl fmt::Display for Kind {
             Self::Number { least, most } => write!(f, "a number from {least} to {most}"),
             Self::Word(words) => f.write_str(&words.join(" or ")),
             Self::Paths => f.write_str("a list of paths that begin with / or ~/"),
+            Self::Switch => f.write_str("true or false"),
+            Self::Signed { least, most } => write!(f, "a whole number from {least} to {most}"),
+            Self::Names => f.write_str("a list of names"),
+            Self::Texts => f.write_str("a table of texts"),
+            Self::Stages => f.write_str("a list of stages"),
         }
     }
 }
@@ -153,6 +209,14 @@ impl fmt::Display for Value {
             Self::List(items) => f.write_str(&items.join(":")),
             Self::Whole(number) => write!(f, "{number}"),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Switch(on) => write!(f, "{on}"),
+            Self::Signed(number) => write!(f, "{number}"),
+            Self::Names(names) => f.write_str(&names.join(", ")),
+            Self::Texts(texts) => f.write_str(&json!(texts).to_string()),
+            Self::Stages(stages) => {
+                let ids = stages.as_array().into_iter().flatten().filter_map(|stage| stage["id"].as_str());
+                f.write_str(&ids.collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -164,6 +228,11 @@ impl From<&Value> for serde_json::Value {
             Value::List(items) => items.clone().into(),
             Value::Whole(number) => (*number).into(),
             Value::Number(number) => (*number).into(),
+            Value::Switch(on) => (*on).into(),
+            Value::Signed(number) => (*number).into(),
+            Value::Names(names) => names.clone().into(),
+            Value::Texts(texts) => json!(texts),
+            Value::Stages(stages) => stages.clone(),
         }
     }
 }
@@ -173,6 +242,15 @@ fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, Misfit> 
     match texts.iter().find(|text| !text.starts_with('/') && !text.starts_with("~/")) {
         Some(relative) => Err(Kind::Paths.misfit(&format!("{relative:?}"))),
         None => Ok(Value::List(texts)),
+    }
+}
+
+/// A word for yes or no, as variables have them.
+pub(crate) fn switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct Plain<O, E> {
 impl<O: Write, E: Write> Plain<O, E> {
     /// A face whose answer goes to `out` and everything else to `err`.
     pub(crate) fn new(out: O, err: E, plan: Plan) -> Self {
-        Self { out, err, plan, tally: Tally::default(), changes: Vec::new(), held: None, open: None }
+        let tally = Tally::new(plan.brief);
+        Self { out, err, plan, tally, changes: Vec::new(), held: None, open: None }
     }
 
     fn line(&mut self, text: &str) -> io::Result<()> {
@@ -63,6 +64,7 @@ impl<O: Write, E: Write> Plain<O, E> {
 impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
+            // Parts of a flow are told as stages, the tasks of a workflow by what is asked.
             Event::TaskStarted(started) if stamped.task != Branch::main() => {
                 self.say_held()?;
                 self.line(&format!("task {} · {}", stamped.task, words::one_line(&started.request, 120)))
@@ -137,6 +139,15 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             }
             Event::TaskReportInvalid { problems, .. } => {
                 self.line(&format!("  warning: the report of the task is not valid: {}", problems.join("; ")))
+            }
+            Event::StageStarted { .. }
+            | Event::StageComplete { .. }
+            | Event::FlowStageReport(_)
+            | Event::PhaseState { .. }
+            | Event::PhaseTransition { .. }
+            | Event::PhaseProbeError { .. } => {
+                self.say_held()?;
+                words::of_flow(&stamped.event).map_or(Ok(()), |text| self.line(&text))
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)

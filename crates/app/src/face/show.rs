@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use fusee_engine::agent::TaskOutcome;
 use fusee_engine::approval::{Approver, Nobody};
+use fusee_engine::flow::{Benchmark, OutputMode};
 use fusee_engine::model::CancellationToken;
 use fusee_engine::run::Settings;
 use fusee_engine::text::render::Colour;
@@ -14,6 +16,7 @@ use super::plain::Plain;
 use super::terminal::{ASCII, Glyphs, Looks, Terminal, UNICODE, size_of_stderr};
 use crate::approvals::Approvals;
 use crate::approver::Person;
+use crate::benchmark;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::output;
@@ -23,12 +26,18 @@ use crate::output;
 pub(crate) struct Plan {
     pub(crate) max_turns: u32,
     pub(crate) max_tokens: u64,
+    /// Whether its last words are one line.
+    pub(crate) brief: bool,
 }
 
 impl Plan {
     /// Of a run with these settings.
     pub(crate) fn of(settings: &Settings) -> Self {
-        Self { max_turns: settings.limits.max_turns, max_tokens: settings.limits.max_tokens }
+        Self {
+            max_turns: settings.limits.max_turns,
+            max_tokens: settings.limits.max_tokens,
+            brief: settings.flow.output == OutputMode::Runtime,
+        }
     }
 }
 
@@ -41,6 +50,8 @@ pub(crate) struct Show {
     glyphs: &'static Glyphs,
     stdin_is_terminal: bool,
     stdout_is_terminal: bool,
+    /// Then stdout belongs to one line.
+    benchmark: Option<Benchmark>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +81,7 @@ impl Show {
             glyphs: if knows_unicode(environment) { &UNICODE } else { &ASCII },
             stdin_is_terminal: terminals.stdin,
             stdout_is_terminal: terminals.stdout,
+            benchmark: None,
         }
     }
 
@@ -77,6 +89,17 @@ impl Show {
     pub(crate) fn for_result(json: bool, config: &Config, environment: &Environment) -> Self {
         let show = Self::new(false, config, environment);
         if json { Self { kind: Kind::Quiet, ..show } } else { show }
+    }
+
+    /// The same for a task of a benchmark: stdout is left to its line.
+    #[must_use]
+    pub(crate) fn for_benchmark(self, benchmark: Option<Benchmark>) -> Self {
+        Self { benchmark, ..self }
+    }
+
+    /// What stdout gets at the end of a task of a benchmark.
+    pub(crate) fn last_line(&self, outcome: &TaskOutcome) -> Option<String> {
+        self.benchmark.map(|benchmark| benchmark::line(benchmark, outcome))
     }
 
     /// Tells what is odd in the configuration.
@@ -95,12 +118,19 @@ impl Show {
     /// The face for a run.
     pub(crate) fn face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
         match self.kind {
+            Kind::Json if self.benchmark.is_some() => Box::new(Json::new(io::stderr())),
             Kind::Json => Box::new(Json::new(io::stdout())),
+            Kind::Plain if self.benchmark.is_some() => {
+                Box::new(Plain::new(io::sink(), io::BufWriter::new(io::stderr()), plan))
+            }
             Kind::Plain => Box::new(Plain::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
             Kind::Quiet => Box::new(Plain::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
             Kind::Live => {
-                let looks =
-                    Looks { colour: self.colour, glyphs: self.glyphs, answer_shows: self.stdout_is_terminal };
+                let looks = Looks {
+                    colour: self.colour,
+                    glyphs: self.glyphs,
+                    answer_shows: self.stdout_is_terminal || self.benchmark.is_some(),
+                };
                 Box::new(Terminal::new(io::stderr(), plan, looks, cancel, size_of_stderr))
             }
         }

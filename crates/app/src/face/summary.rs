@@ -13,10 +13,17 @@ const NAMED_FILES: usize = 3;
 /// What a summary needs of a run, gathered as events pass.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
+    /// Whether one line is enough.
+    brief: bool,
     files: BTreeMap<String, Change>,
 }
 
 impl Tally {
+    /// Nothing yet; with `brief` its last words are one line.
+    pub(crate) fn new(brief: bool) -> Self {
+        Self { brief, ..Self::default() }
+    }
+
     /// A file changed.
     pub(crate) fn changed(&mut self, path: &str, change: Change) {
         let change = match (self.files.get(path), change) {
@@ -65,6 +72,9 @@ impl Tally {
             Some(_) => format!(" · `fusee show {}` tells more", short(run)),
         };
         let last = Line::of(Style::Dim, &format!("run {run}{next}"));
+        if self.brief {
+            return vec![first];
+        }
         [Some(first), second, Some(last)].into_iter().flatten().collect()
     }
 }

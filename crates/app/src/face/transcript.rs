@@ -89,6 +89,8 @@ impl<W: Write> Transcript<W> {
 impl<W: Write + Send> Face for Transcript<W> {
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
+            // Parts of a task are told as stages.
+            Event::TaskStarted(_) if stamped.task != fusee_engine::journal::Branch::main() => Ok(()),
             Event::TaskStarted(started) => {
                 let when = clock::local(stamped.ts_ms);
                 self.line(&format!(
@@ -160,6 +162,18 @@ impl<W: Write + Send> Face for Transcript<W> {
                 self.line(&format!("! {message}"))?;
                 self.line("")
             }
+            Event::StageStarted { .. }
+            | Event::StageComplete { .. }
+            | Event::FlowStageReport(_)
+            | Event::PhaseState { .. }
+            | Event::PhaseTransition { .. }
+            | Event::PhaseProbeError { .. } => match words::of_flow(&stamped.event) {
+                Some(text) => {
+                    self.line(&format!("== {text}"))?;
+                    self.line("")
+                }
+                None => Ok(()),
+            },
             Event::TaskComplete(complete) if stamped.task == fusee_engine::journal::Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)
             }

@@ -1,7 +1,7 @@
 //! Events in few words: what a call is about, how long something took, how much there is. Every face and listing
 //! uses the same.
 
-use fusee_engine::journal::event::{Change, Fate, ToolResult};
+use fusee_engine::journal::event::{Change, Event, Fate, StageStatus, ToolResult};
 use serde_json::Value;
 
 #[cfg(test)]
@@ -49,6 +49,20 @@ pub(crate) fn gist(name: &str, arguments: &Value) -> String {
     };
     let gist = if gist.trim().is_empty() { compact(arguments) } else { gist };
     one_line(&gist, GIST_CHARACTERS)
+}
+
+/// What is told of a flow, on one line; `None` for events of other sorts and those that only programs read.
+pub(crate) fn of_flow(event: &Event) -> Option<String> {
+    match event {
+        Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
+        Event::StageStarted { label, attempt, .. } => Some(format!("stage {label}, attempt {attempt}")),
+        Event::FlowStageReport(report) if report.status != StageStatus::Completed => {
+            let word = if report.status == StageStatus::Failed { "failed" } else { "skipped" };
+            Some(format!("stage {} {word}: {}", report.label, one_line(&report.summary, 200)))
+        }
+        Event::PhaseTransition { from, to, reason, .. } => Some(format!("phase {from} -> {to}: {reason}")),
+        _ => None,
+    }
 }
 
 fn found(quote: &str, arguments: &Value) -> String {

@@ -16,6 +16,7 @@ mod cancel;
 mod continues;
 mod events;
 mod exit_codes;
+mod flows;
 mod fusee;
 mod http_faults;
 mod http_model;

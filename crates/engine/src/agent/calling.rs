@@ -2,7 +2,6 @@
 //! it. `calls.rs` makes a model's calls with it, the workflow's driver those of a program.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use fusee_journal::event::{Delta, Event, Fate};
 use fusee_journal::{BoxFuture, Branch, Call, Engine, Intention, Kind, Outcome, Recorded, Stop};
@@ -13,9 +12,11 @@ use serde_json::Value;
 
 use super::disclosure::Expanded;
 use super::driver::to_value;
+use super::perform::{perform, put_back, within};
 use super::session::Session;
 use crate::approval::rules::Rule;
 use crate::approval::{Answer, Lasts, Question};
+use crate::flow::{Protected, protected_answer};
 
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -27,12 +28,15 @@ pub(crate) struct Called {
     /// The sections that it opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expansion: Option<Expanded>,
+    /// Protected files that it went for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) protected: Vec<String>,
 }
 
 impl Called {
     /// A call that came to its end.
     pub(crate) fn plain(output: ToolOutput) -> Self {
-        Self { output, fate: None, expansion: None }
+        Self { output, fate: None, expansion: None, protected: Vec::new() }
     }
 
     /// One that ended in another way.
@@ -54,6 +58,10 @@ pub(crate) struct Calling<'a> {
     pub(crate) cancel: &'a CancellationToken,
     /// Working time that is left, if there is a limit.
     pub(crate) left_ms: Option<u64>,
+    /// Whose calls they are: those of the runtime itself are of another kind than a model's.
+    pub(crate) kind: Kind,
+    /// Files that no call may change.
+    pub(crate) protected: Option<Arc<Protected>>,
 }
 
 impl Calling<'_> {
@@ -148,15 +156,22 @@ impl Calling<'_> {
         tool: &Arc<dyn Tool>,
         arguments: Value,
     ) -> Result<(Called, Recorded), Stop> {
-        let step = self.step(Kind::Tool, &tool.definition().name, arguments.clone());
+        let step = self.step(self.kind, &tool.definition().name, arguments.clone());
         let (context, left) = (self.context(call_id), self.left_ms);
         let secrets = &self.session.secrets;
+        let guarded = self.protected.clone();
         let plan: Mutex<Option<Prepared>> = Mutex::new(None);
         let (context_now, plan_now, asked) = (&context, &plan, arguments.clone());
         let intend = Box::new(move || {
             let prepare = async move {
                 match tool.prepare(asked, context_now).await {
                     Err(output) => Intention::Answer(to_value(&Called::plain(clean(secrets, output)))),
+                    Ok(prepared) if !self.protected_in(&prepared.intent).is_empty() => {
+                        let protected = self.protected_in(&prepared.intent);
+                        let output = ToolOutput::error(format!("Not run. {}", protected_answer(&protected)));
+                        let called = Called { protected, ..Called::ended(output, Fate::Refused) };
+                        Intention::Answer(to_value(&called))
+                    }
                     Ok(prepared) => {
                         let mut intent = prepared.intent.clone();
                         withhold(secrets, &mut intent);
@@ -168,29 +183,37 @@ impl Calling<'_> {
             Box::pin(prepare) as BoxFuture<'_, Intention>
         });
         let body = Box::new(move || {
-            let perform = async move {
+            let run = async move {
                 let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let output = match prepared {
-                    Some(prepared) => within(left, context_now, tool.perform(prepared, context_now)).await,
-                    None => ToolOutput::error("the call was not prepared"),
-                };
-                to_value(&Called::plain(clean(secrets, output)))
+                let called = perform(&**tool, prepared, context_now, left, guarded).await;
+                to_value(&Called { output: clean(secrets, called.output), ..called })
             };
-            Box::pin(perform) as BoxFuture<'_, Value>
+            Box::pin(run) as BoxFuture<'_, Value>
         });
         match self.engine.once(step, intend, body).await? {
             Outcome::Done(recorded) => read(recorded),
             Outcome::Interrupted { key, intent } => {
                 let (arguments, context) = (&arguments, &context);
+                let guarded = self.protected.clone();
                 let body = Box::new(move || {
-                    Box::pin(async move {
-                        let called = settle(&**tool, arguments, &intent, context).await;
+                    let end = async move {
+                        let mut called = settle(&**tool, arguments, &intent, context).await;
+                        put_back(&mut called, guarded, &context.workspace).await;
                         to_value(&Called { output: clean(secrets, called.output), ..called })
-                    }) as BoxFuture<'_, Value>
+                    };
+                    Box::pin(end) as BoxFuture<'_, Value>
                 });
                 read(self.engine.conclude(key, body).await?)
             }
         }
+    }
+
+    /// The protected files that a prepared change would touch.
+    fn protected_in(&self, intent: &Value) -> Vec<String> {
+        let Some(protected) = &self.protected else { return Vec::new() };
+        let changes = intent.get("changes").and_then(Value::as_array);
+        let paths = changes.into_iter().flatten().filter_map(|change| change["path"].as_str());
+        paths.filter(|path| protected.covers(path)).map(str::to_owned).collect()
     }
 
     fn step(&self, kind: Kind, callee: &str, args: Value) -> Call {
@@ -227,19 +250,6 @@ fn withhold(secrets: &Secrets, value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(|item| withhold(secrets, item)),
         Value::Object(fields) => fields.values_mut().for_each(|field| withhold(secrets, field)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Cancels the call when the task's time is over, and still takes what it has to say.
-async fn within(left_ms: Option<u64>, context: &CallContext, call: BoxFuture<'_, ToolOutput>) -> ToolOutput {
-    let Some(left) = left_ms else { return call.await };
-    let mut call = call;
-    tokio::select! {
-        output = &mut call => output,
-        () = tokio::time::sleep(Duration::from_millis(left)) => {
-            context.cancel.cancel();
-            call.await
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fusee_journal::event::{Event, Fate, ToolResult};
-use fusee_journal::{Recorded, Stop};
+use fusee_journal::{Kind, Recorded, Stop};
 use fusee_model::{Message, ToolCall};
 use fusee_tools::{Definition, Repeat, Tool, ToolOutput, arguments};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use super::facts::change_of;
 use super::review::Ruling;
 use super::turns::{Answered, Finish, Planned, Planning};
 use crate::approval::{Approve, Gate, Gatekeeper, Question};
+use crate::flow::Feedback;
 
 /// What a call turned out to be.
 pub(crate) enum Resolved {
@@ -39,17 +40,42 @@ impl Driver<'_> {
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
         for Planned { call, verdict } in planned {
             self.take_terms();
-            let arguments =
-                serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
-            let (call_id, name) = (call.id.clone(), call.name.clone());
-            self.emit(Event::ToolCall { call_id, name, arguments });
+            self.emit_call(&call);
+            self.seek_evidence(&call).await?;
             let resolved = self.resolve(&call, &verdict, &ids);
             let (called, recorded) = self.make(&call, resolved, &mut answered).await?;
             self.passed(&recorded);
             self.conclude_call(call, called, recorded.duration_ms, verdict == Planning::Run, &mut answered);
+            self.move_on(false);
         }
         self.rebind();
         Ok(answered)
+    }
+
+    pub(crate) fn emit_call(&self, call: &ToolCall) {
+        let arguments =
+            serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into());
+        let (call_id, name) = (call.id.clone(), call.name.clone());
+        self.emit(Event::ToolCall { call_id, name, arguments });
+    }
+
+    /// Tells of a result, and first of the files it changed.
+    pub(crate) fn emit_result(&self, call: &ToolCall, called: &Called, duration_ms: u64) {
+        let Called { output, fate, .. } = called;
+        for change in &output.changed {
+            if let Some(sort) = change_of(change) {
+                self.emit(Event::FileChanged { path: change.path.clone(), change: sort });
+            }
+        }
+        self.emit(Event::ToolResult(ToolResult {
+            call_id: call.id.clone(),
+            ok: output.ok,
+            content: output.content.clone(),
+            truncated: output.truncated,
+            duration_ms,
+            exit_code: output.exit_code,
+            fate: *fate,
+        }));
     }
 
     fn resolve(&mut self, call: &ToolCall, verdict: &Planning, ids: &[String]) -> Resolved {
@@ -69,6 +95,9 @@ impl Driver<'_> {
                 return Resolved::Answer { output: ToolOutput::error(content), sort: "repeated_call" };
             }
         }
+        if let Err(Feedback { text, sort }) = self.open(&call.name) {
+            return Resolved::Answer { output: ToolOutput::error(text), sort };
+        }
         if let Some(resolved) = self.section_call(call) {
             return resolved;
         }
@@ -79,6 +108,8 @@ impl Driver<'_> {
                 Ok(arguments) if call.name == control::ASK_USER => {
                     Resolved::Question(arguments["question"].as_str().unwrap_or_default().to_owned())
                 }
+                Ok(arguments) if call.name == "flow_stage_done" => self.signalled(arguments),
+                Ok(arguments) if call.name == "finish" && !self.may_finish(&arguments) => self.unfinished(),
                 Ok(arguments) => {
                     let controlled = control::answer(&call.name, arguments, &mut self.plan);
                     Resolved::Control { output: controlled.output, finish: controlled.finish }
@@ -160,7 +191,7 @@ impl Driver<'_> {
     }
 
     /// Asks whoever must be asked.
-    async fn gate(
+    pub(crate) async fn gate(
         &mut self,
         call: &ToolCall,
         tool: &dyn Tool,
@@ -187,13 +218,15 @@ impl Driver<'_> {
         self.calling().answer(&call.name, json!(call.arguments), called).await
     }
 
-    fn calling(&self) -> Calling<'_> {
+    pub(crate) fn calling(&self) -> Calling<'_> {
         Calling {
             session: self.session(),
             engine: &self.task.engine,
             branch: &self.task.branch,
             cancel: &self.task.cancel,
             left_ms: self.left_ms(),
+            kind: Kind::Tool,
+            protected: self.task.rules.protected.clone(),
         }
     }
 
@@ -206,39 +239,32 @@ impl Driver<'_> {
         ran: bool,
         answered: &mut Answered,
     ) {
-        let Called { output, fate, expansion } = called;
         // A command that a crash ended counts as interrupted: nobody cancelled the task.
-        let fate = fate.or(output.aborted.then_some(Fate::Aborted));
-        self.session().workspace.recall(&output);
-        self.known.learn(&output);
+        let fate = called.fate.or(called.output.aborted.then_some(Fate::Aborted));
+        let called = Called { fate, ..called };
+        let output = &called.output;
+        self.session().workspace.recall(output);
+        self.known.learn(output);
+        if !called.protected.is_empty() {
+            self.facts.fed_back("test_edit_blocked");
+        }
         if fate != Some(Fate::Refused) {
-            self.facts.called(&call.name, &output);
+            let tool = self.session().toolbox.find(&call.name);
+            self.facts.commands |= tool.is_some_and(|tool| tool.repeat() == Repeat::Never);
+            self.facts.called(&call.name, output);
         }
         if ran {
             self.turns.ran(&output.content, !output.changed.is_empty());
         }
         answered.aborted |= fate == Some(Fate::Aborted) && self.left_ms() != Some(0);
-        for change in &output.changed {
-            if let Some(sort) = change_of(change) {
-                self.emit(Event::FileChanged { path: change.path.clone(), change: sort });
-            }
-        }
-        self.emit(Event::ToolResult(ToolResult {
-            call_id: call.id.clone(),
-            ok: output.ok,
-            content: output.content.clone(),
-            truncated: output.truncated,
-            duration_ms,
-            exit_code: output.exit_code,
-            fate,
-        }));
+        self.emit_result(&call, &called, duration_ms);
         self.conversation.push(Message::Tool {
             call_id: call.id,
             name: call.name,
-            content: output.content,
-            ok: output.ok,
+            content: called.output.content,
+            ok: called.output.ok,
         });
-        if let Some(expansion) = expansion {
+        if let Some(expansion) = called.expansion {
             self.expanded(expansion);
         }
     }

@@ -70,6 +70,27 @@ fn define() -> Vec<Definition> {
             }),
         ),
         define(
+            "flow_stage_done",
+            "End the current stage: its name, and in a summary what the next stages need to know.",
+            Category::Control,
+            json!({
+                "type": "object",
+                "properties": {
+                    "stage": { "type": "string" },
+                    "summary": { "type": "string" },
+                    "goals": { "type": "array", "items": { "type": "string" } },
+                    "decisions": { "type": "array", "items": { "type": "string" } },
+                    "risks": { "type": "array", "items": { "type": "string" } },
+                    "next_actions": { "type": "array", "items": { "type": "string" } },
+                    "files_read": { "type": "array", "items": { "type": "string" } },
+                    "files_changed": { "type": "array", "items": { "type": "string" } },
+                    "metadata": { "type": "object" }
+                },
+                "required": ["stage"],
+                "additionalProperties": false
+            }),
+        ),
+        define(
             "finish",
             "End the task: `done` with a summary of what you did, or `blocked` with what stands in the way.",
             Category::Control,

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use fusee_journal::event::{Delta, ErrorCode, Event, Role, TaskError};
 use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
-use fusee_model::{Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, ToolSpec};
+use fusee_model::{
+    Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, RequestOptions, ToolSpec,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::Judged;
 use super::compaction::{self, Keep};
+use super::course::Evidence;
 use super::disclosure::Shown;
 use super::facts::Facts;
 use super::limits::Limits;
@@ -19,10 +22,11 @@ use super::meanwhile::Known;
 use super::occupancy::Occupancy;
 use super::plan::Plan;
 use super::session::Session;
-use super::task::AgentTask;
+use super::task::{AgentTask, TaskOutcome, Worked};
 use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
 use crate::approval::rules::Rules;
+use crate::flow::{self, Conduct, Feedback, Sending};
 
 /// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
 const ASK_CONTEXT_FROM: u64 = 3_000;
@@ -36,7 +40,8 @@ const KEEP_RECENT: f64 = 0.2;
 /// One task under way.
 pub(crate) struct Driver<'t> {
     pub(crate) task: &'t AgentTask,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: Sending,
+    pub(crate) conduct: Conduct,
     /// The prompt, if it has sections that open.
     pub(crate) shown: Option<Shown<'t>>,
     pub(crate) turns: Turns,
@@ -51,6 +56,11 @@ pub(crate) struct Driver<'t> {
     /// Messages that earlier requests held.
     sent: usize,
     turn: Turn,
+    pub(crate) evidence: Evidence,
+    /// The files that the task is about, where the runtime looked for them.
+    pub(crate) targets: Vec<String>,
+    /// Edits taken from answers so far.
+    pub(crate) answer_edits: u32,
     context_asked: bool,
     /// What holds now.
     pub(crate) terms: Terms,
@@ -99,9 +109,11 @@ pub(crate) enum AttemptResult {
 impl<'t> Driver<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let session = &task.session;
+        let conduct = Conduct::new(&task.rules);
         let shown = task.disclosure.as_ref().map(Shown::new);
-        let (system, tools) = frame(task, shown.as_ref());
-        let mut conversation = Conversation::new(session.model.dialect(), system, tools);
+        let (system, tools) = frame(task, &conduct, shown.as_ref());
+        let mut conversation = Sending::new(session.model.dialect(), system, tools, task.rules.history);
+        let terms = session.terms_at(&task.branch, 0);
         for message in &task.input {
             conversation.push(message.clone());
         }
@@ -109,18 +121,22 @@ impl<'t> Driver<'t> {
             task,
             conversation,
             shown,
-            turns: Turns::new(session.limits),
+            conduct,
+            turns: Turns::new(task.rules.bound(terms.limits)),
+            targets: Vec::new(),
+            answer_edits: 0,
             facts: Facts::default(),
             plan: task.earlier.plan.clone(),
             occupancy: Occupancy::default(),
-            active_ms: 0,
+            active_ms: task.rules.used_ms,
             started_ms,
             last_ms: started_ms,
             known: task.earlier.known.clone(),
             sent: 0,
             turn: Turn::default(),
+            evidence: Evidence::default(),
             context_asked: false,
-            terms: session.terms_at(&task.branch, 0),
+            terms,
             rules: session.gatekeeper.rules.clone(),
             context_tokens: None,
             answer_judged: false,
@@ -151,6 +167,8 @@ impl<'t> Driver<'t> {
             let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
             return Ok(Ending::Failed { error: TaskError { code, reason, message }, unreachable: false });
         }
+        self.prelude().await?;
+        self.move_on(true);
         let mut input = Input::Ready;
         loop {
             self.take_terms();
@@ -167,22 +185,38 @@ impl<'t> Driver<'t> {
                 Effect::Call(planned) => {
                     let answered = self.make_calls(planned).await?;
                     self.complete_turn();
-                    Input::Answered(answered)
+                    match self.settled(&answered).await? {
+                        Some(ending) => return Ok(ending),
+                        None => Input::Answered(answered),
+                    }
                 }
                 Effect::Say(hint) => {
                     self.complete_turn();
                     self.facts.fed_back("asked_again");
+                    self.facts.asked_again += 1;
                     self.say(hint);
                     Input::Ready
                 }
                 Effect::Compact => self.compact(gauge),
+                // A reply without calls would end the task; whether it may is decided by what was done.
                 Effect::End(Ending::Completed { answer }) => {
-                    if self.turn.open {
+                    let spoken = self.turn.open;
+                    if spoken {
                         self.complete_turn();
                     }
-                    match self.judge_answer(answer).await? {
-                        Judged::Ends(ending) => return Ok(ending),
-                        Judged::Again => Input::Ready,
+                    let held = if spoken { self.held_back().await? } else { None };
+                    match held {
+                        Some(feedback) if self.task.rules.one_answer => return Ok(self.given_up(feedback)),
+                        Some(Feedback { text, sort }) => {
+                            self.facts.fed_back(sort);
+                            self.facts.asked_again += 1;
+                            self.say(&text);
+                            Input::Ready
+                        }
+                        None => match self.judge_answer(answer).await? {
+                            Judged::Ends(ending) => return Ok(ending),
+                            Judged::Again => Input::Ready,
+                        },
                     }
                 }
                 Effect::End(ending) => return Ok(ending),
@@ -202,7 +236,7 @@ impl<'t> Driver<'t> {
 
     /// The limits, none beyond what the model's server can take.
     fn limits(&self) -> Limits {
-        Limits { max_tokens: self.max_tokens(), ..self.terms.limits }
+        Limits { max_tokens: self.max_tokens(), ..self.task.rules.bound(self.terms.limits) }
     }
 
     fn max_tokens(&self) -> u64 {
@@ -211,7 +245,7 @@ impl<'t> Driver<'t> {
 
     /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
     pub(crate) fn reframe(&mut self) {
-        let (system, tools) = frame(self.task, self.shown.as_ref());
+        let (system, tools) = frame(self.task, &self.conduct, self.shown.as_ref());
         self.conversation.reframe(system, tools);
         self.sent = 0;
     }
@@ -221,6 +255,51 @@ impl<'t> Driver<'t> {
         let left = self.max_tokens().saturating_sub(self.gauge().tokens);
         let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
         (left as f64 * per_token) as usize
+    }
+
+    /// A window on the conversation that moved is a compaction to whoever reads along.
+    fn tell_moves(&mut self, gauge: Gauge) {
+        let moves = self.conversation.moved();
+        if moves > 0 {
+            self.occupancy.rewritten();
+            self.emit(Event::Compaction {
+                timestamp: self.last_ms,
+                turn_index: self.turns.turn_index(),
+                tokens_before: gauge.tokens,
+                tokens_after: self.gauge().tokens,
+                items_removed: moves,
+            });
+        }
+    }
+
+    /// What is known to those who decide.
+    pub(crate) fn known_facts(&self) -> flow::Known<'_> {
+        flow::Known { facts: &self.facts, plan: &self.plan }
+    }
+
+    /// Moves on to the next part of the work if what was done allows it.
+    pub(crate) fn move_on(&mut self, first: bool) {
+        let turn_index = self.turns.turn_index();
+        let known = flow::Known { facts: &self.facts, plan: &self.plan };
+        let begins = first.then(|| self.conduct.first_state()).flatten();
+        let events: Vec<Event> = begins.into_iter().chain(self.conduct.moved(known, turn_index)).collect();
+        for event in events {
+            self.emit(event);
+        }
+    }
+
+    /// What is left of a task that ended.
+    pub(crate) fn worked(self, outcome: TaskOutcome) -> Worked {
+        let lacks = self.conduct.lacks(self.known_facts());
+        Worked {
+            outcome,
+            lacks,
+            facts: self.facts,
+            plan: self.plan,
+            payload: self.conduct.into_payload(),
+            active_ms: self.active_ms,
+            last_ms: self.last_ms,
+        }
     }
 
     fn gauge(&self) -> Gauge {
@@ -247,6 +326,7 @@ impl<'t> Driver<'t> {
         let turn_index = self.turns.turn_index();
         if attempt == 1 {
             self.turn = Turn { began_ms: self.active_ms, open: true, ..Turn::default() };
+            self.tell_moves(gauge);
             let turn_id = self.turn_id(turn_index);
             self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
         }
@@ -301,11 +381,12 @@ impl<'t> Driver<'t> {
     async fn attempt(&mut self, call: Call, attempt: u32) -> Result<(Attempt, Recorded), Stop> {
         let (task, session, engine) = (self.task, self.session(), self.engine());
         let left = self.left_ms();
+        let options = self.options_now();
         let (conversation, known) = (&mut self.conversation, &self.known);
         let body = Box::new(move || {
             let send = async move {
                 let preface = preface(session, known, conversation);
-                let result = send(task, conversation, attempt, left).await;
+                let result = send(task, conversation.request(), &options, attempt, left).await;
                 to_value(&Attempt { preface, result })
             };
             Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
@@ -326,7 +407,7 @@ impl<'t> Driver<'t> {
         let before = self.conversation.encoded_len();
         self.conversation.push(said(&reply));
         self.sent = self.conversation.messages().len();
-        let added = self.conversation.encoded_len() - before;
+        let added = self.conversation.encoded_len().saturating_sub(before);
         self.occupancy.replied(before, added, reply.usage.as_ref());
         self.turn.output_tokens =
             reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
@@ -436,8 +517,8 @@ impl<'t> Driver<'t> {
 }
 
 /// System prompt and tools, in the order a model sees them.
-fn frame(task: &AgentTask, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
-    let mut tools = task.session.specs();
+fn frame(task: &AgentTask, conduct: &Conduct, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
+    let mut tools = task.session.specs(|definition| conduct.offers(definition));
     let Some(shown) = shown else { return (task.system.clone(), tools) };
     tools.retain(|tool| shown.hides(&tool.name).is_none());
     tools.extend(shown.specs());
@@ -458,7 +539,7 @@ pub(crate) fn remember(model: &dyn fusee_model::Model, steps: &[fusee_journal::S
 }
 
 /// What to tell the model first, if an earlier process began this run and files changed since it looked.
-fn preface(session: &Session, known: &Known, conversation: &mut Conversation) -> Option<String> {
+fn preface(session: &Session, known: &Known, conversation: &mut Sending) -> Option<String> {
     if !session.resumed.swap(false, Ordering::Relaxed) {
         return None;
     }
@@ -478,6 +559,7 @@ fn preface(session: &Session, known: &Known, conversation: &mut Conversation) ->
 async fn send(
     task: &AgentTask,
     conversation: &Conversation,
+    options: &RequestOptions,
     attempt: u32,
     left_ms: Option<u64>,
 ) -> AttemptResult {
@@ -488,7 +570,7 @@ async fn send(
         Piece::Reasoning(text) => engine.pass(branch, Delta::Reasoning(text.to_owned())),
         Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
     };
-    let reply = session.model.send(conversation, &session.options, &mut show, &task.cancel);
+    let reply = session.model.send(conversation, options, &mut show, &task.cancel);
     let result = match left_ms {
         None => reply.await,
         Some(left) => match tokio::time::timeout(Duration::from_millis(left), reply).await {

@@ -154,7 +154,8 @@ impl Plan {
         Ok(self.render())
     }
 
-    fn render(&self) -> String {
+    /// The plan in words.
+    pub(crate) fn render(&self) -> String {
         if self.tasks.is_empty() {
             return "There is no plan yet.".to_owned();
         }

@@ -17,6 +17,8 @@ use crate::approval::Gatekeeper;
 pub struct Session {
     /// Answers.
     pub model: Arc<dyn Model>,
+    /// Answer in stages that name them.
+    pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
     /// The knobs of each request.
     pub options: RequestOptions,
     /// What its tokens cost, where that is known.
@@ -51,6 +53,7 @@ impl Session {
     pub(crate) fn for_child(&self, limits: Limits) -> Self {
         Self {
             model: Arc::clone(&self.model),
+            others: self.others.clone(),
             options: self.options.clone(),
             price: self.price,
             toolbox: self.toolbox.clone(),
@@ -82,13 +85,21 @@ impl Session {
         terms::at(first, &self.amendments, branch, next_step)
     }
 
+    /// The same surroundings with another model. One that was not opened is answered by the first.
+    pub(crate) fn with_model(&self, name: &str) -> Self {
+        let model = Arc::clone(self.others.get(name).unwrap_or(&self.model));
+        let (amendments, continues) = (self.amendments.clone(), self.continues.clone());
+        Self { model, price: None, amendments, continues, ..self.for_child(self.limits) }
+    }
+
     /// All tools on offer, in the order a model sees them.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.toolbox.definitions().chain(control::definitions())
     }
 
-    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+    pub(crate) fn specs(&self, offered: impl Fn(&Definition) -> bool) -> Vec<ToolSpec> {
         self.definitions()
+            .filter(|definition| offered(definition))
             .map(|definition| ToolSpec {
                 name: definition.name.to_string(),
                 description: definition.description.to_string(),

@@ -12,9 +12,11 @@ use super::conclude::concluded;
 use super::disclosure::Disclosure;
 use super::driver::Driver;
 use super::earlier::Earlier;
-use super::facts::End;
+use super::facts::{End, Facts};
+use super::plan::Plan;
 use super::session::Session;
 use super::turns::Ending;
+use crate::flow::Rules;
 
 /// A task that a model works through.
 pub struct AgentTask {
@@ -32,8 +34,8 @@ pub struct AgentTask {
     pub(crate) request: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
-    parent: Option<Branch>,
     conclude: Option<Arc<dyn super::Conclude>>,
+    pub(crate) rules: Rules,
 }
 
 /// How far a task has come, for those who look on.
@@ -41,7 +43,7 @@ pub struct AgentTask {
 pub struct Progress {
     turn_index: AtomicU32,
     usage: Mutex<Usage>,
-    status: Mutex<Option<TaskStatus>>,
+    pub(crate) status: Mutex<Option<TaskStatus>>,
 }
 
 impl Progress {
@@ -76,6 +78,19 @@ pub struct TaskOutcome {
     pub result: Option<Box<crate::task_system::TaskResult>>,
 }
 
+/// A task that ended, and what is known of it.
+pub(crate) struct Worked {
+    pub(crate) outcome: TaskOutcome,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Plan,
+    /// What a stage still lacks.
+    pub(crate) lacks: Vec<String>,
+    /// What the model said when it ended its stage.
+    pub(crate) payload: Option<serde_json::Value>,
+    pub(crate) active_ms: u64,
+    pub(crate) last_ms: i64,
+}
+
 impl AgentTask {
     /// A task on `branch` of a run: the system prompt, and what is said first.
     pub fn new(
@@ -104,8 +119,8 @@ impl AgentTask {
             request,
             cancel,
             progress,
-            parent: None,
             conclude: None,
+            rules: Rules { attempt: 1, ..Rules::default() },
         }
     }
 
@@ -154,14 +169,21 @@ impl AgentTask {
 
     /// The same task, begun by another one.
     #[must_use]
-    pub fn child_of(self, parent: Branch) -> Self {
-        Self { parent: Some(parent), ..self }
+    pub fn child_of(mut self, parent: Branch) -> Self {
+        self.rules.parent = Some(parent);
+        self
     }
 
     /// The same task with a token and a progress that others hold too.
     #[must_use]
     pub fn watched(self, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
         Self { cancel, progress, ..self }
+    }
+
+    /// The same task, held to rules.
+    #[must_use]
+    pub(crate) fn ruled(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// Stops it: ends the model's stream, kills the running tool, answers what is open.
@@ -192,14 +214,24 @@ impl AgentTask {
     /// Works through the task. There is exactly one terminal event, whatever happens; an error means that the
     /// journal itself failed, and then the caller tells the readers.
     pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
+        self.run_whole(started_ms).await.map(|worked| worked.outcome)
+    }
+
+    /// The same, with all that is known of it afterwards.
+    pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<Worked, Stop> {
         self.begin(started_ms);
         let mut driver = Driver::new(self, started_ms);
         let ending = driver.drive().await?;
+        driver.postlude().await?;
+        if self.rules.parent.is_none() {
+            crate::report::settle_changes(self, &mut driver.facts).await?;
+        }
         let turns = driver.turns.turn_index();
         let (ending, kept) = concluded(ending, self.conclude.as_deref(), turns).await?;
         let mut outcome = outcome(ending, &driver);
         outcome.answer = kept.unwrap_or(outcome.answer);
-        Ok(self.end(&driver, outcome))
+        let outcome = self.end(&driver, outcome);
+        Ok(driver.worked(outcome))
     }
 
     /// Ends it before a model was asked: it has a beginning and an end all the same.
@@ -220,7 +252,7 @@ impl AgentTask {
                 request: self.request.clone(),
                 model: self.session.model.name().to_owned(),
                 sandbox: self.session.sandbox.clone(),
-                parent: self.parent.as_ref().map(ToString::to_string),
+                parent: self.rules.parent.as_ref().map(ToString::to_string),
                 continues: self.session.continues.as_ref().map(ToString::to_string),
             }),
         );
@@ -228,7 +260,9 @@ impl AgentTask {
 
     fn end(&self, driver: &Driver<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(driver, &outcome);
-        *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        if self.rules.parent.is_none() {
+            *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        }
         outcome
     }
 
@@ -241,11 +275,13 @@ impl AgentTask {
         let end = End {
             status: outcome.status,
             plan_steps: u32::try_from(driver.plan.tasks().len()).unwrap_or(u32::MAX),
-            asked_again: driver.turns.asked_again_count,
+            attempts: self.rules.attempt,
+            replan_max: self.rules.further_attempts,
             error: error.map(|error| error.message.as_str()),
         };
-        let report = driver.facts.report(&self.branch, &self.request, end);
-        self.engine.emit(&self.branch, Event::TaskReport(report));
+        let description = self.rules.description.as_deref().unwrap_or(&self.request);
+        let report = driver.facts.report(&self.branch, description, end);
+        self.engine.emit(&self.branch, crate::report::checked(report));
         self.engine.emit(
             &self.branch,
             Event::TaskComplete(TaskComplete {

@@ -103,6 +103,7 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     let resources = Resources {
         journal: journal.clone(),
         model: Arc::clone(&judge) as Arc<dyn Model>,
+        others: Default::default(),
         commands: CommandSettings::default(),
         extra_tools: Vec::new(),
         commands_settled: true,

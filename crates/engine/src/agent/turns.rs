@@ -125,7 +125,6 @@ pub(crate) struct Turns {
     warned: Vec<&'static str>,
     pub(crate) answer: String,
     pub(crate) usage: Usage,
-    pub(crate) asked_again_count: u32,
 }
 
 impl Turns {
@@ -143,7 +142,6 @@ impl Turns {
             warned: Vec::new(),
             answer: String::new(),
             usage: Usage::default(),
-            asked_again_count: 0,
         }
     }
 
@@ -275,7 +273,6 @@ impl Turns {
             None => Effect::End(Ending::Completed { answer: self.answer.clone() }),
             Some(hint) if !self.asked_again => {
                 self.asked_again = true;
-                self.asked_again_count += 1;
                 Effect::Say(hint)
             }
             Some(EMPTY_REPLY) => {

@@ -1,5 +1,6 @@
 //! The model of a replay and of a workflow without tasks: it has a name and a wire format, and nobody ever asks it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fusee_model::{
@@ -27,6 +28,13 @@ pub const NO_MODEL: &str = "none";
 /// The model called [`NO_MODEL`].
 pub fn no_model() -> Arc<dyn Model> {
     Arc::new(Absent { name: NO_MODEL.to_owned(), dialect: Dialect::default() })
+}
+
+/// The models that stages name, all absent too.
+pub(crate) fn others(settings: &Settings) -> BTreeMap<String, Arc<dyn Model>> {
+    let names = settings.flow.stages.iter().filter_map(|stage| stage.model.clone());
+    let absent = |name: &String| Absent { name: name.clone(), ..Absent::new(settings) };
+    names.map(|name| (name.clone(), Arc::new(absent(&name)) as Arc<dyn Model>)).collect()
 }
 
 impl Model for Absent {

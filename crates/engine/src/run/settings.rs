@@ -14,6 +14,7 @@ use super::work::Work;
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 use crate::approval::rules::Rules;
+use crate::flow::FlowSettings;
 use crate::review::CodeReview;
 
 /// Longer titles are cut in listings.
@@ -83,6 +84,9 @@ pub struct Settings {
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// How the work is done, and what the runtime adds.
+    #[serde(default)]
+    pub flow: FlowSettings,
     /// A file that records the model's traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
@@ -152,6 +156,7 @@ impl Settings {
             review: None,
             code_review: None,
             output_schema: None,
+            flow: FlowSettings::default(),
             record: None,
         }
     }

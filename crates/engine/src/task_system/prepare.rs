@@ -211,6 +211,8 @@ impl Preparing<'_> {
             branch: self.branch,
             cancel: self.cancel,
             left_ms: None,
+            kind: fusee_journal::Kind::Tool,
+            protected: None,
         };
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::Repeat::Never;

@@ -63,7 +63,8 @@ impl Driver<'_> {
             FactsEnd {
                 status,
                 plan_steps: 0,
-                asked_again: 0,
+                attempts: 1,
+                replan_max: 0,
                 error: error.as_ref().map(|e| e.message.as_str()),
             },
         );

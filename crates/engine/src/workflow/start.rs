@@ -157,7 +157,8 @@ fn report(world: &World, driver: &Driver<'_>, request: &str, outcome: &TaskOutco
     let end = FactsEnd {
         status: outcome.status,
         plan_steps: 0,
-        asked_again: 0,
+        attempts: 1,
+        replan_max: 0,
         error: error.map(|error| error.message.as_str()),
     };
     engine.emit(branch, Event::TaskReport(driver.facts.report(branch, request, end)));

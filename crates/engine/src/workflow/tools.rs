@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use fusee_journal::Stop;
 use fusee_journal::event::{Event, Fate, ToolResult};
+use fusee_journal::{Kind, Stop};
 use fusee_lang::{Input, Reply, Status, ToolCall};
 use fusee_tools::{Repeat, Tool, ToolOutput, arguments};
 use serde_json::{Map, Value as Json, json};
@@ -24,6 +24,8 @@ impl Driver<'_> {
         let left_ms = self.budget.left_ms(self.active_ms);
         let (called, recorded) = {
             let calling = Calling {
+                kind: Kind::Tool,
+                protected: None,
                 session: &self.world.session,
                 engine: &self.world.engine,
                 branch: &self.branch,

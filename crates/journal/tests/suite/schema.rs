@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    Change, ErrorCode, Fate, Role, TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult,
-    TurnType, json_schema,
+    Change, ErrorCode, Fate, FlowStageReport, Role, StageStatus, TaskComplete, TaskError, TaskReport,
+    TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, Stamped};
 use serde_json::{Value, json};
@@ -99,6 +99,22 @@ fn every_event() -> Vec<Event> {
         Event::TaskReport(report(Some(text()))),
         Event::TaskReportInvalid { task_id: text(), problems: vec![text()] },
         Event::Gap { from: 1, to: 2 },
+        Event::StageStarted { stage: text(), label: text(), attempt: 1 },
+        Event::StageComplete { stage: text(), status: StageStatus::Completed },
+        Event::StageComplete { stage: text(), status: StageStatus::Failed },
+        Event::FlowStageReport(FlowStageReport {
+            stage: text(),
+            label: text(),
+            status: StageStatus::Skipped,
+            attempts: 1,
+            files_read: vec![text()],
+            files_changed: vec![],
+            summary: text(),
+            payload: Some(json!({"stage": "x"})),
+        }),
+        Event::PhaseState { phase: text(), turn_index: 0 },
+        Event::PhaseTransition { from: text(), to: text(), turn_index: 1, reason: text() },
+        Event::PhaseProbeError { turn_index: 1, message: text() },
     ];
     let fates = [Fate::Aborted, Fate::Interrupted, Fate::Refused].map(|fate| {
         Event::ToolResult(ToolResult {
@@ -156,6 +172,7 @@ fn report(error: Option<String>) -> TaskReport {
         tool_error_counts: BTreeMap::new(),
         analysis_retries: 0,
         feedback_counts: counts,
+        verify: error.is_some().then(|| Verification { command: "make".to_owned(), passed: false, runs: 2 }),
         error,
     }
 }
@@ -220,12 +237,13 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
         more["surplus"] = json!(1);
         assert!(!validator.is_valid(&more), "{more}");
         for key in good.as_object().expect("an object").keys() {
-            let optional = ["parent", "exit_code", "fate", "error"].contains(&key.as_str())
+            let optional = ["parent", "exit_code", "fate", "error", "verify", "payload"]
+                .contains(&key.as_str())
                 || (key == "reason" && good["type"] == "approval_resolved");
             let mut less = good.clone();
             less.as_object_mut().expect("an object").shift_remove(key);
             assert!(optional || !validator.is_valid(&less), "without {key}: {less}");
-            if key != "arguments" {
+            if key != "arguments" && key != "payload" {
                 let mut other = good.clone();
                 other[key] = json!([{"a": 1}]);
                 assert!(!validator.is_valid(&other), "{key} is of another type: {other}");

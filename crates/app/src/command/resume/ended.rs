@@ -8,7 +8,7 @@ use fusee_engine::run::{self, Exit, RunOutcome, Settings};
 
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
-use crate::history;
+use crate::{history, output};
 
 /// Shows how it ended and gives its exit code.
 pub(crate) async fn repeat(
@@ -33,7 +33,14 @@ pub(crate) async fn repeat(
         return Err(Failure::failed(format!("run {run} has ended, but its last event is missing")));
     };
     let exit = match run::replay(journal, run, settings.clone(), Vec::new()).await? {
-        outcome @ RunOutcome::Ended(_) => outcome.exit(),
+        outcome @ RunOutcome::Ended(_) => {
+            if let RunOutcome::Ended(ended) = &outcome
+                && let Some(line) = show.last_line(ended)
+            {
+                output::print(&format!("{line}\n"))?;
+            }
+            outcome.exit()
+        }
         // Another version of fusee ran it: what the event says is all there is.
         RunOutcome::Stopped(_) | RunOutcome::Lost(_) => recorded_exit(&complete),
     };

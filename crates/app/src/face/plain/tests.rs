@@ -7,7 +7,7 @@ use crate::face::scene;
 
 fn shown(events: impl IntoIterator<Item = Stamped>) -> (String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut face = Plain::new(&mut out, &mut err, Plan { max_turns: 50, max_tokens: 100_000 });
+    let mut face = Plain::new(&mut out, &mut err, Plan { max_turns: 50, max_tokens: 100_000, brief: false });
     for event in events {
         face.show(&event).unwrap();
     }

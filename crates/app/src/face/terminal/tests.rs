@@ -8,7 +8,7 @@ use super::*;
 use crate::face::line::Line;
 use crate::face::scene;
 
-const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000 };
+const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000, brief: false };
 
 fn painted(lines: &[Line]) -> String {
     lines.iter().map(|line| line.paint(false).trim_end().to_owned() + "\n").collect()

@@ -106,7 +106,7 @@ impl View {
             changes: Vec::new(),
             turn: None,
             tokens: 0,
-            tally: Tally::default(),
+            tally: Tally::new(plan.brief),
             ended: false,
             dirty: false,
         }
@@ -126,6 +126,7 @@ impl View {
     pub(crate) fn take(&mut self, stamped: &Stamped, now: Duration) {
         self.dirty = true;
         match &stamped.event {
+            Event::TaskStarted(_) if stamped.task != Branch::main() => {}
             Event::TaskStarted(started) => self.started(started),
             Event::TaskResumed { .. } => {
                 let line = Line::of(Style::Accent, self.glyphs.task)
@@ -202,6 +203,16 @@ impl View {
                     Style::Warning,
                     Line::of(Style::Warning, &format!("  {}", self.glyphs.warning)),
                 );
+            }
+            Event::StageStarted { .. }
+            | Event::StageComplete { .. }
+            | Event::FlowStageReport(_)
+            | Event::PhaseState { .. }
+            | Event::PhaseTransition { .. }
+            | Event::PhaseProbeError { .. } => {
+                if let Some(text) = words::of_flow(&stamped.event) {
+                    self.line(Line::of(Style::Accent, &format!("  {text}")));
+                }
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(complete, stamped.run.as_str());

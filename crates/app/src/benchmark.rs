@@ -1,0 +1,50 @@
+//! Benchmark mode: whether it is on, and the one line that a script reads.
+
+use fusee_engine::agent::TaskOutcome;
+use fusee_engine::flow::Benchmark;
+use fusee_engine::journal::event::TaskStatus;
+
+use crate::config::{Config, switch};
+use crate::environment::Environment;
+
+#[cfg(test)]
+mod tests;
+
+/// A reason longer than this is cut.
+const REASON_CHARACTERS: usize = 300;
+
+/// What a benchmark asks of a run, if it is one.
+pub(crate) fn asked(
+    flag: bool,
+    continues: bool,
+    config: &Config,
+    environment: &Environment,
+) -> Option<Benchmark> {
+    let set = |name: &str| {
+        let text = environment.text(name).unwrap_or_default().trim();
+        !text.is_empty() && switch(text) != Some(false)
+    };
+    if !(flag || set("FUSEE_BENCHMARK") || set("LOCALCODE_BENCHMARK")) {
+        return None;
+    }
+    let open = |name: &str| environment.text(name).and_then(switch) == Some(false);
+    let protects_tests = !(open("FUSEE_BLOCK_TEST_EDITS") || open("LOCALCODE_BLOCK_TEST_EDITS"));
+    let line = config.text("benchmark_output_mode") != Some("model");
+    Some(Benchmark { attempt: if continues { 2 } else { 1 }, line, protects_tests })
+}
+
+/// What goes to stdout.
+pub(crate) fn line(benchmark: Benchmark, outcome: &TaskOutcome) -> String {
+    let attempt = benchmark.attempt;
+    let reason = match (outcome.status, &outcome.error) {
+        (TaskStatus::Completed, _) if outcome.blocked => format!("blocked: {}", outcome.answer),
+        (TaskStatus::Completed, _) if benchmark.line => return format!("Finished Try{attempt}"),
+        (TaskStatus::Completed, _) => return outcome.answer.trim_end().to_owned(),
+        (_, Some(error)) => error.message.clone(),
+        (TaskStatus::Cancelled, None) => "cancelled".to_owned(),
+        (TaskStatus::Failed, None) => "the task failed".to_owned(),
+    };
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason: String = reason.chars().take(REASON_CHARACTERS).collect();
+    format!("Failed Try{attempt}: {reason}")
+}

@@ -1,0 +1,142 @@
+//! Reading the list of stages (`flow`). Everything that is wrong in it is told at once, each at its place.
+
+use fusee_engine::text::{Span, near};
+use serde_json::{Map, json};
+
+use super::flow_key::STAGE_KEYS;
+use super::key::Key;
+use super::tree::{Leaf, Node, parse_json};
+use super::value::{Misfit, Value};
+
+/// More stages than this are a mistake.
+const MOST_STAGES: usize = 50;
+
+/// Something wrong in a list of stages.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(crate) code: &'static str,
+    pub(crate) at: Span,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+/// The stages as JSON, each a table of what [`STAGE_KEYS`] names.
+pub(crate) fn read(list: &Node) -> Result<Value, Vec<Complaint>> {
+    let mut complaints = Vec::new();
+    let Leaf::List(items) = &list.value else {
+        let message = format!("`flow` is a list of stages, found {}", list.shown());
+        let help = Some("[[flow]] id = \"context\" prompt = \"…\"".to_owned());
+        return Err(vec![Complaint { code: "wrong-type", at: list.span, message, help }]);
+    };
+    let mut stages: Vec<serde_json::Value> = Vec::new();
+    for item in items {
+        let mut stage = Map::new();
+        table(item, "", &mut stage, &mut complaints);
+        check(item, &stage, &stages, &mut complaints);
+        stages.push(nested(stage));
+    }
+    if items.is_empty() || items.len() > MOST_STAGES {
+        let message = format!("`flow` has {} stages; from 1 to {MOST_STAGES} are possible", items.len());
+        complaints.push(Complaint { code: "wrong-value", at: list.span, message, help: None });
+    }
+    if complaints.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(complaints) }
+}
+
+/// The stages in a variable, as JSON text.
+pub(crate) fn read_text(text: &str) -> Result<Value, Misfit> {
+    let node = parse_json(text).map_err(|(_, words)| Misfit {
+        message: format!("expected a JSON list of stages: {words}"),
+        help: None,
+    })?;
+    read(&node).map_err(|complaints| {
+        let words = complaints.iter().map(|complaint| complaint.message.as_str()).collect::<Vec<_>>();
+        Misfit {
+            message: words.join("; "),
+            help: complaints.into_iter().find_map(|complaint| complaint.help),
+        }
+    })
+}
+
+fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, out: &mut Vec<Complaint>) {
+    let Leaf::Table(entries) = &node.value else {
+        let message = format!("a stage is a table (id, prompt, …), found {}", node.shown());
+        return out.push(Complaint { code: "wrong-type", at: node.span, message, help: None });
+    };
+    for entry in entries {
+        let path = if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
+        if let Some(key) = STAGE_KEYS.iter().find(|key| key.name == path) {
+            match key.kind.read(&entry.node) {
+                Ok(value) => {
+                    into.insert(path, serde_json::Value::from(&value));
+                }
+                Err(Misfit { message, help }) => {
+                    let message = format!("`{path}` of a stage: {message}");
+                    out.push(Complaint { code: "wrong-value", at: entry.node.span, message, help });
+                }
+            }
+        } else if prefix.is_empty() && matches!(path.as_str(), "before" | "after") {
+            table(&entry.node, &path, into, out);
+        } else {
+            let help = near::did_you_mean(&path, STAGE_KEYS.iter().map(|key| key.name));
+            let message = format!("a stage has no key `{path}`");
+            let names = || format!("it may have {}", names().join(", "));
+            out.push(Complaint {
+                code: "unknown-key",
+                at: entry.at,
+                message,
+                help: Some(help.unwrap_or_else(names)),
+            });
+        }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    STAGE_KEYS.iter().map(|key: &Key| key.name).collect()
+}
+
+/// What one value cannot tell: that the stage has a name, and no other has the same.
+fn check(
+    node: &Node,
+    stage: &Map<String, serde_json::Value>,
+    before: &[serde_json::Value],
+    out: &mut Vec<Complaint>,
+) {
+    let Leaf::Table(entries) = &node.value else { return };
+    let place = |name: &str| entries.iter().find(|entry| entry.name == name).map(|entry| entry.node.span);
+    match stage.get("id").and_then(serde_json::Value::as_str) {
+        None if place("id").is_some() => {}
+        None => {
+            let message = "a stage has no `id`".to_owned();
+            let help = Some("add id = \"…\": the model names it in flow_stage_done".to_owned());
+            out.push(Complaint { code: "missing-key", at: node.span, message, help });
+        }
+        Some(id) if before.iter().any(|other| other["id"] == id) => {
+            let message = format!("two stages have the id `{id}`");
+            let at = place("id").unwrap_or(node.span);
+            out.push(Complaint { code: "duplicate", at, message, help: None });
+        }
+        Some(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) => {
+            let message = format!("the id `{id}` may hold only A-Z a-z 0-9 . _ -");
+            let at = place("id").unwrap_or(node.span);
+            out.push(Complaint { code: "wrong-value", at, message, help: None });
+        }
+        Some(_) => {}
+    }
+}
+
+/// `before.read` as the table it was written as.
+fn nested(flat: Map<String, serde_json::Value>) -> serde_json::Value {
+    let mut stage = Map::new();
+    for (path, value) in flat {
+        match path.split_once('.') {
+            None => {
+                stage.insert(path, value);
+            }
+            Some((table, name)) => {
+                let table = stage.entry(table).or_insert_with(|| json!({}));
+                table[name] = value;
+            }
+        }
+    }
+    stage.into()
+}

@@ -1,0 +1,616 @@
+//! Flows at the binary: what runs in which stage, what is refused, how it ends, what is reported.
+
+use fusee_testkit::events::of_type;
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::script::Line;
+use serde_json::{Value, json};
+
+use crate::fusee::{fusee, run_json};
+
+fn project() -> Project {
+    Project::new().with("a.txt", "one\n").with("tests/test_a.txt", "two\n")
+}
+
+fn read(path: &str) -> Line {
+    Line::call("read_file", json!({ "path": path }))
+}
+
+fn write(path: &str) -> Line {
+    Line::call("write_file", json!({ "path": path, "content": "new\n" }))
+}
+
+fn plan(tasks: &[&str]) -> Line {
+    let tasks: Vec<Value> = tasks.iter().map(|task| json!({ "description": task })).collect();
+    Line::call("plan_tasks", json!({ "action": "create", "tasks": tasks }))
+}
+
+fn done(stage: &str) -> Line {
+    Line::call("flow_stage_done", json!({ "stage": stage, "summary": format!("{stage} is done") }))
+}
+
+fn run<'p>(project: &'p Project, mode: &str, lines: &[Line]) -> Command<'p> {
+    run_json(project, &project.script(lines)).args(["--flow", mode])
+}
+
+/// Who did what, one line an event; of tasks in parts the part's name.
+fn outline(events: &[Value]) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = |event: &Value| {
+        let what = match event["type"].as_str()? {
+            "task_started" => "started".to_owned(),
+            "tool_call" => return None,
+            "tool_result" => match event["fate"].as_str() {
+                Some(fate) => fate.to_owned(),
+                None => format!("ok {}", event["ok"]),
+            },
+            "message" if event["role"] == "user" => format!("told: {}", text(&event["text"]).lines().next()?),
+            "phase_transition" => format!("{} -> {}", text(&event["from"]), text(&event["to"])),
+            "stage_started" => format!("stage {} {}", text(&event["stage"]), event["attempt"]),
+            "flow_stage_report" => format!("{} {}", text(&event["stage"]), text(&event["status"])),
+            "task_complete" => match event["error"]["reason"].as_str() {
+                Some(reason) => format!("{} {reason}", text(&event["status"])),
+                None => text(&event["status"]),
+            },
+            _ => return None,
+        };
+        Some(format!("{}: {what}", text(&event["task"])))
+    };
+    events.iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn report(events: &[Value]) -> Value {
+    let reports = of_type(events, "task_report");
+    (*reports.iter().find(|report| report["task"] == "main").unwrap()).clone()
+}
+
+#[test]
+fn staged_work_is_held_to_reading_planning_and_then_writing() {
+    let project = project();
+    let lines = [
+        write("a.txt"),
+        plan(&["Change a.txt"]),
+        read("a.txt"),
+        write("a.txt"),
+        Line::text("I am done."),
+        plan(&["Change a.txt"]),
+        Line::text("I am done."),
+        write("a.txt"),
+        Line::text("Now I am."),
+    ];
+    let events = run(&project, "staged", &lines).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r#"
+    main: started
+    main: refused
+    main: refused
+    main: ok true
+    main: explore -> plan
+    main: refused
+    main: told: You are in the plan phase. Call plan_tasks with action "create" and a list of tasks; then the tools that change files open.
+    main: ok true
+    main: plan -> implement
+    main: told: Nothing has changed in the workspace yet. Make the change now with write_file, edit_file or apply_patch.
+    main: ok true
+    main: completed
+    "#);
+    let report = report(&events);
+    assert_eq!(report["feedback_counts"], json!({"gated_call": 3, "early_end": 2}));
+    assert_eq!((&report["tool_errors_total"], &report["plan_steps"]), (&json!(0), &json!(1)));
+    assert_eq!(report["analysis_retries"], json!(2));
+    let refusals: Vec<_> =
+        of_type(&events, "tool_result").into_iter().filter(|r| r["fate"] == "refused").collect();
+    insta::assert_snapshot!(refusals[0]["content"].as_str().unwrap(), @"Not run: `write_file` is closed in the explore phase. Open now: read_file, read_files, list_dir, find_files, search_text, shell_poll, finish. Planning opens once a file was read; changing files opens with the plan.");
+    insta::assert_snapshot!(refusals[2]["content"].as_str().unwrap(), @r#"Not run: `write_file` is closed in the plan phase. Open now: plan_tasks, finish. The rest opens once a plan is made: plan_tasks with action "create"."#);
+}
+
+#[test]
+fn staged_work_reads_the_files_the_request_names_and_their_tests() {
+    let project = Project::new().with("leap.py", "x\n").with("leap_test.py", "y\n").with("other.py", "z\n");
+    let script = project.script(&[
+        read("other.py"),
+        plan(&["x"]),
+        read("leap.py"),
+        plan(&["x"]),
+        Line::call("read_files", json!({"paths": ["leap_test.py"]}))
+            .and_call("plan_tasks", json!({"action": "create", "tasks": [{"description": "x"}]})),
+        write("leap.py"),
+        Line::text("Done."),
+    ]);
+    let events = fusee(&project)
+        .args(["run", "Fix leap.py.", "--model", &script, "--sandbox", "off", "--json", "--flow", "staged"])
+        .run()
+        .exits(0)
+        .events();
+    let refusals: Vec<&str> = of_type(&events, "tool_result")
+        .into_iter()
+        .filter(|result| result["fate"] == "refused")
+        .map(|result| result["content"].as_str().unwrap().split("once ").nth(1).unwrap())
+        .collect();
+    assert_eq!(
+        refusals,
+        [
+            "these were read: leap.py, leap_test.py; changing files opens with the plan.",
+            "these were read: leap_test.py; changing files opens with the plan.",
+        ]
+    );
+}
+
+#[test]
+fn staged_work_without_a_change_runs_into_its_limit() {
+    let project = project();
+    let mut lines = vec![read("a.txt"), plan(&["x"])];
+    lines.extend((0..5).map(|n| Line::text(&format!("Nothing to do {n}."))));
+    let events = run(&project, "staged", &lines).args(["--max-turns", "5"]).run().exits(3).events();
+    assert_eq!(events.last().unwrap()["error"]["code"], "MAX_TURNS");
+    assert_eq!(report(&events)["feedback_counts"], json!({"early_end": 3}));
+}
+
+#[test]
+fn staged3_is_three_tasks_of_their_own() {
+    let project = project();
+    let lines = [
+        write("a.txt"),
+        read("a.txt"),
+        Line::text("a.txt holds one."),
+        read("a.txt"),
+        plan(&["Change a.txt"]),
+        Line::text("A plan."),
+        write("a.txt"),
+        Line::text("Changed it."),
+    ];
+    let events = run(&project, "staged3", &lines).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: stage context 1
+    main/context: started
+    main/context: refused
+    main/context: ok true
+    main/context: completed
+    main: context completed
+    main: stage plan 1
+    main/plan: started
+    main/plan: refused
+    main/plan: ok true
+    main/plan: completed
+    main: plan completed
+    main: stage implement 1
+    main/implement: started
+    main/implement: ok true
+    main/implement: completed
+    main: implement completed
+    main: completed
+    ");
+    let last = events.last().unwrap();
+    assert_eq!((&last["answer"], &last["total_turns"]), (&json!("Changed it."), &json!(8)));
+    let report = report(&events);
+    assert_eq!(report["files_changed"], json!(["a.txt"]));
+    assert_eq!(report["files_read"], json!(["a.txt"]));
+    assert_eq!(report["tool_calls_total"], json!(3));
+    assert_eq!(report["plan_steps"], json!(1));
+    let started: Vec<_> =
+        of_type(&events, "task_started").into_iter().map(|event| event["parent"].clone()).collect();
+    assert_eq!(started, [Value::Null, json!("main"), json!("main"), json!("main")]);
+}
+
+#[test]
+fn a_stage_of_staged3_that_does_nothing_ends_the_flow() {
+    let project = project();
+    let events = run(&project, "staged3", &[Line::text("I know it all.")]).run().exits(1).events();
+    let last = events.last().unwrap();
+    assert_eq!(
+        last["error"],
+        json!({"code": "TURN_FAILED", "reason": "subtask_failure",
+               "message": "the stage `context` did not complete: at least 1 successful tool call must be made, so far 0"})
+    );
+    let lines =
+        [read("a.txt"), Line::text("x"), plan(&["x"]), Line::text("x"), read("a.txt"), Line::text("Done!")];
+    let events = run(&project, "staged3", &lines).run().exits(1).events();
+    let message = events.last().unwrap()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "the stage `implement` did not complete: no file has changed");
+}
+
+/// Two stages, the first with minimums.
+const STAGES: &str = r#"
+[[flow]]
+id = "context"
+label = "CONTEXT"
+prompt = "Gather context."
+require_files_read = 1
+tools_block = ["write_file"]
+
+[[flow]]
+id = "implement"
+prompt = "Make changes."
+"#;
+
+#[test]
+fn stages_of_ones_own_end_by_their_signal() {
+    let project = project().with("fusee.toml", STAGES);
+    let script = project.script(&[
+        done("context"),
+        write("b.txt"),
+        read("a.txt"),
+        done("contxt"),
+        done("context").and_call("read_file", json!({"path": "a.txt"})),
+        write("b.txt"),
+        done("implement"),
+    ]);
+    let events = run_json(&project, &script).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: stage context 1
+    main/context: started
+    main/context: refused
+    main/context: refused
+    main/context: ok true
+    main/context: refused
+    main/context: ok true
+    main/context: refused
+    main/context: completed
+    main: context completed
+    main: stage implement 1
+    main/implement: started
+    main/implement: ok true
+    main/implement: ok true
+    main/implement: completed
+    main: implement completed
+    main: completed
+    ");
+    let report = of_type(&events, "flow_stage_report")[0];
+    let fields =
+        ["stage", "label", "status", "attempts", "files_read", "files_changed", "summary", "payload"];
+    let shown: Value = fields.iter().map(|key| (key.to_string(), report[*key].clone())).collect();
+    assert_eq!(
+        shown,
+        json!({"stage": "context", "label": "CONTEXT", "status": "completed", "attempts": 1, "files_read": ["a.txt"],
+               "files_changed": [], "summary": "context is done", "payload": {"stage": "context", "summary": "context is done"}})
+    );
+    let counts = &self::report(&events)["feedback_counts"];
+    assert_eq!(counts, &json!({"after_stage_end": 1, "gated_call": 1, "stage_unmet": 1, "wrong_stage": 1}));
+}
+
+#[test]
+fn a_stage_without_its_signal_is_tried_again_and_then_fails() {
+    let project = project().with("fusee.toml", &format!("flow_stage_retries = 1\n{STAGES}"));
+    let lines = [read("a.txt"), Line::text("I looked."), Line::text("I looked again.")];
+    let events = run_json(&project, &project.script(&lines)).run().exits(1).events();
+    insta::assert_snapshot!(outline(&events), @r#"
+    main: started
+    main: stage context 1
+    main/context: started
+    main/context: ok true
+    main/context: completed
+    main: stage context 2
+    main/context.2: started
+    main/context.2: completed
+    main: context failed
+    main: failed subtask_failure
+    "#);
+    let second = &of_type(&events, "task_started")[2];
+    let request = second["request"].as_str().unwrap();
+    assert!(
+        request.ends_with("did not succeed: flow_stage_done was not called with stage \"context\""),
+        "{request}"
+    );
+
+    let optional = "flow_stage_required = false\nflow_stage_retries = 1\nflow_retry_hints = false\n";
+    let project = self::project().with("fusee.toml", &format!("{optional}{STAGES}"));
+    let lines = [Line::text("No."), Line::text("No."), write("b.txt"), done("implement")];
+    let events = run_json(&project, &project.script(&lines)).run().exits(0).events();
+    assert_eq!(of_type(&events, "flow_stage_report")[0]["status"], "failed");
+    assert!(!of_type(&events, "task_started")[2]["request"].as_str().unwrap().contains("did not succeed"));
+}
+
+#[test]
+fn a_stage_may_end_without_its_signal_where_that_is_allowed() {
+    let stages =
+        STAGES.replace("require_files_read = 1", "require_files_read = 1\nallow_missing_done = true");
+    let project = project().with("fusee.toml", &stages);
+    let lines = [read("a.txt"), Line::text("Looked."), done("implement")];
+    run_json(&project, &project.script(&lines)).run().exits(0);
+    let lines = [Line::text("Looked."), done("implement")];
+    let events = run_json(&project, &project.script(&lines)).run().exits(1).events();
+    let message = events.last().unwrap()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, "the stage `context` did not complete: 1 file must be read, so far 0");
+}
+
+#[test]
+fn branched_work_runs_each_planned_task_by_itself_in_order_of_priority() {
+    let project = project().with("fusee.toml", "task_skip_readonly = true\n");
+    let lines = [
+        write("a.txt"),
+        Line::call(
+            "plan_tasks",
+            json!({"action": "create", "tasks": [
+                {"description": "Write b.txt", "priority": 2, "goal": "b is there"},
+                {"description": "Read everything", "priority": 1},
+                {"description": "Write c.txt", "priority": 1},
+            ]}),
+        ),
+        write("c.txt"),
+        Line::text("c is there."),
+        write("b.txt"),
+        Line::text("b is there."),
+    ];
+    let events = run(&project, "branched", &lines).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: stage plan 1
+    main/plan: started
+    main/plan: refused
+    main/plan: ok true
+    main/plan: completed
+    main: plan completed
+    main: 2 skipped
+    main: stage task-2 1
+    main/task-2: started
+    main/task-2: ok true
+    main/task-2: completed
+    main: task-2 completed
+    main: stage task-3 1
+    main/task-3: started
+    main/task-3: ok true
+    main/task-3: completed
+    main: task-3 completed
+    main: completed
+    ");
+    let requests: Vec<&str> = of_type(&events, "task_started")
+        .into_iter()
+        .map(|event| event["request"].as_str().unwrap())
+        .collect();
+    assert!(requests[3].contains("task 3 of 3 of the plan now, and on nothing else: Write b.txt\nIts goal: b is there\nIts priority: 2"), "{}", requests[3]);
+    assert!(requests[3].contains("- Write c.txt: c is there."), "{}", requests[3]);
+}
+
+#[test]
+fn a_planned_task_that_is_blocked_is_tried_again_as_often_as_allowed() {
+    let project = project().with("fusee.toml", "task_replan_max = 1\ntask_plan_mode = \"first\"\n");
+    let blocked = Line::call("finish", json!({"status": "blocked", "summary": "no way"}));
+    let lines = [read("a.txt"), plan(&["Write b.txt"]), blocked.clone(), write("b.txt"), Line::text("Done.")];
+    let events = run(&project, "branched", &lines).run().exits(0).events();
+    let report = of_type(&events, "flow_stage_report")[1];
+    assert_eq!((&report["status"], &report["attempts"]), (&json!("completed"), &json!(2)));
+    let reports: Vec<_> = of_type(&events, "task_report")
+        .into_iter()
+        .map(|report| json!([report["task_id"], report["attempts"], report["replan_max"]]))
+        .collect();
+    assert_eq!(
+        json!(reports),
+        json!([["main/plan", 1, 0], ["main/task-1", 1, 1], ["main/task-1.2", 2, 1], ["main", 1, 1]])
+    );
+    assert_eq!(self::report(&events)["feedback_counts"], json!({"gated_call": 1, "stage_retry": 1}));
+    let lines = [plan(&["Write b.txt"]), blocked.clone(), blocked];
+    run(&project, "branched", &lines).run().exits(1);
+}
+
+#[test]
+fn verify_decides_when_the_work_is_done() {
+    let project = project();
+    let lines = [
+        Line::text("Done."),
+        write("b.txt"),
+        Line::call("finish", json!({"status": "done"})),
+        Line::call("write_file", json!({"path": "ok.txt", "content": "ok\n"})).saying("This should do."),
+        Line::text("never asked for"),
+    ];
+    let script = project.script(&lines);
+    let verify = "test -f ok.txt || { echo 'ok.txt is missing'; exit 1; }";
+    let events = run_json(&project, &script).args(["--verify", verify]).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: ok false
+    main: told: The work is not done: `test -f ok.txt || { echo 'ok.txt is missing'; exit 1; }` does not pass.
+    main: ok true
+    main: ok false
+    main: told: The work is not done: `test -f ok.txt || { echo 'ok.txt is missing'; exit 1; }` does not pass.
+    main: refused
+    main: ok true
+    main: ok true
+    main: completed
+    ");
+    let report = report(&events);
+    assert_eq!(report["verify"], json!({"command": verify, "passed": true, "runs": 3}));
+    assert_eq!(report["tool_call_counts"], json!({"write_file": 2}));
+    assert_eq!(report["feedback_counts"], json!({"verify_failed": 3}));
+    assert_eq!(events.last().unwrap()["answer"], "This should do.");
+}
+
+#[test]
+fn direct_work_needs_one_answer_with_the_new_file() {
+    let project = Project::new().with("leap.py", "x = 1\n").with("leap_test.py", "import leap\n");
+    let lines =
+        [Line::text("leap.py\n```python\nx = 3\n```\n"), Line::text("leap.py\n```python\nx = 2\n```\n")];
+    let command = |lines: &[Line]| {
+        let script = project.script(lines);
+        let request = ["run", "Make x two in leap.py.", "--model", &script, "--sandbox", "off", "--json"];
+        fusee(&project)
+            .args(request)
+            .args(["--flow", "direct", "--verify", "grep 'x = 2' leap.py"])
+            .env("FUSEE_TASK_REPLAN_MAX", "1")
+            .run()
+    };
+    let events = command(&lines).exits(0).events();
+    assert_eq!(project.read("leap.py"), "x = 2\n");
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: stage direct 1
+    main/direct: started
+    main/direct: ok true
+    main/direct: ok true
+    main/direct: ok true
+    main/direct: ok false
+    main/direct: failed tool_execution_error
+    main: stage direct 2
+    main/direct.2: started
+    main/direct.2: ok true
+    main/direct.2: ok true
+    main/direct.2: ok true
+    main/direct.2: ok true
+    main/direct.2: completed
+    main: direct completed
+    main: completed
+    ");
+    assert_eq!(report(&events)["files_changed"], json!(["leap.py"]));
+    assert_eq!(report(&events)["files_read"], json!(["leap.py", "leap_test.py"]));
+    let events = command(&[Line::text("No."), Line::text("No.")]).exits(1).events();
+    assert_eq!(events.last().unwrap()["error"]["reason"], "output_format_failure");
+}
+
+#[test]
+fn a_kill_in_any_stage_is_survived() {
+    use fusee_testkit::kill::{Killer, When};
+    let killer = Killer::build();
+    let lines = |project: &Project| {
+        project.script(&[
+            read("a.txt"),
+            Line::text("a.txt holds one."),
+            plan(&["Change a.txt"]),
+            Line::text("A plan."),
+            write("a.txt"),
+            Line::text("Changed it."),
+        ])
+    };
+    let start = |project: &Project, script: &str| {
+        run_json(project, script)
+            .args(["--flow", "staged3", "--run-id", "sweep"])
+            .args(["--verify", "true"])
+            .run()
+    };
+    let whole = project();
+    let expected = start(&whole, &lines(&whole)).exits(0).events();
+    for n in (1..=24).step_by(2) {
+        let project = project();
+        let script = lines(&project);
+        let command = run_json(&project, &script)
+            .args(["--flow", "staged3", "--run-id", "sweep"])
+            .args(["--verify", "true"]);
+        let outcome = killer.kill_at(command, n, When::After).run();
+        if outcome.was_killed() {
+            let resumed = fusee(&project).args(["resume", "sweep", "--json"]).run();
+            if resumed.code == Some(2) {
+                continue;
+            }
+            assert_eq!(resumed.code, Some(0), "killed after write {n}: {resumed:#?}");
+        }
+        let shown = fusee(&project).args(["show", "sweep", "--json"]).run().exits(0);
+        let events = fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole);
+        assert_eq!(
+            report(&events)["files_changed"],
+            report(&expected)["files_changed"],
+            "killed after write {n}"
+        );
+        assert_eq!(outline(&events), outline(&expected), "killed after write {n}");
+        assert_eq!(project.read("a.txt"), "new\n");
+        fusee(&project).args(["replay", "sweep"]).run().exits(0);
+    }
+}
+
+#[test]
+fn a_benchmark_prints_one_line_and_the_second_try_goes_on_with_the_first() {
+    let project = project();
+    let script = |lines: &[Line]| project.script(lines);
+    let bench = |request: &str, model: &str| {
+        fusee(&project).args(["run", request, "--model", model, "--sandbox", "off", "--benchmark"])
+    };
+    let first = bench("Do it.", &script(&[write("b.txt"), Line::text("Done.")])).run().exits(0);
+    assert_eq!(first.stdout, "Finished Try1\n");
+    let second = script(&[Line::text("Mended.")]);
+    let second = bench("The tests say: no.", &second).args(["--continue"]).run().exits(0);
+    assert_eq!(second.stdout, "Finished Try2\n");
+    let model = script(&[Line::text("My words.")]);
+    let told = bench("Do it.", &model).env("FUSEE_BENCHMARK_OUTPUT_MODE", "model").run().exits(0);
+    assert_eq!(told.stdout, "My words.\n");
+    let failed = bench("Do it.", &script(&[])).run();
+    assert_eq!(failed.code, Some(1));
+    assert!(
+        failed.stdout.starts_with("Failed Try1: the script ") && failed.stdout.lines().count() == 1,
+        "{}",
+        failed.stdout
+    );
+    for name in ["FUSEE_BENCHMARK", "LOCALCODE_BENCHMARK"] {
+        let model = script(&[Line::text("x")]);
+        let run = fusee(&project).args(["run", "x", "--model", &model, "--sandbox", "off"]).env(name, "1");
+        assert_eq!(run.run().exits(0).stdout, "Finished Try1\n");
+    }
+    for mode in ["staged", "staged3", "branched", "direct"] {
+        let all = [
+            read("a.txt"),
+            Line::text("x"),
+            plan(&["x"]),
+            Line::text("x"),
+            write("a.txt"),
+            Line::text("a.txt\n```\nx\n```\n"),
+        ];
+        let lines = match mode {
+            "staged" => &[&all[0..1], &[read("tests/test_a.txt")], &all[2..3], &all[4..6]].concat(),
+            "staged3" => &all.to_vec(),
+            "branched" => &[&all[2..3], &all[4..6]].concat(),
+            _ => &all[5..6].to_vec(),
+        };
+        project.write("a.txt", "one\n");
+        let run = bench("Change a.txt.", &script(lines)).args(["--flow", mode]).run().exits(0);
+        assert_eq!(run.stdout, "Finished Try1\n", "{mode}");
+    }
+}
+
+#[test]
+fn tests_cannot_be_changed_in_a_benchmark_by_any_tool() {
+    let project = project();
+    let shell = |command: &str| Line::call("shell", json!({ "command": command }));
+    let patch = "*** Begin Patch\n*** Delete File: tests/test_a.txt\n*** End Patch\n";
+    let lines = [
+        read("tests/test_a.txt"),
+        write("tests/test_a.txt"),
+        Line::call("apply_patch", json!({ "patch": patch })),
+        shell("echo x > tests/test_a.txt; echo x >> a.txt"),
+        shell("rm -r tests; true"),
+        Line::text("I tried."),
+    ];
+    let script = project.script(&lines);
+    run_json(&project, &script).args(["--benchmark", "--run-id", "b"]).run().exits(0);
+    assert_eq!(project.read("tests/test_a.txt"), "two\n");
+    let shown = fusee(&project).args(["show", "b", "--json"]).run().exits(0);
+    let events = fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole);
+    let report = report(&events);
+    assert_eq!(report["feedback_counts"], json!({"test_edit_blocked": 4}));
+    assert_eq!(report["files_changed"], json!(["a.txt"]));
+    let results = of_type(&events, "tool_result");
+    let answer =
+        "Test files cannot be changed in this task: tests/test_a.txt. Change the code that they test.";
+    assert_eq!(results[1]["content"], format!("Not run. {answer}"));
+    assert!(results[3]["content"].as_str().unwrap().ends_with(&format!("[{answer} They were restored.]")));
+    let free = run_json(&project, &project.script(&[lines[0].clone(), lines[1].clone(), lines[5].clone()]))
+        .args(["--benchmark"])
+        .env("LOCALCODE_BLOCK_TEST_EDITS", "0");
+    free.run().exits(0);
+    assert_eq!(project.read("tests/test_a.txt"), "new\n");
+}
+
+#[test]
+fn files_that_commands_changed_are_in_the_report_and_those_only_touched_are_not() {
+    let project = project().with(".gitignore", "*.log\n").with("gone.txt", "g\n").with("same.txt", "s\n");
+    let shell = |command: &str| Line::call("shell", json!({ "command": command }));
+    let lines = [
+        shell("echo x >> a.txt; mv gone.txt moved.txt; touch same.txt; echo l > x.log; echo m > made.txt"),
+        shell("rm made.txt; printf 'changed' > same.txt"),
+        shell("printf 's\\n' > same.txt"),
+        Line::text("Done."),
+    ];
+    let events = run_json(&project, &project.script(&lines)).run().exits(0).events();
+    assert_eq!(report(&events)["files_changed"], json!(["a.txt", "gone.txt", "moved.txt"]));
+    let changed: Vec<String> = of_type(&events, "file_changed")
+        .into_iter()
+        .map(|event| format!("{} {}", event["change"].as_str().unwrap(), event["path"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        changed,
+        [
+            "modified a.txt",
+            "deleted gone.txt",
+            "created made.txt",
+            "created moved.txt",
+            "deleted made.txt",
+            "modified same.txt",
+            "modified same.txt"
+        ]
+    );
+}

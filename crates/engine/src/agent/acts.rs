@@ -1,0 +1,142 @@
+//! What the runtime does itself in a task: reads files for the model, runs commands, applies edits that stand in an
+//! answer. Each is a step and told in the events; none is counted as the model's.
+
+use fusee_journal::event::{ErrorCode, TaskError};
+use fusee_journal::{BoxFuture, Call, Kind, Stop};
+use fusee_model::{Message, ToolCall};
+use fusee_tools::{Seen, ToolOutput};
+use serde_json::{Value, json};
+
+use super::calling::Called;
+use super::course::Traces;
+use super::driver::{Driver, to_value};
+use super::turns::Ending;
+use crate::flow::{EditFormat, Feedback, Material, edits, read_before, shown_before};
+
+impl Driver<'_> {
+    /// What is done before the model is asked for the first time; what comes of it is put behind the request.
+    pub(crate) async fn prelude(&mut self) -> Result<(), Stop> {
+        let before = self.task.rules.before.clone();
+        let mut pieces = Vec::new();
+        if !before.read.is_empty() {
+            let materials = self.read_for_model(&before.read).await?;
+            if !materials.is_empty() {
+                pieces.push(format!("The files:\n\n{}", shown_before(&materials)));
+            }
+            self.targets = materials.into_iter().filter(|file| file.target).map(|file| file.path).collect();
+        }
+        if let Some(command) = &before.run {
+            let output = self.run_command("before-run", command, Traces::Counted).await?;
+            pieces.push(format!("`{command}` says:\n\n{}", output.content.trim_end()));
+        }
+        if !pieces.is_empty() {
+            let mut messages = self.conversation.messages().to_vec();
+            if let Some(Message::User { text }) = messages.last_mut() {
+                text.push_str("\n\n");
+                text.push_str(&pieces.join("\n\n"));
+            }
+            self.conversation.rewrite(messages);
+        }
+        Ok(())
+    }
+
+    /// What is done after the work. It changes nothing about how the task ended.
+    pub(crate) async fn postlude(&mut self) -> Result<(), Stop> {
+        if let Some(command) = self.task.rules.after.run.clone() {
+            self.run_command("after-run", &command, Traces::Counted).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_for_model(&mut self, named: &[String]) -> Result<Vec<Material>, Stop> {
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Environment,
+            callee: "before".to_owned(),
+            args: json!({ "read": named }),
+        };
+        let request = self.task.rules.request.clone().unwrap_or_else(|| self.task.request.clone());
+        let (workspace, named) = (self.session().workspace.clone(), named.to_vec());
+        let body = Box::new(move || {
+            let read = async move {
+                let read =
+                    tokio::task::spawn_blocking(move || read_before(&named, &request, &workspace)).await;
+                to_value(&read.unwrap_or_default())
+            };
+            Box::pin(read) as BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        self.passed(&recorded);
+        let materials: Vec<Material> = recorded.read()?;
+        for (n, file) in materials.iter().enumerate() {
+            let call = ToolCall {
+                id: format!("before-{}", n + 1),
+                name: "read_file".to_owned(),
+                arguments: json!({ "path": file.path }).to_string(),
+            };
+            self.emit_call(&call);
+            let seen = Seen { path: file.path.clone(), hash: file.hash };
+            let output = ToolOutput { seen: vec![seen], truncated: file.cut, ..ToolOutput::done(&file.text) };
+            self.session().workspace.recall(&output);
+            self.known.learn(&output);
+            self.facts.read(&file.path);
+            self.emit_result(&call, &Called::plain(output), 0);
+        }
+        Ok(materials)
+    }
+
+    /// Applies the edits that stand in the last answer, where edits come that way. What could not be is for the model.
+    pub(crate) async fn take_edits(&mut self) -> Result<Option<Feedback>, Stop> {
+        let format = self.task.rules.edit_format;
+        if format == EditFormat::Tools {
+            return Ok(None);
+        }
+        let edits = match edits(&self.turns.answer, format, &self.targets) {
+            Ok(edits) => edits,
+            // With the work done, an answer in words is an answer.
+            Err(_) if self.facts.has_changes() && !self.task.rules.one_answer => return Ok(None),
+            Err(text) => return Ok(Some(Feedback { text, sort: "no_edit" })),
+        };
+        let mut complaints = Vec::new();
+        for edit in edits {
+            let Some(tool) = self.session().toolbox.find(edit.tool).cloned() else { continue };
+            self.answer_edits += 1;
+            let call = ToolCall {
+                id: format!("answer-{}", self.answer_edits),
+                name: edit.tool.to_owned(),
+                arguments: edit.arguments.to_string(),
+            };
+            self.emit_call(&call);
+            if let Some(refusal) = self.gate(&call, &*tool, &edit.arguments).await? {
+                complaints.push(refusal.output.content.clone());
+                self.emit_result(&call, &refusal, 0);
+                continue;
+            }
+            let (called, recorded) = self.of_runtime().make(&call.id, &tool, edit.arguments).await?;
+            self.passed(&recorded);
+            self.session().workspace.recall(&called.output);
+            self.known.learn(&called.output);
+            self.facts.changed_by_runtime(&called.output);
+            if !called.output.ok {
+                complaints.push(called.output.content.clone());
+            }
+            self.emit_result(&call, &called, recorded.duration_ms);
+        }
+        let text = complaints.join("\n");
+        Ok((!text.is_empty()).then_some(Feedback { text, sort: "edit_refused" }))
+    }
+
+    /// The end of a task that had one answer, and it was not good enough.
+    pub(crate) fn given_up(&mut self, feedback: Feedback) -> Ending {
+        self.facts.fed_back(feedback.sort);
+        let error = TaskError {
+            code: ErrorCode::TurnFailed,
+            reason: "output_format_failure".to_owned(),
+            message: feedback.text,
+        };
+        let reason =
+            if feedback.sort == "verify_failed" { "tool_execution_error" } else { error.reason.as_str() };
+        let error = TaskError { reason: reason.to_owned(), ..error };
+        Ending::Failed { error, unreachable: false }
+    }
+}

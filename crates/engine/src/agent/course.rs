@@ -1,0 +1,226 @@
+//! Where the driver asks the rules of a flow: may this call run, may the task end here, is there evidence that the work
+//! is done. The rules are `flow`'s; this does what they say.
+
+use fusee_journal::event::Fate;
+use fusee_journal::{Kind, Stop};
+use fusee_model::{Open, OpenTool, RequestOptions, ToolCall};
+use fusee_tools::ToolOutput;
+use serde_json::{Value, json};
+
+use super::calling::Calling;
+use super::calls::Resolved;
+use super::control;
+use super::driver::Driver;
+use super::turns::{Answered, Ending};
+use crate::flow::{Asked, Feedback};
+
+/// Of the output of a command that verifies, so many last characters are shown.
+const VERIFY_TAIL: usize = 4000;
+
+/// What the command that verifies last said, and about which state of the files.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    /// The state of the files it was about; `None` before its first run.
+    about: Option<u64>,
+    passed: bool,
+    tail: String,
+    runs: u32,
+}
+
+/// What becomes of the files that a command of the runtime changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traces {
+    /// They are part of the work.
+    Counted,
+    /// They are what a look leaves behind: caches, logs.
+    Forgotten,
+}
+
+impl Driver<'_> {
+    /// Whether a tool may be called now.
+    pub(crate) fn open(&self, name: &str) -> Result<(), Feedback> {
+        let session = self.session();
+        let control = control::definitions().iter().find(|definition| definition.name == name);
+        let tool = session.toolbox.find(name).map(|tool| tool.definition());
+        // A tool that is not there is answered by those who know the near names.
+        let Some(definition) = control.or(tool) else { return Ok(()) };
+        if name == "flow_stage_done" && !self.conduct.offers(definition) {
+            return Ok(());
+        }
+        let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
+        self.conduct.judge(Asked::of(definition), offered, self.known_facts())
+    }
+
+    /// The knobs of the next request: with what is open in it, where that is less than everything. Where replies are
+    /// held to a grammar, a gate is in the grammar.
+    pub(crate) fn options_now(&self) -> RequestOptions {
+        let session = self.session();
+        let mut options = session.options.clone();
+        if self.conduct.is_gated() {
+            let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
+            let known = self.known_facts();
+            let open = self.conduct.open_among(offered, known);
+            let tools = open.map(|name| OpenTool { name: name.to_owned(), paths: Vec::new() }).collect();
+            options.open = Some(Open { tools, answer: self.conduct.may_end(known).is_ok() });
+        }
+        options
+    }
+
+    /// The model says that its stage is done.
+    pub(crate) fn signalled(&mut self, arguments: Value) -> Resolved {
+        let known = crate::flow::Known { facts: &self.facts, plan: &self.plan };
+        match self.conduct.signal(arguments, known) {
+            Ok(output) => Resolved::Control { output, finish: None },
+            Err(Feedback { text, sort }) => Resolved::Answer { output: ToolOutput::error(text), sort },
+        }
+    }
+
+    /// Whether `finish` is open: always to say that something is in the way, else on evidence.
+    pub(crate) fn may_finish(&self, arguments: &Value) -> bool {
+        arguments["status"] == "blocked" || self.why_unfinished().is_none()
+    }
+
+    /// The answer to a `finish` that comes too early.
+    pub(crate) fn unfinished(&self) -> Resolved {
+        let Feedback { text, sort } = self
+            .why_unfinished()
+            .unwrap_or(Feedback { text: "The task is not done yet.".to_owned(), sort: "early_end" });
+        Resolved::Answer { output: ToolOutput::error(text), sort }
+    }
+
+    fn why_unfinished(&self) -> Option<Feedback> {
+        self.conduct.may_end(self.known_facts()).err().or_else(|| self.without_evidence())
+    }
+
+    fn without_evidence(&self) -> Option<Feedback> {
+        let command = self.task.rules.verify.as_deref()?;
+        if self.evidence.about == Some(self.facts.state()) && self.evidence.passed {
+            return None;
+        }
+        let text = format!("The work is not done: `{command}` does not pass.\n\n{}", self.evidence.tail);
+        Some(Feedback { text: text.trim_end().to_owned(), sort: "verify_failed" })
+    }
+
+    /// Before a `finish` is judged, the files it is about must have been verified.
+    pub(crate) async fn seek_evidence(&mut self, call: &ToolCall) -> Result<(), Stop> {
+        if call.name == "finish" && self.conduct.may_end(self.known_facts()).is_ok() {
+            self.verify().await?;
+        }
+        Ok(())
+    }
+
+    /// Why a reply without calls does not end the task, if it does not.
+    pub(crate) async fn held_back(&mut self) -> Result<Option<Feedback>, Stop> {
+        if let Some(feedback) = self.take_edits().await? {
+            return Ok(Some(feedback));
+        }
+        if let Err(feedback) = self.conduct.may_end(self.known_facts()) {
+            return Ok(Some(feedback));
+        }
+        self.verify().await?;
+        Ok(self.without_evidence())
+    }
+
+    /// After the calls of a turn: whether they ended the task, and what the files say now.
+    pub(crate) async fn settled(&mut self, answered: &Answered) -> Result<Option<Ending>, Stop> {
+        if answered.aborted {
+            return Ok(None);
+        }
+        if let Some(answer) = self.conduct.is_over(self.known_facts()) {
+            let answer = if answer.trim().is_empty() { self.turns.answer.clone() } else { answer };
+            return Ok(Some(Ending::Completed { answer }));
+        }
+        if self.task.rules.verify.is_none()
+            || !self.facts.has_changes()
+            || answered.finished.is_some()
+            || self.evidence.about == Some(self.facts.state())
+        {
+            return Ok(None);
+        }
+        self.verify().await?;
+        match self.without_evidence() {
+            None if self.conduct.may_end(self.known_facts()).is_ok() => {
+                let command = self.task.rules.verify.as_deref().unwrap_or_default();
+                let answer = match self.turns.answer.trim() {
+                    "" => format!("Done: `{command}` passes."),
+                    said => said.to_owned(),
+                };
+                Ok(Some(Ending::Completed { answer }))
+            }
+            None => Ok(None),
+            Some(Feedback { text, sort }) => {
+                self.facts.fed_back(sort);
+                self.say(&text);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs the command that verifies, unless it has run for the files as they are.
+    async fn verify(&mut self) -> Result<(), Stop> {
+        let Some(command) = self.task.rules.verify.clone() else { return Ok(()) };
+        let about = self.facts.state();
+        if self.evidence.about == Some(about) {
+            return Ok(());
+        }
+        self.evidence.runs += 1;
+        let id = format!("verify-{}", self.evidence.runs);
+        let output = self.run_command(&id, &command, Traces::Forgotten).await?;
+        self.evidence.about = Some(about);
+        self.evidence.passed = output.ok;
+        self.evidence.tail = tail(&output.content);
+        self.facts.verified(&command, output.ok);
+        Ok(())
+    }
+
+    /// Calls that the runtime makes on its own account.
+    pub(crate) fn of_runtime(&self) -> Calling<'_> {
+        Calling { kind: Kind::Environment, ..self.calling() }
+    }
+
+    /// Runs a command of the runtime's own: in the sandbox, as a step, told in the events, and not counted as the
+    /// model's.
+    pub(crate) async fn run_command(
+        &mut self,
+        id: &str,
+        command: &str,
+        traces: Traces,
+    ) -> Result<ToolOutput, Stop> {
+        let arguments = json!({ "command": command });
+        let call = ToolCall { id: id.to_owned(), name: "shell".to_owned(), arguments: arguments.to_string() };
+        let Some(tool) = self.session().toolbox.find("shell").cloned() else {
+            return Ok(ToolOutput::error("There is no shell to run it with."));
+        };
+        self.emit_call(&call);
+        if let Some(refusal) = self.gate(&call, &*tool, &arguments).await? {
+            self.emit_result(&call, &refusal, 0);
+            return Ok(refusal.output);
+        }
+        let (mut called, mut recorded) = self.of_runtime().make(&call.id, &tool, arguments.clone()).await?;
+        self.passed(&recorded);
+        if called.fate == Some(Fate::Interrupted) {
+            // It only looks, so it may look again.
+            (called, recorded) = self.of_runtime().make(&call.id, &tool, arguments).await?;
+            self.passed(&recorded);
+        }
+        match traces {
+            Traces::Counted => {
+                self.facts.commands = true;
+                self.facts.changed_by_runtime(&called.output);
+                self.known.learn(&called.output);
+            }
+            Traces::Forgotten => called.output.changed.clear(),
+        }
+        self.emit_result(&call, &called, recorded.duration_ms);
+        Ok(called.output)
+    }
+}
+
+fn tail(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= VERIFY_TAIL {
+        return text.to_owned();
+    }
+    let rest: String = text.chars().skip(count - VERIFY_TAIL).collect();
+    format!("[…]\n{rest}")
+}

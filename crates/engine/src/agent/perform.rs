@@ -1,0 +1,71 @@
+//! Performing a prepared call that has effects, and what the runtime looks at around a command: which files it changed,
+//! and whether it went for files that are protected.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_journal::BoxFuture;
+use fusee_tools::{CallContext, Prepared, Repeat, Tool, ToolOutput, Workspace};
+
+use super::calling::Called;
+use crate::flow::{Protected, protected_answer};
+
+/// Performs a call. A command is looked at from both sides.
+pub(crate) async fn perform(
+    tool: &dyn Tool,
+    prepared: Option<Prepared>,
+    context: &CallContext,
+    left_ms: Option<u64>,
+    protected: Option<Arc<Protected>>,
+) -> Called {
+    let Some(prepared) = prepared else {
+        return Called::plain(ToolOutput::error("the call was not prepared"));
+    };
+    if tool.repeat() != Repeat::Never {
+        return Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
+    }
+    watching(&context.workspace, Workspace::watch_for_changes).await;
+    let mut called = Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
+    put_back(&mut called, protected, &context.workspace).await;
+    called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
+    called
+}
+
+/// Puts protected files back that a command changed, and says so.
+pub(crate) async fn put_back(
+    called: &mut Called,
+    protected: Option<Arc<Protected>>,
+    workspace: &Arc<Workspace>,
+) {
+    let Some(protected) = protected else { return };
+    let workspace = Arc::clone(workspace);
+    let restored = tokio::task::spawn_blocking(move || protected.restore(&workspace)).await;
+    called.protected = restored.unwrap_or_default();
+    if !called.protected.is_empty() {
+        let told = protected_answer(&called.protected);
+        called.output.content.push_str(&format!("\n[{told} They were restored.]"));
+    }
+}
+
+/// Looks at the files of a workspace, which may wait for the disk.
+async fn watching<T: Default + Send + 'static>(workspace: &Arc<Workspace>, look: fn(&Workspace) -> T) -> T {
+    let workspace = Arc::clone(workspace);
+    tokio::task::spawn_blocking(move || look(&workspace)).await.unwrap_or_default()
+}
+
+/// Cancels the call when the task's time is over, and still takes what it has to say.
+pub(crate) async fn within(
+    left_ms: Option<u64>,
+    context: &CallContext,
+    call: BoxFuture<'_, ToolOutput>,
+) -> ToolOutput {
+    let Some(left) = left_ms else { return call.await };
+    let mut call = call;
+    tokio::select! {
+        output = &mut call => output,
+        () = tokio::time::sleep(Duration::from_millis(left)) => {
+            context.cancel.cancel();
+            call.await
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Edits that a model gives in its answer instead of by tool calls: whole files in fenced blocks, or blocks of search
+//! and replace. This reads them; the driver applies them with the tools that every edit goes through.
+
+use serde_json::{Value, json};
+
+use super::settings::EditFormat;
+
+/// More edits than this in one answer are a mistake.
+const MOST_EDITS: usize = 50;
+
+/// One edit, as a call of the tool that makes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Edit {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: Value,
+}
+
+/// A fenced block and what stands before it.
+#[derive(Debug, PartialEq)]
+struct Block<'a> {
+    /// The words after the opening fence.
+    info: &'a str,
+    /// The last line before the fence that is not empty.
+    before: &'a str,
+    body: String,
+}
+
+/// The edits in an answer. `targets` are the files that the task is about: a lone block without a name is for a lone
+/// target. The error is for the model.
+pub(crate) fn edits(answer: &str, format: EditFormat, targets: &[String]) -> Result<Vec<Edit>, String> {
+    let edits = match format {
+        EditFormat::Tools => return Ok(Vec::new()),
+        EditFormat::Whole => whole(answer, targets)?,
+        EditFormat::Blocks => blocks(answer, targets)?,
+    };
+    if edits.len() > MOST_EDITS {
+        return Err(format!("The answer holds {} edits; at most {MOST_EDITS} are taken.", edits.len()));
+    }
+    Ok(edits)
+}
+
+fn whole(answer: &str, targets: &[String]) -> Result<Vec<Edit>, String> {
+    let blocks = fenced(answer);
+    if blocks.is_empty() {
+        return Err(
+            "The answer holds no fenced block. Answer with the complete new content of the file in a block \
+                    between lines of three backticks, with the file's path on the line before it."
+                .to_owned(),
+        );
+    }
+    let mut edits: Vec<Edit> = Vec::new();
+    let named: Vec<(Option<String>, &Block<'_>)> =
+        blocks.iter().map(|block| (path_of(block, targets), block)).collect();
+    let lone = match targets {
+        [only] if named.iter().all(|(path, _)| path.is_none()) => Some(only),
+        _ => None,
+    };
+    if let Some(target) = lone {
+        // A model explains itself in small blocks beside the large one.
+        let largest = blocks.iter().max_by_key(|block| block.body.len());
+        edits.extend(largest.map(|block| write(target, &block.body)));
+    }
+    for (path, block) in named {
+        if let Some(path) = path {
+            edits.retain(|edit| edit.arguments["path"] != path);
+            edits.push(write(&path, &block.body));
+        }
+    }
+    if edits.is_empty() {
+        return Err("It is not clear which file a block is for: put the path on the line before the block."
+            .to_owned());
+    }
+    Ok(edits)
+}
+
+fn write(path: &str, content: &str) -> Edit {
+    Edit { tool: "write_file", arguments: json!({ "path": path, "content": content }) }
+}
+
+fn blocks(answer: &str, targets: &[String]) -> Result<Vec<Edit>, String> {
+    let mut edits = Vec::new();
+    let mut path: Option<String> = None;
+    let mut lines = answer.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        let text = line.trim_end();
+        if !text.trim_start().starts_with("<<<<<<<") {
+            path = path_in(text, targets).or(path);
+            continue;
+        }
+        let old = until(&mut lines, "=======").ok_or("A search block has no line of ======= in it.")?;
+        let new = until(&mut lines, ">>>>>>>").ok_or("A search block has no line of >>>>>>> at its end.")?;
+        let target = path.clone().or_else(|| match targets {
+            [only] => Some(only.clone()),
+            _ => None,
+        });
+        let path =
+            target.ok_or("It is not clear which file a block is for: put the path on the line before it.")?;
+        edits.push(if old.is_empty() {
+            write(&path, &new)
+        } else {
+            Edit { tool: "edit_file", arguments: json!({ "path": path, "old": old, "new": new }) }
+        });
+    }
+    if edits.is_empty() {
+        return Err(
+            "The answer holds no edit. Write each as: the file's path, then <<<<<<< SEARCH, the old lines, \
+                    =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+                .to_owned(),
+        );
+    }
+    Ok(edits)
+}
+
+fn until<'a>(lines: &mut impl Iterator<Item = &'a str>, mark: &str) -> Option<String> {
+    let mut text = String::new();
+    for line in lines {
+        if line.trim_start().starts_with(mark) {
+            return Some(text);
+        }
+        text.push_str(line);
+    }
+    None
+}
+
+/// The fenced blocks of a text. A fence is closed by one at least as long; the last one may be left open by a model
+/// that stopped there.
+fn fenced(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut before = "";
+    let mut open: Option<(char, usize, Block<'_>)> = None;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
+        let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
+        match &mut open {
+            Some((fence, size, _))
+                if mark == Some(*fence) && length >= *size && bare.chars().count() == length =>
+            {
+                blocks.extend(open.take().map(|(_, _, block)| block));
+            }
+            Some((_, _, block)) => block.body.push_str(line),
+            None if length >= 3 => {
+                let info = bare.trim_start_matches(['`', '~']).trim();
+                let block = Block { info, before, body: String::new() };
+                open = mark.map(|mark| (mark, length, block));
+            }
+            None if !bare.is_empty() => before = bare,
+            None => {}
+        }
+    }
+    blocks.extend(open.map(|(_, _, block)| block).filter(|block| !block.body.trim().is_empty()));
+    blocks
+}
+
+/// The file that a block is for: named after its fence, or on the line before it.
+fn path_of(block: &Block<'_>, targets: &[String]) -> Option<String> {
+    path_in(block.info, targets).or_else(|| path_in(block.before, targets))
+}
+
+/// A path in a line: one of the targets, or the only word that looks like one.
+fn path_in(line: &str, targets: &[String]) -> Option<String> {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || "`*\"'()=:,".contains(c))
+        .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let known = words.iter().find(|word| targets.iter().any(|target| target == *word));
+    if let Some(known) = known {
+        return Some((*known).to_owned());
+    }
+    let looks = |word: &&&str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        name.rsplit_once('.').is_some_and(|(stem, end)| {
+            !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
+        }) && word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c))
+            && !word.contains("//")
+    };
+    match words.iter().filter(looks).collect::<Vec<_>>().as_slice() {
+        [only] if words.len() <= 6 => Some((**only).to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

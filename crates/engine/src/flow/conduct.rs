@@ -1,0 +1,300 @@
+//! Holds one task to its rules: which calls may run now, which part of the work it is in, whether it may end. It does
+//! nothing itself; the agent's driver asks it, with the facts so far, and does what it says.
+
+use fusee_journal::event::Event;
+use fusee_tools::{Definition, ToolOutput};
+use serde_json::Value;
+
+use super::gate::{self, Asked, Part};
+use super::rules::{Course, Reach, Required, Rules, Signal, StageCourse};
+use crate::agent::{Facts, Plan};
+
+/// A task's rules and how far it has come by them.
+#[derive(Debug)]
+pub(crate) struct Conduct {
+    reach: Reach,
+    course: Course,
+    part: Part,
+    /// What the model said with `flow_stage_done`.
+    payload: Option<Value>,
+}
+
+/// What is known when a decision is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) plan: &'a Plan,
+}
+
+/// Something a model is told instead of what it wanted. `sort` is counted in the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Feedback {
+    pub(crate) text: String,
+    pub(crate) sort: &'static str,
+}
+
+impl Conduct {
+    pub(crate) fn new(rules: &Rules) -> Self {
+        let part = match &rules.course {
+            Course::Stage(StageCourse { part: Some(part), .. }) => *part,
+            Course::Staged(_) => Part::Explore,
+            _ => Part::Implement,
+        };
+        Self { reach: rules.reach.clone(), course: rules.course.clone(), part, payload: None }
+    }
+
+    /// Whether a tool is in the list that the model sees.
+    pub(crate) fn offers(&self, tool: &Definition) -> bool {
+        if self.reach.bare {
+            return false;
+        }
+        let tool = Asked::of(tool);
+        let offered = &self.reach.offered;
+        if tool.name == "flow_stage_done" {
+            return self.has_signal();
+        }
+        let steers = tool.category == fusee_tools::Category::Control;
+        let named = offered.is_empty() || steers || offered.iter().any(|name| name == tool.name);
+        named && (!self.reach.hides || gate::open_by_lists(&self.reach, tool))
+    }
+
+    fn has_signal(&self) -> bool {
+        matches!(&self.course, Course::Stage(stage) if stage.signal != Signal::None)
+    }
+
+    /// The phase that the task begins in, where there are any.
+    pub(crate) fn first_state(&self) -> Option<Event> {
+        matches!(self.course, Course::Staged(_))
+            .then(|| Event::PhaseState { phase: self.part.name().to_owned(), turn_index: 0 })
+    }
+
+    /// Whether a call may run now. `all` are the tools on offer.
+    pub(crate) fn judge<'a>(
+        &self,
+        tool: Asked<'_>,
+        all: impl Iterator<Item = &'a Definition>,
+        known: Known<'_>,
+    ) -> Result<(), Feedback> {
+        if self.payload.is_some() {
+            let text = "Not run: the stage is over.".to_owned();
+            return Err(Feedback { text, sort: "after_stage_end" });
+        }
+        if self.is_open(tool, known) {
+            return Ok(());
+        }
+        let open = self.open_among(all, known);
+        let text = gate::refusal(tool.name, &self.place(), open, &self.opens_when(known));
+        Err(Feedback { text, sort: "gated_call" })
+    }
+
+    /// Whether some tools may be closed.
+    pub(crate) fn is_gated(&self) -> bool {
+        let lists = !self.reach.allow.is_empty() || !self.reach.block.is_empty();
+        lists || !matches!(self.course, Course::Free)
+    }
+
+    /// Of these tools those that may be called now.
+    pub(crate) fn open_among<'a>(
+        &self,
+        all: impl Iterator<Item = &'a Definition>,
+        known: Known<'_>,
+    ) -> impl Iterator<Item = &'a str> {
+        all.map(Asked::of).filter(move |tool| self.is_open(*tool, known)).map(|tool| tool.name)
+    }
+
+    fn is_open(&self, tool: Asked<'_>, known: Known<'_>) -> bool {
+        let by_course = match &self.course {
+            Course::Free => true,
+            Course::Staged(_) => gate::open_in(self.part, tool),
+            Course::Planning(mode) => !known.plan.tasks().is_empty() || gate::open_before_plan(*mode, tool),
+            Course::Stage(stage) => stage.part.is_none_or(|part| gate::open_in(part, tool)),
+        };
+        let offered = &self.reach.offered;
+        let steers = tool.category == fusee_tools::Category::Control;
+        !self.reach.bare
+            && by_course
+            && gate::open_by_lists(&self.reach, tool)
+            && (offered.is_empty() || steers || offered.iter().any(|name| name == tool.name))
+    }
+
+    fn place(&self) -> String {
+        match &self.course {
+            Course::Free => "this task".to_owned(),
+            Course::Staged(_) => format!("the {} phase", self.part.name()),
+            Course::Planning(_) => "this task before there is a plan".to_owned(),
+            Course::Stage(stage) => format!("the stage `{}`", stage.id),
+        }
+    }
+
+    fn opens_when(&self, known: Known<'_>) -> String {
+        match &self.course {
+            Course::Free => "It is not open in this task.".to_owned(),
+            Course::Staged(required) => match self.part {
+                Part::Explore => format!(
+                    "Planning opens once {}; changing files opens with the plan.",
+                    missing_reads(required, known.facts)
+                ),
+                _ => "The rest opens once a plan is made: plan_tasks with action \"create\".".to_owned(),
+            },
+            Course::Planning(_) => {
+                "The rest opens once a plan is made: plan_tasks with action \"create\".".to_owned()
+            }
+            Course::Stage(stage) if stage.signal == Signal::None => {
+                "It may open in a later stage: end this one by answering in words.".to_owned()
+            }
+            Course::Stage(stage) => format!(
+                "It may open in a later stage: when this one is done, call flow_stage_done with stage \"{}\".",
+                stage.id
+            ),
+        }
+    }
+
+    /// Moves on by what is known now; a change of phase is an event.
+    pub(crate) fn moved(&mut self, known: Known<'_>, turn_index: u32) -> Vec<Event> {
+        let Course::Staged(required) = &self.course else { return Vec::new() };
+        let mut events = Vec::new();
+        loop {
+            let (next, reason) = match self.part {
+                Part::Explore if has_read(required, known.facts) => {
+                    (Part::Plan, "the required files were read")
+                }
+                Part::Plan if !known.plan.tasks().is_empty() => (Part::Implement, "a plan was made"),
+                _ => return events,
+            };
+            events.push(Event::PhaseTransition {
+                from: self.part.name().to_owned(),
+                to: next.name().to_owned(),
+                turn_index,
+                reason: reason.to_owned(),
+            });
+            self.part = next;
+        }
+    }
+
+    /// Whether the task may end here, in words or by `finish`.
+    pub(crate) fn may_end(&self, known: Known<'_>) -> Result<(), Feedback> {
+        let text = match &self.course {
+            Course::Free | Course::Stage(_) | Course::Planning(super::PlanMode::None) => return Ok(()),
+            Course::Planning(_) if !known.plan.tasks().is_empty() => return Ok(()),
+            Course::Planning(_) => {
+                "There is no plan yet. Make one: call plan_tasks with action \"create\" and a list of tasks."
+                    .to_owned()
+            }
+            Course::Staged(required) => match self.part {
+                Part::Explore => format!(
+                    "You are in the explore phase. Go on with the reading tools: planning opens once {}.",
+                    missing_reads(required, known.facts)
+                ),
+                Part::Plan => {
+                    "You are in the plan phase. Call plan_tasks with action \"create\" and a list of tasks; \
+                               then the tools that change files open."
+                        .to_owned()
+                }
+                Part::Implement if known.facts.has_changes() => return Ok(()),
+                Part::Implement => {
+                    "Nothing has changed in the workspace yet. Make the change now with write_file, \
+                                    edit_file or apply_patch."
+                        .to_owned()
+                }
+            },
+        };
+        Err(Feedback { text, sort: "early_end" })
+    }
+
+    /// The signal that ends a stage: accepted, or answered with what is wrong or missing.
+    pub(crate) fn signal(&mut self, arguments: Value, known: Known<'_>) -> Result<ToolOutput, Feedback> {
+        let Course::Stage(stage) = &self.course else {
+            let text = "There are no stages in this task.".to_owned();
+            return Err(Feedback { text, sort: "wrong_stage" });
+        };
+        let named = arguments.get("stage").and_then(Value::as_str).unwrap_or_default().trim();
+        if !named.eq_ignore_ascii_case(&stage.id) {
+            let text = format!(
+                "This stage is `{}`, not `{named}`. Call flow_stage_done with stage \"{}\".",
+                stage.id, stage.id
+            );
+            return Err(Feedback { text, sort: "wrong_stage" });
+        }
+        let missing = unmet(stage, known);
+        if !missing.is_empty() {
+            let text = format!("The stage `{}` is not done yet: {}.", stage.id, missing.join("; "));
+            return Err(Feedback { text, sort: "stage_unmet" });
+        }
+        let answer = ToolOutput::done(format!("The stage `{}` is done.", stage.id));
+        self.payload = Some(arguments);
+        Ok(answer)
+    }
+
+    /// Whether the calls so far ended the task: a stage was declared done, or the plan that was asked for is there.
+    pub(crate) fn is_over(&self, known: Known<'_>) -> Option<String> {
+        match &self.course {
+            Course::Stage(_) => self.payload.as_ref().map(|payload| text_of(payload, "summary")),
+            Course::Planning(_) if !known.plan.tasks().is_empty() => Some(known.plan.render()),
+            _ => None,
+        }
+    }
+
+    /// What the model said when it ended the stage.
+    pub(crate) fn into_payload(self) -> Option<Value> {
+        self.payload
+    }
+
+    /// What a stage that ended still lacks.
+    pub(crate) fn lacks(&self, known: Known<'_>) -> Vec<String> {
+        let Course::Stage(stage) = &self.course else { return Vec::new() };
+        let mut missing = unmet(stage, known);
+        if stage.signal == Signal::Required && self.payload.is_none() {
+            missing.insert(0, format!("flow_stage_done was not called with stage \"{}\"", stage.id));
+        }
+        missing
+    }
+}
+
+fn text_of(payload: &Value, key: &str) -> String {
+    payload.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn unmet(stage: &StageCourse, known: Known<'_>) -> Vec<String> {
+    let mut missing = Vec::new();
+    let read = known.facts.files_read().filter(|path| !stage.read_before.contains(*path)).count();
+    let read = u32::try_from(read + stage.read_before.len()).unwrap_or(u32::MAX);
+    if read < stage.files_read {
+        missing.push(format!("{} must be read, so far {read}", files(stage.files_read)));
+    }
+    let calls = known.facts.successful_calls();
+    if calls < stage.calls {
+        let word = if stage.calls == 1 { "call" } else { "calls" };
+        missing.push(format!("at least {} successful tool {word} must be made, so far {calls}", stage.calls));
+    }
+    if stage.change && !known.facts.has_changes() {
+        missing.push("no file has changed".to_owned());
+    }
+    missing
+}
+
+fn files(count: u32) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+fn has_read(required: &Required, facts: &Facts) -> bool {
+    if required.files.is_empty() {
+        return facts.files_read().count() >= required.least as usize;
+    }
+    required.files.iter().all(|path| facts.has_read(path))
+}
+
+fn missing_reads(required: &Required, facts: &Facts) -> String {
+    if required.files.is_empty() {
+        return format!(
+            "{} read",
+            if required.least == 1 {
+                "a file was".to_owned()
+            } else {
+                format!("{} files were", required.least)
+            }
+        );
+    }
+    let missing: Vec<&str> =
+        required.files.iter().map(String::as_str).filter(|path| !facts.has_read(path)).collect();
+    format!("these were read: {}", missing.join(", "))
+}

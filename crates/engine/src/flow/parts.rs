@@ -1,0 +1,326 @@
+//! A task in parts: each part a sub-run with its own session, events and report; between them nothing but short notes,
+//! the plan, and what was really read and changed.
+
+use std::sync::{Arc, PoisonError};
+
+use fusee_journal::event::{
+    ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
+};
+use fusee_journal::{Branch, Stop};
+use fusee_model::Usage;
+
+use super::notes::{self, Note};
+use super::rules::{Course, Rules};
+use super::settings::FlowSettings;
+use super::work::{error_event, unmet};
+use crate::agent::{AgentTask, Facts, FactsEnd, Plan, TaskOutcome, Worked};
+
+/// One part of the work, before it is begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) id: String,
+    pub(crate) label: String,
+    /// What it is, for the report.
+    pub(crate) description: String,
+    /// What the model is to do in it.
+    pub(crate) task: String,
+    pub(crate) rules: Rules,
+    /// How often it may be tried.
+    pub(crate) attempts: u32,
+    /// Notes of earlier parts that it is told.
+    pub(crate) window: i64,
+    pub(crate) needs: Needs,
+    pub(crate) model: Option<String>,
+}
+
+/// Whether the rest can do without a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// It cannot: a failure ends the whole.
+    Required,
+    /// It can.
+    Optional,
+}
+
+/// The parts so far.
+pub(crate) struct Parts<'a> {
+    main: &'a AgentTask,
+    flow: &'a FlowSettings,
+    started_ms: i64,
+    last_ms: i64,
+    active_ms: u64,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Plan,
+    pub(crate) notes: Vec<Note>,
+    turns: u32,
+    usage: Usage,
+    answer: String,
+}
+
+impl<'a> Parts<'a> {
+    /// None yet.
+    pub(crate) fn new(main: &'a AgentTask, flow: &'a FlowSettings, started_ms: i64) -> Self {
+        Self {
+            main,
+            flow,
+            started_ms,
+            last_ms: started_ms,
+            active_ms: 0,
+            facts: Facts::default(),
+            plan: main.earlier.plan.clone(),
+            notes: Vec::new(),
+            turns: 0,
+            usage: Usage::default(),
+            answer: String::new(),
+        }
+    }
+
+    /// One after the other to the end, or to the first that fails and is needed.
+    pub(crate) async fn through(mut self, parts: Vec<Part>) -> Result<TaskOutcome, Stop> {
+        self.begin();
+        for part in parts {
+            if let Err(failed) = self.part(part).await? {
+                return self.end(*failed).await;
+            }
+        }
+        let done = self.completed();
+        self.end(done).await
+    }
+
+    /// The main task begins.
+    pub(crate) fn begin(&self) {
+        let main = self.main;
+        self.emit(Event::TaskStarted(TaskStarted {
+            submission_id: main.submission_id.clone(),
+            turn_type: main.turn_type,
+            timestamp: self.started_ms,
+            request: main.request.clone(),
+            model: main.session.model.name().to_owned(),
+            sandbox: main.session.sandbox.clone(),
+            parent: None,
+            continues: main.session.continues.as_ref().map(ToString::to_string),
+        }));
+    }
+
+    /// Works through one part, as often as it may be tried. The error is how the whole ends because of it.
+    pub(crate) async fn part(&mut self, part: Part) -> Result<Result<(), Box<TaskOutcome>>, Stop> {
+        let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
+        let (worked, lacks) = loop {
+            attempt += 1;
+            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
+            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
+            self.take(&worked);
+            facts.absorb(&worked.facts);
+            let lacks = shortfall(&worked);
+            if lacks.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
+                break (worked, lacks);
+            }
+            hint = self.flow.retry_hints.then(|| lacks.join("; "));
+            self.facts.fed_back("stage_retry");
+        };
+        let completed = lacks.is_empty();
+        let summary = if completed { worked.outcome.answer.clone() } else { lacks.join("; ") };
+        self.notes.push(Note::of(&part.label, &summary, worked.payload.as_ref(), &facts));
+        self.report(&part, completed, attempt, &facts, &summary, worked.payload.clone());
+        let fatal = worked.outcome.status == TaskStatus::Cancelled || worked.outcome.unreachable;
+        if completed {
+            self.answer = worked.outcome.answer;
+            return Ok(Ok(()));
+        }
+        if part.needs == Needs::Optional && !fatal {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
+    }
+
+    /// A part that there is nothing to do in.
+    pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
+        self.emit(Event::FlowStageReport(FlowStageReport {
+            stage: id.to_owned(),
+            label: label.to_owned(),
+            status: StageStatus::Skipped,
+            attempts: 0,
+            files_read: Vec::new(),
+            files_changed: Vec::new(),
+            summary: why.to_owned(),
+            payload: None,
+        }));
+        self.emit(Event::StageComplete { stage: id.to_owned(), status: StageStatus::Skipped });
+    }
+
+    async fn attempt(
+        &mut self,
+        part: &Part,
+        attempt: u32,
+        hint: Option<&str>,
+        so_far: &Facts,
+    ) -> Result<Worked, Stop> {
+        let main = self.main;
+        let name = if attempt == 1 { part.id.clone() } else { format!("{}.{attempt}", part.id) };
+        let mut rules = part.rules.clone();
+        rules.parent = Some(main.branch.clone());
+        rules.attempt = attempt;
+        rules.used_ms = self.active_ms;
+        rules.protected = main.rules.protected.clone();
+        rules.request = Some(main.request.clone());
+        rules.description = Some(part.description.clone());
+        if let Course::Stage(stage) = &mut rules.course {
+            stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
+        }
+        let session = match &part.model {
+            Some(model) => Arc::new(main.session.with_model(model)),
+            None => Arc::clone(&main.session),
+        };
+        let mut task = AgentTask::new(
+            session,
+            Arc::clone(&main.engine),
+            main.branch.child(&name),
+            main.submission_id.clone(),
+            main.system.clone(),
+            self.input(part, hint),
+            main.turn_type,
+        )
+        .watched(main.cancel.clone(), Arc::clone(&main.progress))
+        .ruled(rules);
+        task.earlier.known = main.earlier.known.clone();
+        if !matches!(part.rules.course, Course::Planning(_)) {
+            task.earlier.plan = self.plan.clone();
+        }
+        Box::pin(task.run_whole(self.last_ms)).await
+    }
+
+    /// What the model is told first in a part: the request, what is known so far, the plan, what to do now.
+    fn input(&self, part: &Part, hint: Option<&str>) -> String {
+        let mut pieces = vec![self.main.request.clone()];
+        pieces.extend(notes::shown(&self.notes, part.window));
+        if !self.plan.tasks().is_empty() && !matches!(part.rules.course, Course::Planning(_)) {
+            pieces.push(format!("The plan:\n{}", self.plan.render()));
+        }
+        pieces.push(part.task.clone());
+        pieces.extend(hint.map(|hint| format!("The last attempt at this did not succeed: {hint}")));
+        pieces.join("\n\n")
+    }
+
+    fn take(&mut self, worked: &Worked) {
+        self.facts.absorb(&worked.facts);
+        if !worked.plan.tasks().is_empty() {
+            self.plan = worked.plan.clone();
+        }
+        self.turns += worked.outcome.total_turns;
+        let (sum, usage) = (&mut self.usage, &worked.outcome.usage);
+        sum.input_tokens += usage.input_tokens;
+        sum.output_tokens += usage.output_tokens;
+        sum.cached_tokens += usage.cached_tokens;
+        sum.reasoning_tokens += usage.reasoning_tokens;
+        self.active_ms = worked.active_ms;
+        self.last_ms = self.last_ms.max(worked.last_ms);
+    }
+
+    fn report(
+        &self,
+        part: &Part,
+        completed: bool,
+        attempts: u32,
+        facts: &Facts,
+        summary: &str,
+        payload: Option<serde_json::Value>,
+    ) {
+        let status = if completed { StageStatus::Completed } else { StageStatus::Failed };
+        self.emit(Event::FlowStageReport(FlowStageReport {
+            stage: part.id.clone(),
+            label: part.label.clone(),
+            status,
+            attempts,
+            files_read: facts.files_read().cloned().collect(),
+            files_changed: facts.changed().map(|(path, _)| path.to_owned()).collect(),
+            summary: notes::one_line(summary, 1000),
+            payload,
+        }));
+        self.emit(Event::StageComplete { stage: part.id.clone(), status });
+    }
+
+    fn base(&self) -> TaskOutcome {
+        TaskOutcome {
+            status: TaskStatus::Completed,
+            blocked: false,
+            answer: self.answer.clone(),
+            error: None,
+            unreachable: false,
+            total_turns: self.turns,
+            usage: self.usage,
+            active_ms: self.active_ms,
+            objects: false,
+            result: None,
+        }
+    }
+
+    /// All went well.
+    pub(crate) fn completed(&self) -> TaskOutcome {
+        self.base()
+    }
+
+    /// A part did not: its own error says why, where it has one.
+    fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
+        let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
+        if outcome.blocked {
+            return TaskOutcome { blocked: true, ..base };
+        }
+        let error = match outcome.error {
+            Some(error) => TaskError { message: format!("in `{part}`: {}", error.message), ..error },
+            None => unmet(part, lacks),
+        };
+        let status =
+            if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
+        TaskOutcome { status, error: Some(error), ..base }
+    }
+
+    /// Reports on the whole and ends it.
+    pub(crate) async fn end(mut self, outcome: TaskOutcome) -> Result<TaskOutcome, Stop> {
+        crate::report::settle_changes(self.main, &mut self.facts).await?;
+        error_event(&outcome).into_iter().for_each(|event| self.emit(event));
+        let end = FactsEnd {
+            status: outcome.status,
+            plan_steps: u32::try_from(self.plan.tasks().len()).unwrap_or(u32::MAX),
+            attempts: 1,
+            replan_max: self.flow.replan_max,
+            error: outcome.error.as_ref().map(|error| error.message.as_str()),
+        };
+        let report = self.facts.report(&self.main.branch, &self.main.request, end);
+        self.emit(crate::report::checked(report));
+        self.emit(Event::TaskComplete(TaskComplete {
+            submission_id: self.main.submission_id.clone(),
+            total_turns: outcome.total_turns,
+            total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+            duration_ms: u64::try_from(self.last_ms - self.started_ms).unwrap_or_default(),
+            status: outcome.status,
+            answer: outcome.answer.clone(),
+            cost_usd: self.main.session.price.map(|price| price.cost_usd(&outcome.usage)),
+            error: outcome.error.clone(),
+        }));
+        *self.main.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        Ok(outcome)
+    }
+
+    fn emit(&self, event: Event) {
+        let branch: &Branch = &self.main.branch;
+        self.main.engine.emit(branch, event);
+    }
+}
+
+/// What keeps a part from having succeeded.
+fn shortfall(worked: &Worked) -> Vec<String> {
+    match &worked.outcome {
+        TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
+        TaskOutcome { blocked: true, answer, .. } => vec![format!("the model is blocked: {}", answer.trim())],
+        _ => worked.lacks.clone(),
+    }
+}
+
+/// Whether trying again would be no use: somebody stopped it, the model is not there or does not want to, or there is
+/// nothing left to use up.
+fn is_final(outcome: &TaskOutcome) -> bool {
+    let code = outcome.error.as_ref().map(|error| error.code);
+    let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
+    let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
+    outcome.status == TaskStatus::Cancelled || outcome.unreachable || spent || declined
+}

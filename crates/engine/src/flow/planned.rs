@@ -1,0 +1,174 @@
+//! `branched`: a plan is made, then each planned task is a part of its own, in order of priority.
+
+use fusee_journal::Stop;
+
+use super::notes;
+use super::parts::{Needs, Part, Parts};
+use super::rules::{Course, Rules, Signal, StageCourse};
+use super::settings::{Act, FlowSettings, PlanMode};
+use crate::agent::{AgentTask, PlannedTask, TaskOutcome};
+
+/// Verbs of tasks that only look.
+const LOOKING: &[&str] = &[
+    "analyse",
+    "analyze",
+    "browse",
+    "examine",
+    "explore",
+    "find",
+    "identify",
+    "inspect",
+    "investigate",
+    "list",
+    "locate",
+    "look",
+    "open",
+    "read",
+    "review",
+    "search",
+    "study",
+    "understand",
+    "view",
+];
+
+/// Words of tasks that do more than that, whatever they begin with.
+const ACTING: &[&str] = &[
+    "add",
+    "change",
+    "correct",
+    "create",
+    "delete",
+    "edit",
+    "fix",
+    "implement",
+    "install",
+    "insert",
+    "modify",
+    "move",
+    "patch",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rewrite",
+    "run",
+    "update",
+    "write",
+];
+
+/// Makes the plan and works through it.
+pub(crate) async fn work(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    started_ms: i64,
+) -> Result<TaskOutcome, Stop> {
+    let mut parts = Parts::new(main, flow, started_ms);
+    parts.begin();
+    if let Err(failed) = parts.part(planning(flow)).await? {
+        return parts.end(*failed).await;
+    }
+    let mut tasks = parts.plan.tasks().to_vec();
+    tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
+    let count = tasks.len();
+    for (n, task) in tasks.iter().enumerate() {
+        let label = notes::one_line(&task.description, 80);
+        if let Some(verb) = flow.skip_readonly.then(|| only_looks(&task.description)).flatten() {
+            parts.skipped(&task.id, &label, &format!("skipped: it only looks (`{verb}`)"));
+            continue;
+        }
+        if let Err(failed) = parts.part(planned(flow, task, &label, n, count)).await? {
+            return parts.end(*failed).await;
+        }
+    }
+    let done = parts.completed();
+    parts.end(done).await
+}
+
+fn planning(flow: &FlowSettings) -> Part {
+    let how = match flow.plan_mode {
+        PlanMode::First => "Nothing but planning is open.",
+        PlanMode::Explore => "You may look first; nothing can be changed yet.",
+        PlanMode::None => "You may look first.",
+    };
+    let mut rules = Rules::of_session(flow, Course::Planning(flow.plan_mode));
+    rules.verify = None;
+    rules.before = flow.before.clone();
+    Part {
+        id: "plan".to_owned(),
+        label: "plan".to_owned(),
+        description: "plan".to_owned(),
+        task: format!(
+            "First make a plan: call plan_tasks with action \"create\" and a short list of tasks. Each task is then \
+             worked on by itself. {how}"
+        ),
+        rules,
+        attempts: flow.stage_retries + 1,
+        window: flow.context_window,
+        needs: Needs::Required,
+        model: None,
+    }
+}
+
+fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count: usize) -> Part {
+    let last = n + 1 == count;
+    let course = StageCourse { id: task.id.clone(), signal: Signal::None, ..StageCourse::default() };
+    let mut rules = Rules::of_session(flow, Course::Stage(course));
+    rules.verify = flow.verify.clone().filter(|_| last);
+    rules.after = if last { flow.after.clone() } else { Act::default() };
+    rules.edit_format = flow.edit_format;
+    rules.further_attempts = flow.replan_max;
+    let mut words = format!(
+        "Work on task {} of {count} of the plan now, and on nothing else: {}",
+        n + 1,
+        task.description
+    );
+    if let Some(goal) = &task.goal {
+        words.push_str(&format!("\nIts goal: {goal}"));
+    }
+    if let Some(priority) = task.priority {
+        words.push_str(&format!("\nIts priority: {priority}"));
+    }
+    words.push_str("\nWhen it is done, answer in one or two sentences, without a call.");
+    Part {
+        id: format!("task-{}", n + 1),
+        label: label.to_owned(),
+        description: task.description.clone(),
+        task: words,
+        rules,
+        attempts: flow.replan_max + 1,
+        window: flow.context_window,
+        needs: Needs::Required,
+        model: None,
+    }
+}
+
+/// The verb that says that a task only looks, if it does.
+fn only_looks(description: &str) -> Option<&'static str> {
+    let words: Vec<String> = description
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let first = words.first()?;
+    let verb = LOOKING.iter().find(|verb| *verb == first)?;
+    (!words.iter().any(|word| ACTING.contains(&word.as_str()))).then_some(*verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_looks;
+
+    #[test]
+    fn tasks_that_only_look_are_known_by_their_verbs() {
+        for (task, verb) in [
+            ("Read the tests", Some("read")),
+            ("review: leap.py", Some("review")),
+            ("Read the tests and fix them", None),
+            ("Implement leap()", None),
+            ("Make it work", None),
+            ("", None),
+        ] {
+            assert_eq!(only_looks(task), verb, "{task}");
+        }
+    }
+}

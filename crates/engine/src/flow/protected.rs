@@ -1,0 +1,122 @@
+//! Tests that a benchmark task may not change, by whatever tool. Their content is taken down when the run begins, as a
+//! step; after each command they are compared with it and restored.
+
+use std::io::Read;
+
+use fusee_tools::Workspace;
+use fusee_tools::workspace::Opened;
+use serde::{Deserialize, Serialize};
+
+use super::required::is_test;
+
+/// Files, and bytes of all of them together, that can be restored; a suite of tests is smaller.
+const MOST_FILES: usize = 2000;
+const MOST_BYTES: usize = 8 << 20;
+
+/// The tests as they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Protected {
+    files: Vec<Kept>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    path: String,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// As text where it is text, so that a journal can be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Content {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl Protected {
+    /// Takes down the tests of a workspace.
+    pub(crate) fn take(workspace: &Workspace) -> Self {
+        let mut left = MOST_BYTES;
+        let mut files = Vec::new();
+        for path in workspace.files(200_000).into_iter().filter(|path| is_test(path)).take(MOST_FILES) {
+            let Some(bytes) = read(workspace, &path, left) else { continue };
+            left -= bytes.len();
+            let content = match String::from_utf8(bytes) {
+                Ok(text) => Content::Text(text),
+                Err(error) => Content::Bytes(error.into_bytes()),
+            };
+            files.push(Kept { path, content });
+        }
+        Self { files }
+    }
+
+    /// Whether a path is a test's: one that was there, or that would be one.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        is_test(path) || self.files.iter().any(|kept| kept.path == path)
+    }
+
+    /// Puts back what differs; the paths that did.
+    pub(crate) fn restore(&self, workspace: &Workspace) -> Vec<String> {
+        let differs =
+            |kept: &&Kept| read(workspace, &kept.path, MOST_BYTES).as_deref() != Some(kept.content.bytes());
+        let changed = self.files.iter().filter(differs);
+        let restored =
+            changed.filter(|kept| workspace.restore_file(&kept.path, kept.content.bytes()).is_ok());
+        restored.map(|kept| kept.path.clone()).collect()
+    }
+}
+
+fn read(workspace: &Workspace, path: &str, most: usize) -> Option<Vec<u8>> {
+    let path = workspace.locate(path).ok()?;
+    let Opened::File { file, .. } = workspace.open_to_read(&path).ok()? else { return None };
+    let mut bytes = Vec::new();
+    file.take(most as u64 + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() <= most).then_some(bytes)
+}
+
+/// What a model is told when it went for a test.
+pub(crate) fn answer(paths: &[String]) -> String {
+    format!(
+        "Test files cannot be changed in this task: {}. Change the code that they test.",
+        paths.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_put_back_whatever_happened_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("tests/deep")).unwrap();
+        std::fs::write(path("tests/deep/a.py"), "a\n").unwrap();
+        std::fs::write(path("b_test.py"), [0xff, 0xfe]).unwrap();
+        std::fs::write(path("c.py"), "c\n").unwrap();
+        let workspace = Workspace::open(folder.path()).unwrap();
+        let protected = Protected::take(&workspace);
+        let again: Protected = serde_json::from_value(serde_json::to_value(&protected).unwrap()).unwrap();
+        assert_eq!(again, protected);
+        assert_eq!(protected.restore(&workspace), [""; 0]);
+        std::fs::remove_dir_all(path("tests")).unwrap();
+        std::fs::write(path("b_test.py"), "pass\n").unwrap();
+        std::fs::write(path("c.py"), "changed\n").unwrap();
+        assert_eq!(protected.restore(&workspace), ["b_test.py", "tests/deep/a.py"]);
+        assert_eq!(std::fs::read(path("b_test.py")).unwrap(), [0xff, 0xfe]);
+        assert_eq!(std::fs::read_to_string(path("tests/deep/a.py")).unwrap(), "a\n");
+        assert_eq!(std::fs::read_to_string(path("c.py")).unwrap(), "changed\n");
+        assert!(protected.covers("new_test.go") && !protected.covers("c.py"));
+    }
+}

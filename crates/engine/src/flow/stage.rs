@@ -1,0 +1,134 @@
+//! One stage of a flow, as data. What it does not say is the flow's.
+
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Act, EditFormat, FlowSettings, History, HistoryMode};
+
+/// A part of the work with a prompt, tools and minimums of its own. It runs as a sub-run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stage {
+    /// Its name in `flow_stage_done`.
+    pub id: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What the model is to do.
+    pub prompt: String,
+    /// What the model is told about ending it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_hint: Option<String>,
+    /// Only these tools may be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools_allow: Vec<String>,
+    /// These tools may not be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools_block: Vec<String>,
+    /// What becomes of tools that may not be called.
+    #[serde(skip_serializing_if = "ToolsMode::is_refuse")]
+    pub tools_mode: ToolsMode,
+    /// Least files read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_files_read: Option<u32>,
+    /// Least successful calls besides `flow_stage_done`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require_non_flow_tool: Option<u32>,
+    /// Whether a file must have changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub require_code_change: bool,
+    /// Whether it may end without `flow_stage_done`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_missing_done: bool,
+    /// Notes of earlier stages it is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<i64>,
+    /// See [`History::mode`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_mode: Option<HistoryMode>,
+    /// See [`History::max_messages`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_max_messages: Option<u32>,
+    /// See [`History::keep_first`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_keep_first: Option<bool>,
+    /// See [`History::strip_thinking`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_strip_thinking: Option<bool>,
+    /// See [`History::tool_truncate_chars`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_tool_truncate_chars: Option<u32>,
+    /// See [`History::tool_truncate_keep_last`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_tool_truncate_keep_last: Option<u32>,
+    /// Replies of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// The model of this stage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How edits come from the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edit_format: Option<EditFormat>,
+    /// What the runtime does before the model is asked.
+    #[serde(skip_serializing_if = "Act::is_empty")]
+    pub before: Act,
+    /// What the runtime does after the work.
+    #[serde(skip_serializing_if = "Act::is_empty")]
+    pub after: Act,
+    /// A command that tells whether the stage is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
+}
+
+/// What becomes of tools that may not be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolsMode {
+    /// They stay in the list, and a call is refused.
+    #[default]
+    Refuse,
+    /// They are not in the list.
+    Hide,
+}
+
+impl ToolsMode {
+    fn is_refuse(&self) -> bool {
+        *self == Self::Refuse
+    }
+}
+
+impl Stage {
+    /// Its name for people.
+    pub fn shown(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.id)
+    }
+
+    /// What its requests hold of its conversation: its own word, else the flow's, else any task's.
+    pub fn history(&self, flow: &FlowSettings) -> History {
+        let base = flow.history_in_stages();
+        History {
+            mode: self.history_mode.unwrap_or(base.mode),
+            max_messages: self.history_max_messages.unwrap_or(base.max_messages),
+            keep_first: self.history_keep_first.unwrap_or(base.keep_first),
+            strip_thinking: self.history_strip_thinking.unwrap_or(base.strip_thinking),
+            tool_truncate_chars: self.history_tool_truncate_chars.unwrap_or(base.tool_truncate_chars),
+            tool_truncate_keep_last: self
+                .history_tool_truncate_keep_last
+                .unwrap_or(base.tool_truncate_keep_last),
+        }
+    }
+}
+
+impl FlowSettings {
+    /// What requests hold in a flow: the flow's word, where it says something, else any task's.
+    pub fn history_in_stages(&self) -> History {
+        let (stage, any) = (self.stage_history, self.history);
+        let said = |here: u32, there: u32| if here > 0 { here } else { there };
+        History {
+            strip_thinking: stage.strip_thinking || any.strip_thinking,
+            tool_truncate_chars: said(stage.tool_truncate_chars, any.tool_truncate_chars),
+            tool_truncate_keep_last: said(stage.tool_truncate_keep_last, any.tool_truncate_keep_last),
+            ..stage
+        }
+    }
+}

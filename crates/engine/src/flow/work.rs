@@ -1,0 +1,222 @@
+//! Works through a run's main task by the shape that was asked for: in one session, or in parts that are tasks of
+//! their own. Parts run one after the other, each on its own branch of the journal, so a killed run goes on inside
+//! the part it was in.
+
+use std::sync::Arc;
+
+use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
+use fusee_journal::{BoxFuture, Call, Kind, Stop};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::parts::{Needs, Part, Parts};
+use super::protected::Protected;
+use super::required::Subject;
+use super::rules::{Course, Rules, Signal, StageCourse};
+use super::settings::{Act, EditFormat, FlowMode, FlowSettings};
+use super::stage::Stage;
+use super::{gate, planned};
+use crate::agent::{AgentTask, TaskOutcome};
+
+const CONTEXT: &str = "This is the first of three stages: context. Find out what matters for the request: list, search \
+    and read files. Nothing can be changed yet. When you know enough, answer in a few sentences, without a call: which \
+    files matter, what they do, what has to change.";
+const PLAN: &str = "This is the second of three stages: plan. Call plan_tasks with action \"create\" and a short list of \
+    tasks; only planning is open. Then answer in one sentence, without a call.";
+const IMPLEMENT: &str = "This is the last of three stages: implement. Carry out the plan: change the files now, and verify \
+    what you did. When it is done, answer in a few sentences, without a call.";
+const DIRECT: &str = "Answer with the complete new content of each file that has to change: first the file's path on a \
+    line of its own, then the whole file in a fenced block. No tools are there, and nothing else is needed.";
+
+/// Works through the task.
+pub(crate) async fn work(
+    mut main: AgentTask,
+    flow: &FlowSettings,
+    started_ms: i64,
+) -> Result<TaskOutcome, Stop> {
+    if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
+        let workspace = main.session.workspace.clone();
+        let protected = look(&main, "protected", move || Protected::take(&workspace)).await?;
+        main.rules.protected = Some(Arc::new(protected));
+    }
+    let course = match (flow.stages.is_empty(), flow.mode) {
+        (false, _) => return Parts::new(&main, flow, started_ms).through(stages(flow)).await,
+        (true, FlowMode::Flat) => Course::Free,
+        (true, FlowMode::Staged) => {
+            let subject = subject(&main).await?;
+            Course::Staged(subject.required(flow.phase_control.rules.min_files_read_for_plan))
+        }
+        (true, FlowMode::Staged3) => return Parts::new(&main, flow, started_ms).through(staged3(flow)).await,
+        (true, FlowMode::Branched) => return planned::work(&main, flow, started_ms).await,
+        (true, FlowMode::Direct) => return Parts::new(&main, flow, started_ms).through(direct(flow)).await,
+    };
+    let protected = main.rules.protected.clone();
+    main.ruled(Rules { protected, ..Rules::of_session(flow, course) }).run(started_ms).await
+}
+
+/// What the request is about, looked up once.
+async fn subject(main: &AgentTask) -> Result<Subject, Stop> {
+    let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
+    look(main, "subject", move || Subject::find(&request, &workspace)).await
+}
+
+/// Looks at the workspace once, as a step.
+async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
+    main: &AgentTask,
+    what: &str,
+    find: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stop> {
+    let call = Call {
+        branch: main.branch.clone(),
+        kind: Kind::Environment,
+        callee: what.to_owned(),
+        args: Value::Null,
+    };
+    let body = Box::new(move || {
+        let find = async move {
+            let found = tokio::task::spawn_blocking(find).await;
+            serde_json::to_value(found.unwrap_or_default()).unwrap_or_default()
+        };
+        Box::pin(find) as BoxFuture<'_, Value>
+    });
+    main.engine.step(call, body).await?.read()
+}
+
+/// The stages given by hand.
+fn stages(flow: &FlowSettings) -> Vec<Part> {
+    let count = flow.stages.len();
+    let part = |(n, stage): (usize, &Stage)| {
+        let mut rules = Rules::of_stage(flow, stage, Default::default());
+        rules.edit_format = stage.edit_format.unwrap_or(flow.edit_format);
+        rules.before = merged(&flow.before, &stage.before, n == 0);
+        rules.after = merged(&flow.after, &stage.after, n + 1 == count);
+        if n + 1 == count {
+            rules.verify = rules.verify.or_else(|| flow.verify.clone());
+        }
+        let signal = stage.done_hint.clone().unwrap_or_else(|| {
+            format!(
+                "When this stage is done, call flow_stage_done with stage \"{}\" and a short summary.",
+                stage.id
+            )
+        });
+        let title = format!("Stage {} of {count}: {}", n + 1, stage.shown());
+        let task = [stage.prompt.trim(), signal.trim()].join("\n\n");
+        Part {
+            id: stage.id.clone(),
+            label: stage.shown().to_owned(),
+            description: stage.shown().to_owned(),
+            task: format!("{title}\n\n{}", task.trim()),
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: stage.context_window.unwrap_or(flow.context_window),
+            needs: if flow.stage_required { Needs::Required } else { Needs::Optional },
+            model: stage.model.clone(),
+        }
+    };
+    flow.stages.iter().enumerate().map(part).collect()
+}
+
+/// The task's own acts go with its first or last part.
+fn merged(flow: &Act, stage: &Act, here: bool) -> Act {
+    if !here || flow.is_empty() {
+        return stage.clone();
+    }
+    Act {
+        read: [flow.read.as_slice(), stage.read.as_slice()].concat(),
+        run: stage.run.clone().or_else(|| flow.run.clone()),
+    }
+}
+
+/// Context, plan, implement.
+fn staged3(flow: &FlowSettings) -> Vec<Part> {
+    let parts = [
+        ("context", CONTEXT, gate::Part::Explore),
+        ("plan", PLAN, gate::Part::Plan),
+        ("implement", IMPLEMENT, gate::Part::Implement),
+    ];
+    let part = |(id, task, gates): (&str, &str, gate::Part)| {
+        let last = gates == gate::Part::Implement;
+        let course = StageCourse {
+            id: id.to_owned(),
+            signal: Signal::None,
+            calls: 1,
+            change: last,
+            part: Some(gates),
+            ..StageCourse::default()
+        };
+        let mut rules = Rules::of_session(flow, Course::Stage(course));
+        rules.verify = flow.verify.clone().filter(|_| last);
+        rules.before = if gates == gate::Part::Explore { flow.before.clone() } else { Act::default() };
+        rules.after = if last { flow.after.clone() } else { Act::default() };
+        rules.edit_format = if last { flow.edit_format } else { EditFormat::Tools };
+        Part {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            description: id.to_owned(),
+            task: task.to_owned(),
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: flow.context_window,
+            needs: Needs::Required,
+            model: None,
+        }
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// The model answers once, with the new file; each further try starts anew with what failed.
+fn direct(flow: &FlowSettings) -> Vec<Part> {
+    let course =
+        StageCourse { id: "direct".to_owned(), signal: Signal::None, change: true, ..StageCourse::default() };
+    let mut rules = Rules::of_session(flow, Course::Stage(course));
+    rules.reach.bare = true;
+    rules.one_answer = true;
+    rules.edit_format = match flow.edit_format {
+        EditFormat::Tools => EditFormat::Whole,
+        other => other,
+    };
+    rules.before = Act {
+        read: if flow.before.read.is_empty() {
+            ["@target", "@tests"].map(str::to_owned).to_vec()
+        } else {
+            flow.before.read.clone()
+        },
+        run: flow.before.run.clone(),
+    };
+    rules.after = flow.after.clone();
+    rules.further_attempts = flow.replan_max;
+    let how = match rules.edit_format {
+        EditFormat::Blocks => {
+            "Answer with search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+             lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+        }
+        EditFormat::Whole | EditFormat::Tools => DIRECT,
+    };
+    vec![Part {
+        id: "direct".to_owned(),
+        label: "direct".to_owned(),
+        description: "direct".to_owned(),
+        task: how.to_owned(),
+        rules,
+        attempts: flow.replan_max + 1,
+        window: 0,
+        needs: Needs::Required,
+        model: None,
+    }]
+}
+
+/// Why a flow ended before its end, where no part says it better.
+pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
+    TaskError {
+        code: ErrorCode::TurnFailed,
+        reason: "subtask_failure".to_owned(),
+        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
+    }
+}
+
+/// The event of a failure, if it is one.
+pub(crate) fn error_event(outcome: &TaskOutcome) -> Option<Event> {
+    let error = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed)?;
+    Some(Event::Error { code: error.code, message: error.message.clone() })
+}

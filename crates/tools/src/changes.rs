@@ -1,0 +1,218 @@
+//! What a command changed, by content: the workspace is looked at before the first command of a run and after each one.
+//!
+//! A look is a stat of every known file and directory; only directories whose own stamp moved are listed again, and only
+//! files whose stamp moved are read. So a look costs about what `git status` does, and a turn without a command nothing.
+//! What the files held at first comes from git's index where their stamps agree with it (`index`), else from reading
+//! them. Ignored files, `.git`, `.fusee` and the caches of tools are left out.
+
+mod index;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::content::{ContentHash, FileChange};
+
+use scan::{Found, Root, Stamp};
+
+/// Larger files are told apart by their stamps alone.
+const READ_BYTES: u64 = 16 << 20;
+
+/// More files than this are not followed; their changes are not seen.
+const MOST_FILES: usize = 400_000;
+
+/// The workspace as it was at the last look.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    root: Root,
+    directories: BTreeMap<String, Directory>,
+    files: usize,
+}
+
+#[derive(Debug, Default)]
+struct Directory {
+    /// `None` for one that is listed again at every look: it changed while it was looked at.
+    stamp: Option<Stamp>,
+    files: HashMap<OsString, Known>,
+}
+
+/// A file at the last look.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    stamp: Stamp,
+    content: Content,
+}
+
+/// What a file held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    Hash(ContentHash),
+    /// Too large to be read: its stamp stands for it.
+    Large(Stamp),
+}
+
+impl Content {
+    fn hash(self) -> ContentHash {
+        match self {
+            Self::Hash(hash) => hash,
+            Self::Large(stamp) => ContentHash::of(format!("{stamp:?}").as_bytes()),
+        }
+    }
+}
+
+impl Tracker {
+    /// Looks for the first time. `None` where the workspace cannot be listed.
+    pub(crate) fn begin(root: &Path) -> Option<Self> {
+        let root = Root::open(root)?;
+        let index = index::read(root.path());
+        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0 };
+        let mut listed = tracker.root.list_all(MOST_FILES);
+        if let Some(index) = &index {
+            tracker.root.add_tracked(index.paths(), &mut listed);
+        }
+        let stamps = tracker.root.stamps(listed);
+        for (path, directory) in stamps {
+            let mut files = HashMap::with_capacity(directory.files.len());
+            for (name, stamp) in directory.files {
+                let full = join(&path, &name);
+                let clean = index.as_ref().and_then(|index| index.blob(&full, &stamp));
+                let content = match clean {
+                    Some(blob) => Content::Hash(ContentHash::of_git_blob(blob)),
+                    None => match tracker.root.content(&full, &stamp, READ_BYTES) {
+                        Found::Bytes(bytes) => Content::Hash(ContentHash::of(&bytes)),
+                        Found::Large => Content::Large(stamp),
+                        Found::Nothing => continue,
+                    },
+                };
+                files.insert(name, Known { stamp, content });
+            }
+            tracker.files += files.len();
+            tracker.directories.insert(path, Directory { stamp: directory.stamp, files });
+        }
+        Some(tracker)
+    }
+
+    /// What changed since the last look, in order of path.
+    pub(crate) fn look(&mut self) -> Vec<FileChange> {
+        let seen = self.root.stamps_of(&self.names());
+        let mut changes = Vec::new();
+        let mut fresh = Vec::new();
+        for (path, now) in seen {
+            let Some(known) = self.directories.get_mut(&path) else { continue };
+            let Some(now) = now else {
+                let gone = std::mem::take(known);
+                self.files -= gone.files.len();
+                changes.extend(gone.files.into_iter().map(|(name, file)| deleted(&path, &name, file)));
+                self.directories.remove(&path);
+                continue;
+            };
+            for (name, stamp) in now.files {
+                let Some(file) = known.files.get_mut(&name) else { continue };
+                match stamp {
+                    None => {
+                        if let Some(file) = known.files.remove(&name) {
+                            self.files -= 1;
+                            changes.push(deleted(&path, &name, file));
+                        }
+                    }
+                    Some(stamp) if stamp == file.stamp && !stamp.is_fresh() => {}
+                    Some(stamp) => {
+                        changes.extend(refreshed(&self.root, &join(&path, &name), file, stamp));
+                    }
+                }
+            }
+            if now.stamp.is_none() || now.stamp != known.stamp {
+                known.stamp = now.stamp;
+                fresh.push(path);
+            }
+        }
+        for path in fresh {
+            self.list_again(&path, &mut changes);
+        }
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        changes
+    }
+
+    /// Takes note of what one of our own tools did, so that the next look does not tell it again.
+    pub(crate) fn told(&mut self, path: &str, after: Option<ContentHash>) {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let Some(known) = self.directories.get_mut(directory) else {
+            // A directory that the look finds new is read; its files are then known to be ours.
+            if let Some(after) = after {
+                let (stamp, content) = (Stamp::never(), Content::Hash(after));
+                let entry = self.directories.entry(directory.to_owned()).or_default();
+                entry.files.insert(name.into(), Known { stamp, content });
+                self.files += 1;
+            }
+            return;
+        };
+        let name = OsString::from(name);
+        match after {
+            Some(hash) if known.files.get(&name).is_some_and(|file| file.content.hash() == hash) => {}
+            Some(hash) => {
+                let content = Content::Hash(hash);
+                let known_before = known.files.insert(name, Known { stamp: Stamp::never(), content });
+                self.files += usize::from(known_before.is_none());
+            }
+            None => self.files -= usize::from(known.files.remove(&name).is_some()),
+        }
+    }
+
+    /// The names to be looked at, by directory.
+    fn names(&self) -> Vec<(String, Vec<OsString>)> {
+        let names = |directory: &Directory| directory.files.keys().cloned().collect();
+        self.directories.iter().map(|(path, directory)| (path.clone(), names(directory))).collect()
+    }
+
+    /// Finds what is new in a directory whose stamp moved, and in directories that are new in it.
+    fn list_again(&mut self, path: &str, changes: &mut Vec<FileChange>) {
+        let listed = self.root.list_below(path, |below| self.directories.contains_key(below));
+        for (path, directory) in self.root.stamps(listed) {
+            let known = self.directories.entry(path.clone()).or_default();
+            known.stamp = directory.stamp;
+            for (name, stamp) in directory.files {
+                if known.files.contains_key(&name) || self.files >= MOST_FILES {
+                    continue;
+                }
+                let full = join(&path, &name);
+                let content = match self.root.content(&full, &stamp, READ_BYTES) {
+                    Found::Bytes(bytes) => Content::Hash(ContentHash::of(&bytes)),
+                    Found::Large => Content::Large(stamp),
+                    Found::Nothing => continue,
+                };
+                known.files.insert(name, Known { stamp, content });
+                self.files += 1;
+                changes.push(FileChange { path: full, before: None, after: Some(content.hash()) });
+            }
+        }
+    }
+}
+
+/// A file whose stamp moved: what it holds now, and whether that is something else.
+fn refreshed(root: &Root, path: &str, file: &mut Known, stamp: Stamp) -> Option<FileChange> {
+    let (content, same) = match root.content(path, &stamp, READ_BYTES) {
+        Found::Bytes(bytes) => {
+            let same = matches!(file.content, Content::Hash(hash) if hash.is_of(&bytes));
+            // What git calls it stays its name, so that a later look compares the same things.
+            (if same { file.content } else { Content::Hash(ContentHash::of(&bytes)) }, same)
+        }
+        Found::Large => (Content::Large(stamp), false),
+        Found::Nothing => return None,
+    };
+    let before = file.content.hash();
+    *file = Known { stamp, content };
+    (!same).then(|| FileChange { path: path.to_owned(), before: Some(before), after: Some(content.hash()) })
+}
+
+fn deleted(directory: &str, name: &OsString, file: Known) -> FileChange {
+    FileChange { path: join(directory, name), before: Some(file.content.hash()), after: None }
+}
+
+fn join(directory: &str, name: &OsString) -> String {
+    let name = name.to_string_lossy();
+    if directory.is_empty() { name.into_owned() } else { format!("{directory}/{name}") }
+}

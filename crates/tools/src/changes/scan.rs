@@ -1,0 +1,317 @@
+//! Listing and stating a tree. Directories are opened once and their files stated by name; several threads share the
+//! work, since it waits for the kernel and not for the processor.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ignore::WalkState;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+
+use crate::walk;
+
+/// Threads that stat.
+const THREADS: usize = 4;
+
+/// Fewer directories than this are not worth a thread.
+const WORTH_A_THREAD: usize = 64;
+
+/// A file changed so shortly before it was looked at can change again without its stamp moving.
+const FRESH_NS: i128 = 20_000_000;
+
+/// Caches that tools leave beside the work, where no ignore file names them.
+const CACHES: &[&str] = &[
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    "node_modules",
+    ".tox",
+    ".gradle",
+    ".hypothesis",
+];
+
+/// Names by directory.
+pub(super) type Listed = BTreeMap<String, Vec<OsString>>;
+
+/// When and how a file last changed, as far as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) size: u64,
+    pub(super) mtime_ns: i128,
+    pub(super) ctime_ns: i128,
+    pub(super) inode: u64,
+    pub(super) link: bool,
+    /// Whether it had changed just before the look.
+    fresh: bool,
+}
+
+impl Stamp {
+    /// A stamp that no file has.
+    pub(super) fn never() -> Self {
+        Self { size: u64::MAX, mtime_ns: -1, ctime_ns: -1, inode: 0, link: false, fresh: true }
+    }
+
+    /// Whether the file may have changed again without a trace.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    fn of(stat: &rustix::fs::Stat, now_ns: i128) -> Self {
+        let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        let mtime_ns = ns(stat.st_mtime, stat.st_mtime_nsec);
+        let ctime_ns = ns(stat.st_ctime, stat.st_ctime_nsec);
+        Self {
+            size: stat.st_size as u64,
+            mtime_ns,
+            ctime_ns,
+            inode: stat.st_ino,
+            link: FileType::from_raw_mode(stat.st_mode) == FileType::Symlink,
+            fresh: (now_ns - mtime_ns.max(ctime_ns)).abs() < FRESH_NS,
+        }
+    }
+}
+
+/// A directory as it is now.
+pub(super) struct Stamped<F> {
+    pub(super) stamp: Option<Stamp>,
+    pub(super) files: Vec<(OsString, F)>,
+}
+
+/// What a file holds.
+pub(super) enum Found {
+    Bytes(Vec<u8>),
+    Large,
+    Nothing,
+}
+
+/// The top of the tree.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(Self { path: path.to_owned(), directory })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All files, ignored ones left out.
+    pub(super) fn list_all(&self, most: usize) -> Listed {
+        let listed = Mutex::new((Listed::new(), 0_usize));
+        let walk =
+            walk::builder(&self.path, true).threads(THREADS).filter_entry(is_followed).build_parallel();
+        walk.run(|| {
+            let listed = &listed;
+            // Each thread gathers on its own and hands over when it is done.
+            let mut mine = Gathered { listed, names: Vec::new() };
+            Box::new(move |entry| {
+                let Ok(entry) = entry else { return WalkState::Continue };
+                if let Some(found) = self.placed(&entry) {
+                    mine.names.push(found);
+                }
+                if mine.names.len() >= 4096 && mine.hand_over() > most {
+                    WalkState::Quit
+                } else {
+                    WalkState::Continue
+                }
+            })
+        });
+        listed.into_inner().map(|(listed, _)| listed).unwrap_or_default()
+    }
+
+    /// The files of one directory, and all below the directories in it that are not known.
+    pub(super) fn list_below(&self, path: &str, known: impl Fn(&str) -> bool) -> Listed {
+        let mut listed = Listed::new();
+        let start = self.path.join(path);
+        listed.insert(path.to_owned(), Vec::new());
+        let mut below = Vec::new();
+        for entry in
+            walk::builder(&start, true).max_depth(Some(1)).filter_entry(is_followed).build().flatten()
+        {
+            match self.placed(&entry) {
+                Some((directory, Some(name))) => listed.entry(directory).or_default().push(name),
+                Some((directory, None)) if directory != path && !known(&directory) => below.push(directory),
+                _ => {}
+            }
+        }
+        for directory in below {
+            for entry in
+                walk::builder(&self.path.join(&directory), true).filter_entry(is_followed).build().flatten()
+            {
+                match self.placed(&entry) {
+                    Some((directory, Some(name))) => listed.entry(directory).or_default().push(name),
+                    Some((directory, None)) => {
+                        listed.entry(directory).or_default();
+                    }
+                    None => {}
+                }
+            }
+        }
+        listed
+    }
+
+    /// Adds files that git follows although an ignore file names them.
+    pub(super) fn add_tracked<'a>(&self, paths: impl Iterator<Item = &'a str>, listed: &mut Listed) {
+        let mut sorted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for path in paths {
+            let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+            sorted.entry(directory).or_default().push(name);
+        }
+        for (directory, names) in sorted {
+            let there = listed.entry(directory.to_owned()).or_default();
+            if there.len() == names.len() && there.iter().zip(&names).all(|(one, other)| one == other) {
+                continue;
+            }
+            let known: std::collections::HashSet<OsString> = there.iter().cloned().collect();
+            there.extend(names.iter().map(OsString::from).filter(|name| !known.contains(name)));
+        }
+    }
+
+    /// Where an entry of a walk stands: its directory and its name, no name for a directory.
+    fn placed(&self, entry: &ignore::DirEntry) -> Option<(String, Option<OsString>)> {
+        let kind = entry.file_type()?;
+        let path = entry.path().strip_prefix(&self.path).ok()?;
+        if kind.is_dir() {
+            return Some((path.to_str()?.to_owned(), None));
+        }
+        let name = entry.file_name();
+        (kind.is_file() || kind.is_symlink()).then_some(())?;
+        name.to_str()?;
+        Some((path.parent()?.to_str()?.to_owned(), Some(name.to_owned())))
+    }
+
+    /// The stamps of what was listed; what is not there any more is left out.
+    pub(super) fn stamps(&self, listed: Listed) -> Vec<(String, Stamped<Stamp>)> {
+        let wanted: Vec<(String, Vec<OsString>)> = listed.into_iter().collect();
+        let there = |(path, directory): (String, Option<Stamped<Option<Stamp>>>)| {
+            let directory = directory?;
+            let files =
+                directory.files.into_iter().filter_map(|(name, stamp)| Some((name, stamp?))).collect();
+            Some((path, Stamped { stamp: directory.stamp, files }))
+        };
+        self.stamps_of(&wanted).into_iter().filter_map(there).collect()
+    }
+
+    /// The stamps of these, in the same order; `None` for what is not there.
+    pub(super) fn stamps_of(
+        &self,
+        wanted: &[(String, Vec<OsString>)],
+    ) -> Vec<(String, Option<Stamped<Option<Stamp>>>)> {
+        let threads = (wanted.len() / WORTH_A_THREAD).clamp(1, THREADS);
+        let share = wanted.len().div_ceil(threads).max(1);
+        let all = |part: &[(String, Vec<OsString>)]| {
+            part.iter().map(|(path, names)| (path.clone(), self.stamp(path, names))).collect::<Vec<_>>()
+        };
+        if threads == 1 {
+            return all(wanted);
+        }
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = wanted.chunks(share).map(|part| scope.spawn(move || all(part))).collect();
+            parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
+        })
+    }
+
+    fn stamp(&self, path: &str, names: &[OsString]) -> Option<Stamped<Option<Stamp>>> {
+        let directory = self.open_directory(path)?;
+        let now_ns = now_ns();
+        let stat = rustix::fs::fstat(&directory).ok()?;
+        let stamp = Stamp::of(&stat, now_ns);
+        let file = |name: &OsString| {
+            let stat = rustix::fs::statat(&directory, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW).ok();
+            let stat = stat.filter(|stat| {
+                matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Symlink)
+            });
+            (name.clone(), stat.map(|stat| Stamp::of(&stat, now_ns)))
+        };
+        let files = names.iter().map(file).collect();
+        Some(Stamped { stamp: (!stamp.fresh).then_some(stamp), files })
+    }
+
+    fn open_directory(&self, path: &str) -> Option<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = if path.is_empty() { "." } else { path };
+        rustix::fs::openat(self.directory.as_fd(), path, flags, Mode::empty()).ok()
+    }
+
+    /// What a file holds; of a link, where it leads.
+    pub(super) fn content(&self, path: &str, stamp: &Stamp, most: u64) -> Found {
+        if stamp.link {
+            return match rustix::fs::readlinkat(&self.directory, path, Vec::new()) {
+                Ok(text) => Found::Bytes(text.into_bytes()),
+                Err(_) => Found::Nothing,
+            };
+        }
+        if stamp.size > most && stamp.size != u64::MAX {
+            return Found::Large;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(&self.directory, path, flags, Mode::empty()) else {
+            return Found::Nothing;
+        };
+        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size.min(most)).unwrap_or_default() + 1);
+        match File::from(file).take(most + 1).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() as u64 > most => Found::Large,
+            Ok(_) => Found::Bytes(bytes),
+            Err(_) => Found::Nothing,
+        }
+    }
+}
+
+/// The names that one thread found.
+struct Gathered<'a> {
+    listed: &'a Mutex<(Listed, usize)>,
+    names: Vec<(String, Option<OsString>)>,
+}
+
+impl Gathered<'_> {
+    fn hand_over(&mut self) -> usize {
+        let Ok(mut listed) = self.listed.lock() else { return 0 };
+        for (directory, name) in self.names.drain(..) {
+            let names = listed.0.entry(directory).or_default();
+            names.extend(name);
+            listed.1 += 1;
+        }
+        listed.1
+    }
+}
+
+impl Drop for Gathered<'_> {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+/// Whether a walk goes there: not into what holds a version control system's state or ours, nor into caches.
+fn is_followed(entry: &ignore::DirEntry) -> bool {
+    if entry.depth() == 0 {
+        return true;
+    }
+    let name = entry.file_name();
+    let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+    !(walk::is_state(name) || is_directory && is_cache(name, entry.path()))
+}
+
+fn is_cache(name: &OsStr, path: &Path) -> bool {
+    CACHES.iter().any(|cache| name == *cache) || path.join("CACHEDIR.TAG").exists()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only to tell how fresh a stamp is; nothing of it is kept in a run"
+)]
+fn now_ns() -> i128 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+}

@@ -1,0 +1,154 @@
+//! Changes found by content, against a real git.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::*;
+
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the real git to compare with")]
+    fn sh(&self, script: &str) {
+        let status = Command::new("sh").args(["-ec", script]).current_dir(self.path()).status().unwrap();
+        assert!(status.success(), "{script}");
+    }
+
+    fn git(&self) {
+        self.sh("git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm x");
+        // Files as young as the index are not believed.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        self.sh("git update-index -q --refresh; touch .git/index");
+    }
+
+    fn tracker(&self) -> Tracker {
+        Tracker::begin(&self.path()).unwrap()
+    }
+}
+
+fn outline(changes: &[FileChange]) -> Vec<String> {
+    let sort = |change: &FileChange| match (change.before, change.after) {
+        (None, Some(_)) => "+",
+        (Some(_), None) => "-",
+        _ => "~",
+    };
+    changes.iter().map(|change| format!("{}{}", sort(change), change.path)).collect()
+}
+
+fn everything(tree: &Tree) {
+    let mut tracker = tree.tracker();
+    assert_eq!(outline(&tracker.look()), [""; 0]);
+    tree.sh("touch a.txt; cp b.txt x && cp x b.txt && rm x; mv dir/c.txt dir/d.txt; mkdir -p new/deep; echo n > new/deep/n.txt; echo i > ignored.log; echo .fusee; mkdir -p .fusee __pycache__; echo j > .fusee/journal; echo p > __pycache__/a.pyc; echo more >> e.txt; ln -s e.txt link; chmod +x a.txt");
+    assert_eq!(outline(&tracker.look()), ["-dir/c.txt", "+dir/d.txt", "~e.txt", "+link", "+new/deep/n.txt"]);
+    assert_eq!(outline(&tracker.look()), [""; 0]);
+    tree.sh("mv dir/d.txt dir/c.txt; rm -r new; printf 'e\\n' > e.txt; ln -sf a.txt link; echo new > a.tmp && mv a.tmp a.txt");
+    assert_eq!(
+        outline(&tracker.look()),
+        ["~a.txt", "+dir/c.txt", "-dir/d.txt", "~e.txt", "~link", "-new/deep/n.txt"]
+    );
+}
+
+fn filled() -> Tree {
+    let tree = Tree::new();
+    for path in ["a.txt", "b.txt", "dir/c.txt", "e.txt"] {
+        tree.write(path, &format!("{}\n", path.trim_end_matches(".txt")));
+    }
+    tree.write(".gitignore", "*.log\n");
+    tree
+}
+
+#[test]
+fn changes_renames_and_new_directories_are_found_and_touches_are_not() {
+    everything(&filled());
+}
+
+#[test]
+fn the_same_holds_where_git_says_what_files_held() {
+    let tree = filled();
+    tree.git();
+    let index = index::read(&tree.path()).unwrap();
+    assert_eq!(index.paths().count(), 5);
+    let tracker = tree.tracker();
+    let known = &tracker.directories[""].files[&OsString::from("a.txt")];
+    assert_eq!(known.content.hash().to_string()[..24], "0".repeat(24), "it was read although git knows it");
+    everything(&tree);
+}
+
+#[test]
+fn other_forms_of_the_index_say_the_same_or_are_not_used() {
+    let tree = filled();
+    tree.git();
+    let paths = |tree: &Tree| {
+        let index = index::read(&tree.path())?;
+        let mut paths: Vec<String> = index.paths().map(str::to_owned).collect();
+        paths.sort();
+        Some(paths)
+    };
+    let plain = paths(&tree).unwrap();
+    tree.sh("git update-index --index-version 4");
+    assert_eq!(paths(&tree), Some(plain));
+    tree.sh("echo '* text=auto' > .gitattributes");
+    assert_eq!(paths(&tree), None);
+    tree.sh("rm .gitattributes; git update-index --split-index");
+    assert_eq!(paths(&tree), None);
+}
+
+#[test]
+fn a_directory_of_a_repository_is_looked_at_by_itself() {
+    let tree = filled();
+    tree.git();
+    let mut tracker = Tracker::begin(&tree.path().join("dir")).unwrap();
+    tree.sh("echo x >> dir/c.txt; echo x >> a.txt");
+    assert_eq!(outline(&tracker.look()), ["~c.txt"]);
+}
+
+#[test]
+fn files_that_git_follows_count_although_they_are_ignored() {
+    let tree = filled();
+    tree.write("kept.log", "k\n");
+    tree.sh("git init -q . && git add -f kept.log");
+    let mut tracker = tree.tracker();
+    tree.sh("echo x >> kept.log; echo x > other.log");
+    assert_eq!(outline(&tracker.look()), ["~kept.log"]);
+}
+
+#[test]
+fn what_our_own_tools_did_is_not_told_again() {
+    let tree = filled();
+    let mut tracker = tree.tracker();
+    tree.write("a.txt", "ours\n");
+    tree.write("fresh/f.txt", "ours\n");
+    fs::remove_file(tree.path().join("b.txt")).unwrap();
+    let ours = Some(ContentHash::of(b"ours\n"));
+    tracker.told("a.txt", ours);
+    tracker.told("fresh/f.txt", ours);
+    tracker.told("b.txt", None);
+    assert_eq!(outline(&tracker.look()), [""; 0]);
+    tree.write("fresh/f.txt", "theirs\n");
+    assert_eq!(outline(&tracker.look()), ["~fresh/f.txt"]);
+}
+
+#[test]
+fn a_change_of_the_same_size_right_after_a_look_is_found() {
+    let tree = filled();
+    let mut tracker = tree.tracker();
+    for n in 0..50 {
+        tree.write("a.txt", &format!("{}\n", n % 10));
+        assert_eq!(outline(&tracker.look()), ["~a.txt"], "change {n}");
+    }
+}
