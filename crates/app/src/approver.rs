@@ -95,7 +95,7 @@ impl Approver for Person {
 }
 
 /// `y`, `s`, `a`, or `n` with a reason after it; anything else is neither.
-fn understand(line: &str) -> Option<Answer> {
+pub(crate) fn understand(line: &str) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match word.trim_end_matches([',', ':', '.', ';']).to_lowercase().as_str() {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
+use crate::command::converse::ConverseArgs;
 use crate::command::{Command, Tools};
 
 #[cfg(test)]
@@ -17,7 +18,10 @@ mod tests;
 /// Tasks for language models: journaled step by step, resumable after a crash, replayable in a test.
 #[derive(Parser)]
 #[command(name = "fusee", version, help_template = TEMPLATE, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Typed {
+    #[command(flatten)]
+    pub(crate) conversation: ConverseArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -84,12 +88,15 @@ pub(crate) fn short_help_text() -> String {
 fn short_help(command: &clap::Command) -> String {
     let mut text = String::from("Commands:\n");
     SHORT.iter().filter_map(|name| command.find_subcommand(name)).for_each(|entry| line(&mut text, entry));
-    text.push_str("\n`fusee COMMAND --help` tells all about a command, `fusee --help` names all commands.");
+    text.push_str("\n`fusee` alone opens the conversation in a terminal.\n`fusee COMMAND --help` tells all about a command, `fusee --help` names all commands.");
     text
 }
 
 fn long_help(command: &clap::Command) -> String {
-    let mut text = String::new();
+    let mut text = String::from(
+        "Without a command: the conversation, in a terminal or as plain lines (--plain, or input from a pipe). It\n\
+         takes -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of `fusee run`.\n\n",
+    );
     for (group, names) in GROUPS {
         let _ = writeln!(text, "{group}:");
         names
@@ -114,7 +121,8 @@ fn line(text: &mut String, entry: &clap::Command) {
 impl Typed {
     /// What it does with a model's tools.
     pub(crate) fn tools(&self) -> Tools {
-        self.command.as_ref().map_or(Tools::None, Command::tools)
+        // A conversation runs them; without a terminal it may come to no more than a help text.
+        self.command.as_ref().map_or(Tools::Examined, Command::tools)
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod converse;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
@@ -26,10 +27,9 @@ use clap::Subcommand;
 use fusee_engine::run::Exit;
 use fusee_engine::tools::Keeper;
 
-use crate::arguments::{self, Typed};
+use crate::arguments::Typed;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output;
 
 /// What a command has from its process.
 pub(crate) struct Process {
@@ -105,7 +105,7 @@ pub(crate) enum Tools {
 /// Does what was typed.
 pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Failure> {
     match typed.command {
-        None => output::print(&arguments::short_help_text()).map(|()| Exit::Completed),
+        None => converse::converse(typed.conversation, process).await,
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
         Some(Command::Task(args)) => task::task(args, process).await,

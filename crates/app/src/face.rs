@@ -25,6 +25,7 @@ use crate::failure::Failure;
 
 pub(crate) use json::Json;
 pub(crate) use log::Log;
+pub(crate) use plain::Plain;
 pub(crate) use show::{Plan, Show, colour};
 pub(crate) use terminal::columns_of_stdout;
 pub(crate) use transcript::Transcript;

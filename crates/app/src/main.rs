@@ -26,6 +26,7 @@ mod selection;
 mod sources;
 mod templates;
 mod trust;
+mod tui;
 mod work;
 
 use std::process::ExitCode;

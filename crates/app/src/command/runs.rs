@@ -7,7 +7,7 @@ mod gc;
 mod undo;
 
 use clap::{Args, Subcommand};
-use fusee_engine::journal::RunRow;
+use fusee_engine::journal::{Journal, RunRow};
 use fusee_engine::run::Exit;
 use serde_json::json;
 
@@ -71,6 +71,17 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Fail
         Some(RunsCommand::Diff(args)) => diff::diff(&args, process),
         Some(RunsCommand::Undo(args)) => undo::undo(&args, process),
     }
+}
+
+/// The newest runs as a table.
+pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<String, Failure> {
+    let mut rows = journal.runs()?;
+    rows.truncate(limit);
+    Ok(if rows.is_empty() {
+        "nothing was run here yet\n".to_owned()
+    } else {
+        table(&rows, journal.now_ms(), columns)
+    })
 }
 
 fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {

@@ -14,6 +14,9 @@ pub(crate) fn page() -> String {
     );
     let mut root = arguments::command();
     root.build();
+    text.push_str("\n## The conversation\n");
+    text.push_str(CONVERSATION);
+    arguments_of(&mut text, &root);
     for (group, names) in arguments::GROUPS {
         text.push_str(&format!("\n## {group}\n"));
         for name in *names {
@@ -25,6 +28,10 @@ pub(crate) fn page() -> String {
     text
 }
 
+/// What `fusee` does without a command.
+const CONVERSATION: &str = "\nIn a terminal, or with input from a pipe, `fusee` without a command opens the \
+    conversation: each message is a task that goes on with what was said before. `/help` lists its commands.\n";
+
 fn section(text: &mut String, command: &Command, path: &str, level: usize) {
     let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
     let usage = command.clone().render_usage().to_string();
@@ -34,6 +41,14 @@ fn section(text: &mut String, command: &Command, path: &str, level: usize) {
         "#".repeat(level),
         paragraphs(about)
     ));
+    arguments_of(text, command);
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
+    {
+        section(text, inner, &format!("{path} {}", inner.get_name()), level + 1);
+    }
+}
+
+fn arguments_of(text: &mut String, command: &Command) {
     let arguments: Vec<&Arg> = command
         .get_arguments()
         .filter(|argument| {
@@ -45,10 +60,6 @@ fn section(text: &mut String, command: &Command, path: &str, level: usize) {
         for argument in arguments {
             text.push_str(&format!("| `{}` | {} |\n", cell(&name(argument)), cell(&meaning(argument))));
         }
-    }
-    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
-    {
-        section(text, inner, &format!("{path} {}", inner.get_name()), level + 1);
     }
 }
 

@@ -14,6 +14,7 @@ mod approvals;
 mod architecture;
 mod cancel;
 mod continues;
+mod conversation;
 mod events;
 mod exit_codes;
 mod flows;

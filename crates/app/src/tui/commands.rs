@@ -1,0 +1,133 @@
+//! What begins with a slash: one table, from which parsing, completion and `/help` come. What each does is in
+//! [`super::session`] and in the faces.
+
+use fusee_engine::approval::Approve;
+use fusee_engine::text::near;
+
+use crate::face::line::{Line, Style};
+
+#[cfg(test)]
+mod tests;
+
+/// A command as it is written and explained.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: &'static str,
+    pub(crate) help: &'static str,
+}
+
+/// All of them, in the order of `/help`.
+pub(crate) const TABLE: &[Entry] = &[
+    entry("/model", "[NAME]", "which model answers; with a name, another one from the next message on"),
+    entry("/approve", "[auto|ask|never]", "when you are asked before something is changed"),
+    entry("/plan", "", "the plan as the model last left it"),
+    entry("/diff", "", "what this conversation changed in files"),
+    entry("/runs", "", "what was run in this project"),
+    entry(
+        "/resume",
+        "[RUN]",
+        "go on with an earlier run: finish it if it was cut off, else with its conversation",
+    ),
+    entry("/new", "", "begin a new conversation"),
+    entry("/export", "[FILE]", "write this conversation to a file"),
+    entry("/help", "", "this list"),
+    entry("/quit", "", "leave; a task under way goes on when you come back"),
+];
+
+const fn entry(name: &'static str, arguments: &'static str, help: &'static str) -> Entry {
+    Entry { name, arguments, help }
+}
+
+/// A command that was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Slash {
+    Model(Option<String>),
+    Approve(Option<Approve>),
+    Plan,
+    Diff,
+    Runs,
+    Resume(Option<String>),
+    New,
+    Export(Option<String>),
+    Help,
+    Quit,
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Nothing.
+    Nothing,
+    /// Words for the model.
+    Words(String),
+    /// A command.
+    Command(Slash),
+    /// Meant as a command, and none.
+    Unknown(String),
+}
+
+/// Understands what was typed. A word with a second slash is a path, and two slashes at the beginning are one for
+/// the model.
+pub(crate) fn understand(typed: &str) -> Said {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return Said::Nothing;
+    }
+    if let Some(words) = typed.strip_prefix("//") {
+        return Said::Words(format!("/{words}"));
+    }
+    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let is_command = word.starts_with('/') && !word[1..].contains('/');
+    if !is_command {
+        return Said::Words(typed.to_owned());
+    }
+    match command(word, rest.trim()) {
+        Ok(slash) => Said::Command(slash),
+        Err(problem) => Said::Unknown(problem),
+    }
+}
+
+fn command(word: &str, rest: &str) -> Result<Slash, String> {
+    let one = || (!rest.is_empty()).then(|| rest.to_owned());
+    let none = |slash: Slash| match rest {
+        "" => Ok(slash),
+        _ => Err(format!("{word} takes nothing after it")),
+    };
+    match word {
+        "/model" => Ok(Slash::Model(one())),
+        "/approve" => match rest {
+            "" => Ok(Slash::Approve(None)),
+            "auto" => Ok(Slash::Approve(Some(Approve::Auto))),
+            "ask" => Ok(Slash::Approve(Some(Approve::Ask))),
+            "never" => Ok(Slash::Approve(Some(Approve::Never))),
+            other => Err(format!("/approve knows auto, ask and never, not `{other}`")),
+        },
+        "/plan" => none(Slash::Plan),
+        "/diff" => none(Slash::Diff),
+        "/runs" => none(Slash::Runs),
+        "/resume" => Ok(Slash::Resume(one())),
+        "/new" => none(Slash::New),
+        "/export" => Ok(Slash::Export(one())),
+        "/help" => none(Slash::Help),
+        "/quit" | "/exit" => none(Slash::Quit),
+        _ => {
+            let near = near::did_you_mean(word, TABLE.iter().map(|entry| entry.name));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(format!(
+                "there is no command {word}{near} (/help lists all, // begins a message with a slash)"
+            ))
+        }
+    }
+}
+
+/// The list of commands.
+pub(crate) fn help() -> Vec<Line> {
+    let spelled = |entry: &Entry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
+    let width = TABLE.iter().map(|entry| spelled(entry).len()).max().unwrap_or_default();
+    let rows = TABLE.iter().map(|entry| {
+        let name = format!("{:<width$}  ", spelled(entry));
+        Line::of(Style::Accent, &name).and(Style::Plain, entry.help)
+    });
+    let words = "Anything else is a task for the model. @path puts a file into it.";
+    rows.chain([Line::of(Style::Dim, words)]).collect()
+}

@@ -1,0 +1,39 @@
+//! What a typed line is taken for.
+
+use super::*;
+
+#[test]
+fn every_entry_of_the_table_is_understood_and_nothing_else() {
+    for entry in TABLE {
+        assert!(matches!(understand(entry.name), Said::Command(_)), "{}", entry.name);
+    }
+    let Said::Unknown(problem) = understand("/modle x") else { panic!("understood") };
+    assert!(problem.contains("`/model`"), "{problem}");
+    assert_eq!(
+        understand("/approve sometimes"),
+        Said::Unknown("/approve knows auto, ask and never, not `sometimes`".to_owned())
+    );
+    assert_eq!(understand("/quit now"), Said::Unknown("/quit takes nothing after it".to_owned()));
+}
+
+#[test]
+fn words_and_paths_are_for_the_model() {
+    let words = |typed: &str| match understand(typed) {
+        Said::Words(words) => words,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(words("  fix it\nand test it \n"), "fix it\nand test it");
+    assert_eq!(words("/usr/bin/cc fails"), "/usr/bin/cc fails");
+    assert_eq!(words("//help is what?"), "/help is what?");
+    assert_eq!(understand(" \n"), Said::Nothing);
+}
+
+#[test]
+fn arguments_are_kept_whole() {
+    assert_eq!(
+        understand("/model ollama:qwen2.5-coder"),
+        Said::Command(Slash::Model(Some("ollama:qwen2.5-coder".to_owned())))
+    );
+    assert_eq!(understand("/export a file.md"), Said::Command(Slash::Export(Some("a file.md".to_owned()))));
+    assert_eq!(understand("/approve ask"), Said::Command(Slash::Approve(Some(Approve::Ask))));
+}

@@ -1,0 +1,66 @@
+//! `@path` in a message: the files it names go along as background of the task. They become part of the run's
+//! settings, its first step, so resuming and replaying need the files no more.
+
+use std::io::Read as _;
+
+use fusee_engine::tools::Workspace;
+use fusee_engine::tools::workspace::Opened;
+
+#[cfg(test)]
+mod tests;
+
+/// All files of one message together; what is beyond is named to the user and left to the model's own reading.
+const MOST_BYTES: u64 = 256 << 10;
+
+/// What a message brings along.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mentioned {
+    /// The files' text, each under its name.
+    pub(crate) background: Option<String>,
+    /// What could not come along, and why.
+    pub(crate) problems: Vec<String>,
+}
+
+/// Reads the files that a message names. A word that names no file is left alone: people write @ for much else.
+pub(crate) fn gather(message: &str, workspace: &Workspace) -> Mentioned {
+    let (mut text, mut problems, mut names) = (String::new(), Vec::new(), Vec::new());
+    for name in names_in(message) {
+        if names.contains(&name) {
+            continue;
+        }
+        names.push(name);
+        match read(name, workspace, MOST_BYTES.saturating_sub(text.len() as u64)) {
+            Some(Ok(content)) => {
+                text.push_str(&format!("The file {name}:\n\n{}\n\n", content.trim_end()));
+            }
+            Some(Err(problem)) => problems.push(problem),
+            None => {}
+        }
+    }
+    Mentioned { background: (!text.is_empty()).then(|| text.trim_end().to_owned()), problems }
+}
+
+fn names_in(message: &str) -> impl Iterator<Item = &str> {
+    let words = message.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    words.map(|name| name.trim_end_matches([',', ';', ':', '!', '?', ')'])).filter(|name| !name.is_empty())
+}
+
+fn read(name: &str, workspace: &Workspace, room: u64) -> Option<Result<String, String>> {
+    // A sentence may end after a name.
+    let file = [name, name.trim_end_matches('.')].into_iter().find_map(|name| {
+        let path = workspace.locate(name).ok()?;
+        match workspace.open_to_read(&path) {
+            Ok(Opened::File { file, .. }) => Some(file),
+            _ => None,
+        }
+    })?;
+    let mut bytes = Vec::new();
+    if let Err(error) = file.take(room + 1).read_to_end(&mut bytes) {
+        return Some(Err(format!("@{name} cannot be read: {error}")));
+    }
+    if bytes.len() as u64 > room {
+        let most = MOST_BYTES >> 10;
+        return Some(Err(format!("@{name} stays out: files of a message are at most {most} kB together")));
+    }
+    Some(String::from_utf8(bytes).map_err(|_| format!("@{name} stays out: it is not text")))
+}

@@ -1,0 +1,185 @@
+//! The conversation as plain lines: what is read is a message or a command, answers go to stdout, the rest to stderr.
+//! For pipes, logs and screen readers. `terminal` is the other face.
+
+mod keyboard;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fusee_engine::run::{Exit, RunOutcome};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::keyboard::Keyboard;
+use super::commands::{Said, Slash, understand};
+use super::session::{Begun, Returned, Session};
+use crate::environment::Terminals;
+use crate::face::{self, Plain, words};
+use crate::failure::Failure;
+use crate::output;
+
+/// A second ctrl-c within this time leaves at once.
+const IMPATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether the conversation goes on.
+enum Next {
+    Line,
+    Leave,
+}
+
+struct Conversation<'s, 'p> {
+    session: &'s mut Session<'p>,
+    keyboard: Arc<Keyboard>,
+    signals: Signals,
+    /// Whether a person types: then there is a prompt, and a first ctrl-c only ends the task.
+    person: bool,
+    exit: Exit,
+}
+
+/// Holds the conversation until there is nothing more to read. The exit code is that of the last task.
+pub(crate) async fn converse(session: &mut Session<'_>, terminals: Terminals) -> Result<Exit, Failure> {
+    let keyboard = Arc::new(Keyboard::listen()?);
+    if terminals.stdin {
+        session.ask(Arc::clone(&keyboard) as Arc<_>);
+    }
+    let signals = Signals::new()?;
+    let mut conversation =
+        Conversation { session, keyboard, signals, person: terminals.stdin, exit: Exit::Completed };
+    conversation.greet().await?;
+    conversation.hold().await?;
+    Ok(conversation.exit)
+}
+
+impl Conversation<'_, '_> {
+    async fn greet(&mut self) -> Result<(), Failure> {
+        if !self.person {
+            return Ok(());
+        }
+        output::error(&format!("{} answers; /help lists commands, /quit leaves\n", self.session.model()));
+        let Some(left) = self.session.left_behind() else { return Ok(()) };
+        let age = words::age(left.age_ms);
+        if !left.open {
+            output::error(&format!("last here ({age}): {}; /resume goes on with it\n", left.title));
+            return Ok(());
+        }
+        output::error(&format!("this was cut off ({age}): {}\ngo on with it? y or n: ", left.title));
+        if self.keyboard.yes().await {
+            self.command(Slash::Resume(Some(left.run.to_string()))).await?;
+        }
+        Ok(())
+    }
+
+    async fn hold(&mut self) -> Result<(), Failure> {
+        loop {
+            if self.person {
+                output::error("> ");
+            }
+            let line = tokio::select! {
+                line = self.keyboard.message() => line,
+                () = self.signals.any() => {
+                    if !self.person {
+                        self.exit = Exit::Cancelled;
+                    }
+                    None
+                }
+            };
+            let Some(line) = line else { return Ok(()) };
+            let next = match understand(&line) {
+                Said::Nothing => Next::Line,
+                Said::Words(words) => match self.session.begin(words).await {
+                    Ok(begun) => self.see_through(begun).await?,
+                    Err(failure) => self.failed(failure),
+                },
+                Said::Command(slash) => self.command(slash).await?,
+                Said::Unknown(problem) => self.failed(Failure::usage(problem)),
+            };
+            if matches!(next, Next::Leave) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What could not be done is told, and the conversation goes on.
+    fn failed(&mut self, failure: Failure) -> Next {
+        self.exit = failure.tell();
+        Next::Line
+    }
+
+    async fn command(&mut self, slash: Slash) -> Result<Next, Failure> {
+        match slash {
+            Slash::Quit => Ok(Next::Leave),
+            Slash::Resume(name) => match self.session.resume(name.as_deref()) {
+                Ok(Returned::Running(begun)) => self.see_through(*begun).await,
+                Ok(Returned::Continues(run)) => {
+                    output::error(&format!("the next message goes on with run {run}\n"));
+                    Ok(Next::Line)
+                }
+                Err(failure) => Ok(self.failed(failure)),
+            },
+            slash => match self.session.answer(&slash, usize::MAX) {
+                Ok(rows) => {
+                    let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+                    output::print(&text).map(|()| Next::Line)
+                }
+                Err(failure) => Ok(self.failed(failure)),
+            },
+        }
+    }
+
+    async fn see_through(&mut self, begun: Begun) -> Result<Next, Failure> {
+        let Begun { running, plan, problems } = begun;
+        for problem in problems {
+            output::error(&format!("warning: {problem}\n"));
+        }
+        let (run, cancel) = (running.id().clone(), running.cancellation());
+        let face = Plain::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), plan);
+        let watching = face::watch(Box::new(face), running.events())?;
+        let ended = async {
+            let outcome = running.outcome().await;
+            watching.ended().await.map(|()| outcome)
+        };
+        tokio::pin!(ended);
+        let mut cancelled: Option<Instant> = None;
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut ended => break outcome?,
+                () = self.signals.any() => {
+                    if cancelled.is_some_and(|at| self.person && at.elapsed() < IMPATIENCE) {
+                        output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
+                        self.exit = Exit::Cancelled;
+                        return Ok(Next::Leave);
+                    }
+                    cancel.cancel();
+                    cancelled = Some(Instant::now());
+                }
+            }
+        };
+        self.session.ended(&run, &outcome);
+        self.exit = outcome.exit();
+        if let RunOutcome::Lost(cause) = &outcome {
+            return Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}"))
+                .help(format!("what was committed is kept: fusee resume {run}")));
+        }
+        // Without a person a signal means the whole process.
+        Ok(if cancelled.is_some() && !self.person { Next::Leave } else { Next::Line })
+    }
+}
+
+/// What asks us to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("no signals: {error}")));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

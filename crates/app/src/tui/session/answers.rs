@@ -1,0 +1,175 @@
+//! What a session answers to commands that begin no run: rows for whichever face asked.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write as _};
+
+use fusee_engine::journal::event::Event;
+use fusee_engine::journal::{RunId, Stamped};
+use fusee_engine::{approval::Approve, run};
+use serde_json::Value;
+
+use super::Session;
+use crate::choice::Choice;
+use crate::command::runs;
+use crate::face::line::{Line, Style};
+use crate::face::{Face as _, Transcript, summary, words};
+use crate::failure::Failure;
+use crate::history;
+use crate::tui::change;
+use crate::tui::commands::{self, Slash};
+
+/// Messages of one conversation that are looked back on.
+const LOOKED_BACK: usize = 10_000;
+
+/// Runs that are listed.
+const LISTED: usize = 20;
+
+/// Rows of one answer; more are counted.
+const MOST_ROWS: usize = 2_000;
+
+impl Session<'_> {
+    /// Answers a command. Those that begin or end something are the face's.
+    pub(crate) fn answer(&mut self, slash: &Slash, columns: usize) -> Result<Vec<Line>, Failure> {
+        let mut rows = match slash {
+            Slash::Model(None) => vec![self.model_line("answers")],
+            Slash::Model(Some(name)) => {
+                self.change_model(name)?;
+                vec![self.model_line("answers from the next message on")]
+            }
+            Slash::Approve(word) => {
+                self.approve = word.unwrap_or(self.approve);
+                vec![approve_line(self.approve, word.is_some())]
+            }
+            Slash::Plan => self.plan()?,
+            Slash::Diff => self.diff()?,
+            Slash::Runs => runs::newest(&self.journal, LISTED, columns)?
+                .lines()
+                .map(|line| Line::of(Style::Plain, line))
+                .collect(),
+            Slash::New => {
+                (self.continues, self.prompt) = (None, None);
+                vec![Line::of(
+                    Style::Dim,
+                    "a new conversation: the next message knows nothing of those before",
+                )]
+            }
+            Slash::Export(file) => vec![self.export(file.as_deref())?],
+            Slash::Help => commands::help(),
+            Slash::Resume(_) | Slash::Quit => Vec::new(),
+        };
+        let more = rows.len().saturating_sub(MOST_ROWS);
+        if more > 0 {
+            rows.truncate(MOST_ROWS);
+            rows.push(Line::of(Style::Dim, &format!("and {} more", words::count(more as u64, "line"))));
+        }
+        Ok(rows)
+    }
+
+    fn model_line(&self, what: &str) -> Line {
+        Line::of(Style::Bold, &self.choice.name).and(Style::Plain, &format!(" {what}"))
+    }
+
+    fn change_model(&mut self, name: &str) -> Result<(), Failure> {
+        let choice = Choice::named(name, &self.config, &self.process.environment)?;
+        self.model = choice.open(None)?;
+        self.choice = choice;
+        Ok(())
+    }
+
+    /// The runs of the conversation so far, oldest first.
+    fn chain(&self) -> Vec<RunId> {
+        let (mut chain, mut next) = (Vec::new(), self.continues.clone());
+        while let Some(run) = next.filter(|_| chain.len() < LOOKED_BACK) {
+            // An earlier run may have been removed since; what is left is shown.
+            next = run::settings_of(&self.journal, &run).ok().and_then(|settings| settings.continues);
+            if self.journal.run(run.as_str()).is_ok() {
+                chain.push(run);
+            }
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Every call of a run that succeeded, with its result.
+    fn calls(&self, run: &RunId, mut take: impl FnMut(&str, &Value, &str)) -> Result<(), Failure> {
+        let mut open: HashMap<String, (String, Value)> = HashMap::new();
+        history::each(&self.journal, run, |Stamped { event, .. }| {
+            match event {
+                Event::ToolCall { call_id, name, arguments } => {
+                    open.insert(call_id, (name, arguments));
+                }
+                Event::ToolResult(result) => {
+                    if let Some((name, arguments)) = open.remove(&result.call_id).filter(|_| result.ok) {
+                        take(&name, &arguments, &result.content);
+                    }
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn plan(&self) -> Result<Vec<Line>, Failure> {
+        for run in self.chain().iter().rev() {
+            let mut plan = None;
+            self.calls(run, |name, _, content| {
+                if name == "plan_tasks" {
+                    plan = Some(content.to_owned());
+                }
+            })?;
+            if let Some(plan) = plan {
+                return Ok(plan.lines().map(|line| Line::of(Style::Plain, line)).collect());
+            }
+        }
+        Ok(vec![Line::of(Style::Dim, "there is no plan")])
+    }
+
+    fn diff(&self) -> Result<Vec<Line>, Failure> {
+        let mut rows = Vec::new();
+        for run in self.chain() {
+            self.calls(&run, |name, arguments, _| {
+                rows.extend(change::rows(name, arguments, None).unwrap_or_default());
+            })?;
+        }
+        if rows.is_empty() {
+            let text =
+                "no tool of this conversation has changed a file (what commands changed, `git diff` tells)";
+            rows.push(Line::of(Style::Dim, text));
+        }
+        Ok(rows)
+    }
+
+    fn export(&self, file: Option<&str>) -> Result<Line, Failure> {
+        let chain = self.chain();
+        let Some(last) = chain.last() else {
+            return Err(Failure::usage("nothing was said yet: there is nothing to export"));
+        };
+        let name =
+            file.map_or_else(|| format!("conversation-{}.txt", summary::short(last.as_str())), str::to_owned);
+        let path = self.project.directory.join(&name);
+        let failed = |error: std::io::Error| Failure::usage(format!("cannot write {name}: {error}"));
+        // What is there already is somebody's.
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+        let mut out = BufWriter::new(file);
+        for run in &chain {
+            let mut transcript = Transcript::new(&mut out, true);
+            history::show_all(&self.journal, run, &mut transcript)?;
+            transcript.close().map_err(failed)?;
+            writeln!(out).map_err(failed)?;
+        }
+        out.flush().map_err(failed)?;
+        let messages = words::count(chain.len() as u64, "message");
+        Ok(Line::of(Style::Plain, &format!("{messages} written to {name}")))
+    }
+}
+
+fn approve_line(approve: Approve, changed: bool) -> Line {
+    let (word, meaning) = match approve {
+        Approve::Auto => ("auto", "what the sandbox confines runs without a question"),
+        Approve::Ask => ("ask", "you are asked before anything is changed"),
+        Approve::Never => ("never", "what would be asked is refused"),
+    };
+    let from = if changed { " (from the next message on)" } else { "" };
+    Line::of(Style::Bold, word).and(Style::Plain, &format!(": {meaning}{from}"))
+}

@@ -1,0 +1,101 @@
+//! How a conversation begins: what was typed and configured becomes a [`Session`], and what an earlier one left
+//! behind is named.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fusee_engine::approval::Nobody;
+use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
+use fusee_engine::run;
+
+use super::Session;
+use crate::choice::Choice;
+use crate::command::Process;
+use crate::config::{Config, FlagValue};
+use crate::face::Show;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::selection;
+use crate::work::Confinement;
+
+/// More runs than this are not looked through for one of this directory.
+const LOOKED_THROUGH: usize = 200;
+
+/// What a conversation begins with.
+pub(crate) struct Beginning<'a> {
+    pub(crate) directory: Option<&'a Path>,
+    pub(crate) flags: Vec<FlagValue>,
+    /// The run whose conversation it goes on with; an empty name is the newest that has ended here.
+    pub(crate) continues: Option<&'a str>,
+}
+
+/// What an earlier conversation left here.
+pub(crate) struct Cut {
+    pub(crate) run: RunId,
+    pub(crate) title: String,
+    pub(crate) age_ms: i64,
+    /// Whether it never came to its end.
+    pub(crate) open: bool,
+}
+
+impl<'p> Session<'p> {
+    /// Opens it.
+    pub(crate) async fn open(beginning: Beginning<'_>, process: &'p Process) -> Result<Self, Failure> {
+        let environment = &process.environment;
+        let project = Project::find(beginning.directory, environment)?;
+        let config = Config::gather(Some(&project.config_file()), environment, beginning.flags)?;
+        let show = Show::new(false, &config, environment);
+        show.warn(&config);
+        let earlier = match beginning.continues {
+            None => None,
+            Some(name) => {
+                let journal = project.journal_with_runs()?;
+                let row = match name {
+                    "" => selection::newest_ended(&journal, &project.directory)?,
+                    name => selection::named(&journal, name)?,
+                };
+                Some((row.id.clone(), run::settings_of(&journal, &row.id)?))
+            }
+        };
+        let choice = match &earlier {
+            Some((_, settings)) => Choice::continued(settings, &config, environment)?,
+            None => Choice::make(&config, environment).await?,
+        };
+        let model = choice.open(None)?;
+        let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
+        confinement.warn(&show);
+        let journal = project.open_journal(config.journal())?;
+        let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
+        let approve = config.approve();
+        Ok(Self {
+            process,
+            project,
+            config,
+            show,
+            journal,
+            confinement,
+            choice,
+            model,
+            approve,
+            approver: Arc::new(Nobody),
+            continues,
+            prompt: prompt.flatten(),
+        })
+    }
+
+    /// The newest run of this directory that a conversation could go on with.
+    pub(crate) fn left_behind(&self) -> Option<Cut> {
+        // A journal that cannot be read says so when a run begins.
+        let row = newest(&self.journal, &self.project.directory).ok().flatten()?;
+        let age_ms = self.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
+        Some(Cut { open: row.status == RunStatus::Open, run: row.id, title: row.title, age_ms })
+    }
+}
+
+/// The newest run that worked in this directory.
+pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRow>, Failure> {
+    let here = |row: &RunRow| {
+        run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory)
+    };
+    Ok(journal.runs()?.into_iter().take(LOOKED_THROUGH).find(here))
+}
