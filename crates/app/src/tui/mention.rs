@@ -1,6 +1,7 @@
 //! `@path` in a message: the files it names go along as background of the task. They become part of the run's
 //! settings, its first step, so resuming and replaying need the files no more.
 
+use std::fs::File;
 use std::io::Read as _;
 
 use fusee_engine::tools::Workspace;
@@ -25,6 +26,8 @@ pub(crate) struct Mentioned {
 pub(crate) fn gather(message: &str, workspace: &Workspace) -> Mentioned {
     let (mut text, mut problems, mut names) = (String::new(), Vec::new(), Vec::new());
     for name in names_in(message) {
+        // A sentence may end after a name.
+        let name = if is_file(name, workspace) { name } else { name.trim_end_matches('.') };
         if names.contains(&name) {
             continue;
         }
@@ -45,15 +48,20 @@ fn names_in(message: &str) -> impl Iterator<Item = &str> {
     words.map(|name| name.trim_end_matches([',', ';', ':', '!', '?', ')'])).filter(|name| !name.is_empty())
 }
 
+fn is_file(name: &str, workspace: &Workspace) -> bool {
+    file(name, workspace).is_some()
+}
+
+fn file(name: &str, workspace: &Workspace) -> Option<File> {
+    let path = workspace.locate(name).ok()?;
+    match workspace.open_to_read(&path) {
+        Ok(Opened::File { file, .. }) => Some(file),
+        _ => None,
+    }
+}
+
 fn read(name: &str, workspace: &Workspace, room: u64) -> Option<Result<String, String>> {
-    // A sentence may end after a name.
-    let file = [name, name.trim_end_matches('.')].into_iter().find_map(|name| {
-        let path = workspace.locate(name).ok()?;
-        match workspace.open_to_read(&path) {
-            Ok(Opened::File { file, .. }) => Some(file),
-            _ => None,
-        }
-    })?;
+    let file = file(name, workspace)?;
     let mut bytes = Vec::new();
     if let Err(error) = file.take(room + 1).read_to_end(&mut bytes) {
         return Some(Err(format!("@{name} cannot be read: {error}")));
