@@ -5,12 +5,13 @@
 mod json;
 pub(crate) mod line;
 mod log;
+mod markdown;
 mod plain;
 #[cfg(test)]
 mod scene;
 mod show;
 pub(crate) mod summary;
-mod terminal;
+pub(crate) mod terminal;
 mod transcript;
 pub(crate) mod words;
 

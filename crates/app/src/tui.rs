@@ -3,7 +3,7 @@
 //! [`session`] drives the engine, [`commands`] is the table of what begins with a slash, and [`plain`] shows it as
 //! lines. What a run is and how it goes is the engine's.
 
-mod change;
+pub(crate) mod change;
 pub(crate) mod commands;
 mod mention;
 pub(crate) mod plain;

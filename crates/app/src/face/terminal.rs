@@ -19,8 +19,8 @@ use fusee_engine::model::CancellationToken;
 
 use super::{Face, Plan};
 pub(crate) use glyphs::{ASCII, Glyphs, UNICODE};
-use screen::Screen;
-use view::View;
+pub(crate) use screen::Screen;
+pub(crate) use view::View;
 
 #[cfg(test)]
 mod tests;
@@ -149,7 +149,7 @@ pub(crate) fn columns_of_stdout() -> usize {
     size_of(io::stdout()).0
 }
 
-fn size_of(stream: impl std::os::fd::AsFd) -> (usize, usize) {
+pub(crate) fn size_of(stream: impl std::os::fd::AsFd) -> (usize, usize) {
     match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         // A terminal that does not tell is an ordinary one.

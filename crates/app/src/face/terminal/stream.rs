@@ -2,6 +2,35 @@
 
 use crate::face::line::wrap;
 
+/// A block of Markdown that is longer than this does not wait for its end.
+const LONG_BLOCK: usize = 2_000;
+
+/// How far a text is made of whole blocks.
+struct Boundary<'a> {
+    whole: usize,
+    /// The line that opened the block of code at the end, if one is open.
+    fence: Option<&'a str>,
+}
+
+fn boundary(text: &str) -> Boundary<'_> {
+    let (mut whole, mut at, mut fence) = (0, 0, None);
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        let trimmed = line.trim();
+        let marks = trimmed.starts_with("```") || trimmed.starts_with("~~~");
+        match (fence, marks) {
+            (None, true) => fence = Some(trimmed),
+            (Some(_), true) => {
+                fence = None;
+                whole = if line.ends_with('\n') { at } else { whole };
+            }
+            (None, false) if trimmed.is_empty() && line.ends_with('\n') => whole = at,
+            _ => {}
+        }
+    }
+    Boundary { whole, fence }
+}
+
 /// The text of one message.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -53,6 +82,24 @@ impl Stream {
             rows.extend(growing);
         }
         rows
+    }
+
+    /// Takes the blocks of Markdown that are whole. A long one is taken in parts, each of which reads as Markdown.
+    pub(crate) fn blocks(&mut self) -> String {
+        let Boundary { whole, fence } = boundary(&self.pending);
+        if whole > 0 {
+            return self.pending.drain(..whole).collect();
+        }
+        if self.pending.len() < LONG_BLOCK {
+            return String::new();
+        }
+        let Some(end) = self.pending.rfind('\n') else { return String::new() };
+        let mut part: String = self.pending.drain(..=end).collect();
+        if let Some(opening) = fence {
+            part.push_str("```\n");
+            self.pending.insert_str(0, &format!("{opening}\n"));
+        }
+        part
     }
 
     /// The row that is growing.

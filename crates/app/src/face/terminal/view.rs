@@ -12,13 +12,20 @@ use super::stream::Stream;
 use super::tail::Tail;
 use crate::face::line::{Line, Style, wrap};
 use crate::face::summary::Tally;
-use crate::face::{Plan, words};
+use crate::face::{Plan, markdown, words};
+use crate::tui::change;
 
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
 
 /// Lines of a failed command's output that stay.
 const FAILURE_LINES: usize = 5;
+
+/// Lines of a change that are shown with its call.
+const CHANGE_LINES: usize = 14;
+
+/// Rows of a block that is still being written.
+const GROWING_ROWS: usize = 10;
 
 /// Cells of the bar that shows how full the conversation is.
 const BAR: usize = 10;
@@ -54,6 +61,15 @@ enum Row {
     Gap,
 }
 
+/// What the rows are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// One run by itself.
+    Run,
+    /// A message of a conversation: words are Markdown, changes are shown, and questions are the conversation's.
+    Conversation,
+}
+
 /// What the model is doing.
 #[derive(Debug)]
 enum Model {
@@ -71,11 +87,14 @@ struct Call {
     tail: Tail,
     /// A person is being asked about it.
     asking: bool,
+    /// What it changes, for a conversation.
+    diff: Vec<Line>,
 }
 
 /// Everything there is to show.
 #[derive(Debug)]
 pub(crate) struct View {
+    manner: Manner,
     plan: Plan,
     glyphs: &'static Glyphs,
     rows: Vec<Row>,
@@ -95,6 +114,7 @@ pub(crate) struct View {
 impl View {
     pub(crate) fn new(plan: Plan, glyphs: &'static Glyphs) -> Self {
         Self {
+            manner: Manner::Run,
             plan,
             glyphs,
             rows: Vec::new(),
@@ -110,6 +130,11 @@ impl View {
             ended: false,
             dirty: false,
         }
+    }
+
+    /// The same for a message of a conversation.
+    pub(crate) fn of_message(plan: Plan, glyphs: &'static Glyphs) -> Self {
+        Self { manner: Manner::Conversation, ..Self::new(plan, glyphs) }
     }
 
     /// Whether something happened since the rows were taken last.
@@ -238,8 +263,10 @@ impl View {
     fn started(&mut self, started: &TaskStarted) {
         let request = words::one_line(&started.request, 1000);
         self.line(Line::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
-        let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
-        self.line(Line::of(Style::Dim, &facts));
+        if self.manner == Manner::Run {
+            let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
+            self.line(Line::of(Style::Dim, &facts));
+        }
         self.gap();
     }
 
@@ -281,13 +308,17 @@ impl View {
     fn call(&mut self, name: &str, arguments: &Value, now: Duration) {
         self.model = Model::Idle;
         let (name, gist) = (name.to_owned(), words::gist(name, arguments));
-        self.call = Some(Call { name, gist, since: now, tail: Tail::default(), asking: false });
+        let diff = match self.manner {
+            Manner::Run => Vec::new(),
+            Manner::Conversation => shown_change(&name, arguments),
+        };
+        self.call = Some(Call { name, gist, since: now, tail: Tail::default(), asking: false, diff });
     }
 
     fn result(&mut self, result: &ToolResult) {
-        let (name, gist) = match self.call.take() {
-            Some(call) => (call.name, call.gist),
-            None => (result.call_id.clone(), String::new()),
+        let (name, gist, diff) = match self.call.take() {
+            Some(call) => (call.name, call.gist, call.diff),
+            None => (result.call_id.clone(), String::new(), Vec::new()),
         };
         let verdict = words::verdict(result);
         let (glyph, style) = match verdict.as_str() {
@@ -309,6 +340,11 @@ impl View {
         for change in std::mem::take(&mut self.changes) {
             self.line(change);
         }
+        if result.ok {
+            for row in diff {
+                self.line(Line::of(Style::Dim, &format!("    {} ", self.glyphs.side)).join(row));
+            }
+        }
     }
 
     fn failure(&mut self, result: &ToolResult) {
@@ -325,6 +361,9 @@ impl View {
     }
 
     fn question(&mut self, name: &str, arguments: &Value, reason: &str) {
+        if self.manner == Manner::Conversation {
+            return;
+        }
         self.gap();
         let first = Line::of(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
@@ -388,17 +427,37 @@ impl View {
                 Row::Gap => lines.push(Line::new()),
                 Row::Whole(line) => lines.extend(line.broken(columns, "  ")),
                 Row::Settled(text) => {
-                    let rows = wrap(&text, columns.min(READABLE));
-                    lines.extend(rows.iter().map(|row| Line::of(Style::Plain, row)));
+                    lines.extend(self.prose(&text, columns));
                 }
                 Row::Words { text, style, indent, first } => {
                     lines.extend(indented(&text, style, indent, first, columns));
                 }
             }
         }
-        let growing = self.stream.settled(columns.min(READABLE));
-        lines.extend(growing.iter().map(|row| Line::of(Style::Plain, row)));
+        match self.manner {
+            Manner::Run => {
+                let growing = self.stream.settled(columns.min(READABLE));
+                lines.extend(growing.iter().map(|row| Line::of(Style::Plain, row)));
+            }
+            Manner::Conversation => {
+                let blocks = self.stream.blocks();
+                if !blocks.trim().is_empty() {
+                    lines.extend(self.prose(&blocks, columns));
+                    lines.push(Line::new());
+                }
+            }
+        }
         lines
+    }
+
+    fn prose(&self, text: &str, columns: usize) -> Vec<Line> {
+        match self.manner {
+            Manner::Run => {
+                let rows = wrap(text, columns.min(READABLE));
+                rows.iter().map(|row| Line::of(Style::Plain, row)).collect()
+            }
+            Manner::Conversation => markdown::rows(text, columns.min(READABLE)),
+        }
     }
 
     /// What is under way, fit for so many columns and rows.
@@ -410,8 +469,13 @@ impl View {
             return vec![Line::of(Style::Bold, "allow it? y, or n and why: ").cut(columns)];
         }
         let mut area = Vec::new();
-        if !self.stream.growing().is_empty() {
-            area.push(Line::of(Style::Plain, self.stream.growing()).cut(columns));
+        match (self.manner, self.stream.growing()) {
+            (_, "") => {}
+            (Manner::Run, growing) => area.push(Line::of(Style::Plain, growing).cut(columns)),
+            (Manner::Conversation, growing) => {
+                let rows = self.prose(growing, columns);
+                area.extend(rows.iter().skip(rows.len().saturating_sub(GROWING_ROWS)).cloned());
+            }
         }
         if cancelled {
             let text = "  cancelling; ctrl-c again exits at once";
@@ -485,6 +549,18 @@ impl View {
         let last = forms[forms.len() - 1].clone();
         forms.into_iter().find(fits).unwrap_or_else(|| last.cut(columns))
     }
+}
+
+/// The first rows of what a call changes.
+fn shown_change(name: &str, arguments: &Value) -> Vec<Line> {
+    let mut rows = change::rows(name, arguments, None).unwrap_or_default();
+    let more = rows.len().saturating_sub(CHANGE_LINES);
+    if more > 1 {
+        rows.truncate(CHANGE_LINES);
+        rows.push(Line::of(Style::Dim, &format!("… {more} more lines: /diff")));
+    }
+    // The path stands in the row of the call already.
+    if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }
 }
 
 /// Text in rows: the first after what stands before it, the others indented.

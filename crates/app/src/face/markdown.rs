@@ -1,0 +1,239 @@
+//! Markdown as rows for a terminal: what a model writes, easier on the eyes. Text without markup stays as it is.
+//! Which part of a stream can be rendered already is the stream's to say (`terminal/stream.rs`).
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::line::{Line, Style, wrap};
+
+#[cfg(test)]
+mod tests;
+
+/// Lists within lists are not indented further than this.
+const DEEPEST: usize = 6;
+
+/// The text in rows of at most so many columns.
+pub(crate) fn rows(text: &str, columns: usize) -> Vec<Line> {
+    let mut writer = Writer { columns: columns.max(8), ..Writer::default() };
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    Parser::new_ext(text, options).for_each(|event| writer.take(event));
+    writer.end_paragraph();
+    writer.rows
+}
+
+#[derive(Default)]
+struct Writer {
+    columns: usize,
+    rows: Vec<Line>,
+    /// Words of the paragraph under way, with how each looks.
+    words: Vec<(Style, String)>,
+    bold: usize,
+    /// The number of the next item, for each list around; none for bullets.
+    lists: Vec<Option<u64>>,
+    /// What stands before the next row of a paragraph.
+    marker: Option<String>,
+    quotes: usize,
+    code: Option<String>,
+    link: Option<String>,
+}
+
+impl Writer {
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match &mut self.code {
+                Some(code) => code.push_str(&text),
+                None => self.add(if self.bold > 0 { Style::Bold } else { Style::Plain }, &text),
+            },
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.add(Style::Accent, &text);
+            }
+            Event::Html(text) | Event::InlineHtml(text) => self.add(Style::Dim, &text),
+            Event::FootnoteReference(name) => self.add(Style::Dim, &format!("[{name}]")),
+            Event::SoftBreak => self.add(Style::Plain, " "),
+            Event::HardBreak => self.add(Style::Plain, "\n"),
+            Event::Rule => {
+                self.gap();
+                self.rows.push(Line::of(Style::Dim, &"─".repeat(self.columns.min(40))));
+            }
+            Event::TaskListMarker(done) => self.add(Style::Plain, if done { "[x] " } else { "[ ] " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => {
+                if self.marker.is_none() {
+                    self.gap();
+                }
+            }
+            Tag::Heading { level, .. } => {
+                self.gap();
+                self.bold += 1;
+                if level > HeadingLevel::H2 {
+                    self.add(Style::Dim, &format!("{} ", "#".repeat(level as usize)));
+                }
+            }
+            Tag::Strong | Tag::Emphasis => self.bold += 1,
+            Tag::CodeBlock(kind) => {
+                self.end_paragraph();
+                self.gap();
+                if let CodeBlockKind::Fenced(name) = &kind
+                    && !name.is_empty()
+                {
+                    self.rows.push(Line::of(Style::Dim, &format!("{}{name}", self.indent())));
+                }
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.end_paragraph();
+                if self.lists.is_empty() {
+                    self.gap();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.end_paragraph();
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                };
+                self.marker = Some(mark);
+            }
+            Tag::BlockQuote(_) => self.quotes += 1,
+            Tag::Link { dest_url, .. } => self.link = Some(dest_url.into_string()),
+            Tag::Image { dest_url, .. } => self.add(Style::Dim, &format!("[image {dest_url}] ")),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::HtmlBlock => self.end_paragraph(),
+            TagEnd::Heading(_) => {
+                self.end_paragraph();
+                self.bold = self.bold.saturating_sub(1);
+            }
+            TagEnd::Strong | TagEnd::Emphasis => self.bold = self.bold.saturating_sub(1),
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.end_paragraph();
+                self.lists.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.end_paragraph();
+                self.quotes = self.quotes.saturating_sub(1);
+            }
+            TagEnd::Link => {
+                let url = self.link.take().unwrap_or_default();
+                let told: String = self.words.iter().map(|(_, text)| text.as_str()).collect();
+                if !url.is_empty() && !told.ends_with(&url) {
+                    self.add(Style::Dim, &format!(" ({url})"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, style: Style, text: &str) {
+        self.words.push((style, text.to_owned()));
+    }
+
+    fn end_code(&mut self) {
+        let indent = self.indent();
+        for line in self.code.take().unwrap_or_default().trim_end_matches('\n').split('\n') {
+            // Code is not broken between words: it goes on in the next row as it is.
+            for row in wrap(line, self.columns.saturating_sub(indent.width() + 2)) {
+                self.rows.push(Line::of(Style::Dim, &format!("{indent}│ ")).and(Style::Accent, &row));
+            }
+        }
+    }
+
+    fn indent(&self) -> String {
+        format!("{}{}", "│ ".repeat(self.quotes.min(DEEPEST)), "  ".repeat(self.lists.len().min(DEEPEST)))
+    }
+
+    /// Breaks the words of a paragraph into rows, each with its own looks.
+    fn end_paragraph(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if words.iter().all(|(_, text)| text.trim().is_empty()) {
+            return;
+        }
+        let rest = self.indent();
+        let first = match self.marker.take() {
+            Some(mark) => {
+                let outer: String = rest.chars().take(rest.chars().count().saturating_sub(2)).collect();
+                format!("{outer}{mark}")
+            }
+            None => rest.clone(),
+        };
+        let mut row = Line::of(Style::Dim, &first);
+        let (mut used, mut spaced) = (first.width(), true);
+        for (style, piece) in pieces(&words) {
+            match piece {
+                Piece::Break => {
+                    self.rows.push(std::mem::replace(&mut row, Line::of(Style::Dim, &rest)));
+                    (used, spaced) = (rest.width(), true);
+                }
+                Piece::Space => {
+                    if !spaced {
+                        (row, used, spaced) = (row.and(style, " "), used + 1, true);
+                    }
+                }
+                Piece::Word(word) => {
+                    let width = word.width();
+                    if used + width > self.columns && used > rest.width() {
+                        self.rows.push(std::mem::replace(&mut row, Line::of(Style::Dim, &rest)));
+                        used = rest.width();
+                    }
+                    let mut parts = wrap(word, self.columns.saturating_sub(rest.width()).max(1));
+                    let last = parts.pop().unwrap_or_default();
+                    for part in parts {
+                        let whole = std::mem::replace(&mut row, Line::of(Style::Dim, &rest)).and(style, &part);
+                        self.rows.push(whole);
+                        used = rest.width();
+                    }
+                    (used, spaced) = (used + last.width(), false);
+                    row = row.and(style, &last);
+                }
+            }
+        }
+        self.rows.push(row);
+    }
+
+    fn gap(&mut self) {
+        if !self.rows.is_empty() && self.lists.is_empty() {
+            self.rows.push(Line::new());
+        }
+    }
+}
+
+enum Piece<'a> {
+    Word(&'a str),
+    Space,
+    Break,
+}
+
+fn pieces(words: &[(Style, String)]) -> impl Iterator<Item = (Style, Piece<'_>)> {
+    words.iter().flat_map(|(style, text)| {
+        let mut rest = text.as_str();
+        std::iter::from_fn(move || {
+            let first = rest.chars().next()?;
+            if first == '\n' {
+                rest = &rest[1..];
+                return Some((*style, Piece::Break));
+            }
+            let space = first == ' ' || first == '\t';
+            let end = rest
+                .find(|c: char| c == '\n' || (c == ' ' || c == '\t') != space)
+                .unwrap_or(rest.len());
+            let (piece, left) = rest.split_at(end);
+            rest = left;
+            Some((*style, if space { Piece::Space } else { Piece::Word(piece) }))
+        })
+    })
+}
