@@ -12,8 +12,8 @@ use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
 use crate::arguments::{self};
 use crate::failure::Failure;
 use crate::output;
-use crate::tui::plain;
 use crate::tui::session::{Beginning, Session};
+use crate::tui::{plain, terminal};
 
 /// How long piped input may take to begin; `--plain` waits for as long as it takes.
 const INPUT_BEGINS: Duration = Duration::from_millis(250);
@@ -49,7 +49,12 @@ pub(crate) async fn converse(args: ConverseArgs, process: &Process) -> Result<Ex
         continues: args.continues.as_deref(),
     };
     let mut session = Session::open(beginning, process).await?;
-    plain::converse(&mut session, terminals).await
+    let dumb = process.environment.text("TERM") == Some("dumb");
+    if args.plain || dumb || !terminals.stdin || !terminals.stdout {
+        plain::converse(&mut session, terminals).await
+    } else {
+        terminal::converse(&mut session, &process.environment).await
+    }
 }
 
 /// Whether somebody writes to stdin: not a file or a pipe that is empty, nor one that stays silent.

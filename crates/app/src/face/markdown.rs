@@ -193,7 +193,8 @@ impl Writer {
                     let mut parts = wrap(word, self.columns.saturating_sub(rest.width()).max(1));
                     let last = parts.pop().unwrap_or_default();
                     for part in parts {
-                        let whole = std::mem::replace(&mut row, Line::of(Style::Dim, &rest)).and(style, &part);
+                        let whole =
+                            std::mem::replace(&mut row, Line::of(Style::Dim, &rest)).and(style, &part);
                         self.rows.push(whole);
                         used = rest.width();
                     }
@@ -228,9 +229,8 @@ fn pieces(words: &[(Style, String)]) -> impl Iterator<Item = (Style, Piece<'_>)>
                 return Some((*style, Piece::Break));
             }
             let space = first == ' ' || first == '\t';
-            let end = rest
-                .find(|c: char| c == '\n' || (c == ' ' || c == '\t') != space)
-                .unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| c == '\n' || (c == ' ' || c == '\t') != space).unwrap_or(rest.len());
             let (piece, left) = rest.split_at(end);
             rest = left;
             Some((*style, if space { Piece::Space } else { Piece::Word(piece) }))

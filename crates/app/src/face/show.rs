@@ -136,6 +136,11 @@ impl Show {
         }
     }
 
+    /// The signs that the terminal knows.
+    pub(crate) fn glyphs(&self) -> &'static Glyphs {
+        self.glyphs
+    }
+
     /// Whether there is a person to ask.
     pub(crate) fn can_ask(&self) -> bool {
         self.kind == Kind::Live && self.stdin_is_terminal

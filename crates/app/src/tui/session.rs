@@ -4,6 +4,7 @@
 mod answers;
 mod opening;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fusee_engine::approval::{Approve, Approver};
@@ -17,6 +18,7 @@ use crate::choice::{Choice, StandIn};
 use crate::clock;
 use crate::command::Process;
 use crate::config::Config;
+use crate::face::terminal::Glyphs;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::project::Project;
@@ -63,6 +65,31 @@ impl Session<'_> {
     /// The model's name, for people.
     pub(crate) fn model(&self) -> &str {
         &self.choice.name
+    }
+
+    /// Where it works.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.project.directory
+    }
+
+    /// What commands may do, for people.
+    pub(crate) fn terms(&self) -> String {
+        let approve = match self.approve {
+            Approve::Auto => "auto",
+            Approve::Ask => "ask",
+            Approve::Never => "never",
+        };
+        format!("approve {approve} · sandbox {} · /help", self.confinement.state)
+    }
+
+    /// Whether the next message goes on with an earlier one.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.continues.is_some()
+    }
+
+    /// Whether a terminal gets colours, and which signs it knows.
+    pub(crate) fn looks(&self) -> (bool, &'static Glyphs) {
+        (self.show.colour, self.show.glyphs())
     }
 
     /// Asks this one from now on.

@@ -87,6 +87,7 @@ impl Stream {
     /// Takes the blocks of Markdown that are whole. A long one is taken in parts, each of which reads as Markdown.
     pub(crate) fn blocks(&mut self) -> String {
         let Boundary { whole, fence } = boundary(&self.pending);
+        let fence = fence.map(str::to_owned);
         if whole > 0 {
             return self.pending.drain(..whole).collect();
         }

@@ -1,0 +1,61 @@
+//! What the word before the cursor could become: a command at the beginning, a path after an `@`.
+
+use std::path::Path;
+
+use super::commands::TABLE;
+
+#[cfg(test)]
+mod tests;
+
+/// Candidates shown at once.
+const SHOWN: usize = 6;
+
+/// Entries of one directory that are looked at.
+const LOOKED_AT: usize = 5_000;
+
+/// What could stand there instead.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// Bytes before the cursor that are replaced.
+    pub(crate) replaces: usize,
+    pub(crate) candidates: Vec<String>,
+}
+
+/// Candidates for what stands before the cursor.
+pub(crate) fn candidates(before: &str, workspace: &Path) -> Completion {
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    if before.starts_with('/') && word.len() == before.len() {
+        let names =
+            TABLE.iter().map(|entry| entry.name).filter(|name| name.starts_with(word) && *name != word);
+        let candidates = names.take(SHOWN).map(|name| format!("{name} ")).collect();
+        return Completion { replaces: word.len(), candidates };
+    }
+    match word.strip_prefix('@') {
+        Some(path) => Completion { replaces: path.len(), candidates: paths(path, workspace) },
+        None => Completion::default(),
+    }
+}
+
+fn paths(typed: &str, workspace: &Path) -> Vec<String> {
+    let (folder, beginning) = typed.rsplit_once('/').map_or(("", typed), |(folder, name)| (folder, name));
+    // Only what the model could read as well.
+    if folder.starts_with('/') || folder.split('/').any(|part| part == "..") {
+        return Vec::new();
+    }
+    let Ok(entries) = std::fs::read_dir(workspace.join(folder)) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .take(LOOKED_AT)
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let hidden = name.starts_with('.') && !beginning.starts_with('.');
+            let fits = name.starts_with(beginning) && !hidden && !name.contains(char::is_whitespace);
+            let end = if entry.file_type().ok()?.is_dir() { "/" } else { " " };
+            let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            fits.then(|| format!("{folder}{name}{end}"))
+        })
+        .collect();
+    found.sort_unstable();
+    found.truncate(SHOWN);
+    found
+}

@@ -1,0 +1,21 @@
+//! Completion of commands and paths.
+
+use super::*;
+
+#[test]
+fn commands_at_the_beginning_and_paths_after_an_at() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    for name in ["src/main.rs", "src/map.rs", ".hidden", "a b"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let found = |before: &str| candidates(before, folder.path());
+    assert_eq!(found("/re"), Completion { replaces: 3, candidates: vec!["/resume ".into()] });
+    assert_eq!(found("/resume"), Completion { replaces: 7, candidates: Vec::new() });
+    assert_eq!(found("see @s"), Completion { replaces: 1, candidates: vec!["src/".into()] });
+    let files = vec!["src/main.rs ".to_owned(), "src/map.rs ".to_owned()];
+    assert_eq!(found("see @src/ma"), Completion { replaces: 6, candidates: files });
+    assert_eq!(found("@"), Completion { replaces: 0, candidates: vec!["src/".into()] });
+    assert_eq!(found("@../"), Completion { replaces: 3, candidates: Vec::new() });
+    assert_eq!(found("no /re"), Completion::default());
+}

@@ -1,0 +1,113 @@
+//! How the conversation looks: the area below the scrollback as rows, a function of the state and the size alone.
+
+use std::time::Duration;
+
+use super::state::{Asked, Matter, Stage, State};
+use crate::face::line::{Line, Style};
+use crate::face::words;
+
+#[cfg(test)]
+mod tests;
+
+/// Rows of the input that are shown at once.
+const INPUT_ROWS: usize = 8;
+
+/// Messages that wait and are named.
+const QUEUED_ROWS: usize = 3;
+
+/// The area, and where the cursor stands in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) rows: Vec<Line>,
+    pub(crate) cursor: (usize, usize),
+}
+
+/// Draws the area for a terminal of so many columns and rows.
+pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) -> Frame {
+    let columns = columns.max(8);
+    let mut above: Vec<Line> = Vec::new();
+    if let Some(view) = &state.view {
+        let passed = now.saturating_sub(state.begun);
+        above.extend(view.area(columns, rows, passed, state.cancelled.is_some()));
+    }
+    let waiting = state.queue.iter().take(QUEUED_ROWS);
+    above.extend(waiting.map(|message| {
+        let text = format!("  then: {}", words::one_line(message, 400));
+        Line::of(Style::Dim, &text).cut(columns)
+    }));
+    let more = state.queue.len().saturating_sub(QUEUED_ROWS);
+    if more > 0 {
+        above.push(Line::of(Style::Dim, &format!("  and {more} more")));
+    }
+    let (typing, cursor) = match &state.question {
+        Some(asked) => question(state, asked, columns),
+        None => input(state, columns),
+    };
+    // In a low terminal what is typed matters most.
+    let most = rows.saturating_sub(1).max(1);
+    let room = most.saturating_sub(typing.len());
+    let mut all = above.split_off(above.len().saturating_sub(room));
+    let cursor = (all.len() + cursor.0, cursor.1);
+    all.extend(typing);
+    let skipped = all.len().saturating_sub(most);
+    Frame { rows: all.split_off(skipped), cursor: (cursor.0.saturating_sub(skipped), cursor.1) }
+}
+
+fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
+    let laid = state.editor.lay(columns.saturating_sub(3));
+    let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
+    let mut rows: Vec<Line> = Vec::new();
+    for (index, row) in laid.rows.iter().enumerate().skip(first).take(INPUT_ROWS) {
+        let lead = if index == 0 { "> " } else { "  " };
+        rows.push(Line::of(Style::Accent, lead).and(Style::Plain, row));
+    }
+    let cursor = (laid.cursor.0 - first, laid.cursor.1 + 2);
+    for (index, candidate) in state.completion.candidates.iter().enumerate() {
+        let style = if index == 0 { Style::Plain } else { Style::Dim };
+        let hint = if index == 0 { "   tab" } else { "" };
+        rows.push(Line::of(style, &format!("    {candidate}")).and(Style::Dim, hint).cut(columns));
+    }
+    let below = match (state.leaving, state.view.is_some()) {
+        (Some(_), false) => "  ctrl-c again leaves",
+        (_, true) => "",
+        (None, false) => state.standing.as_str(),
+    };
+    if !below.is_empty() && state.completion.candidates.is_empty() {
+        rows.push(Line::of(Style::Dim, below).cut(columns));
+    }
+    (rows, cursor)
+}
+
+fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize, usize)) {
+    let (head, reason, choices) = match &asked.matter {
+        Matter::Call(question) => {
+            (format!(" {}", question.name), question.reason.as_str(), "y once · s this conversation · n no")
+        }
+        Matter::Return(_) => (" this was cut off: go on with it?".to_owned(), "", "y yes · n no"),
+    };
+    let lead = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
+    let mut rows = vec![lead.and(Style::Dim, &format!("  {reason}")).cut(columns)];
+    let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).cut(columns);
+    rows.extend(asked.rows.iter().map(indented));
+    match &asked.stage {
+        Stage::Choosing => {
+            let row = Line::of(Style::Bold, "  allow? ").and(Style::Plain, choices);
+            let row = if matches!(asked.matter, Matter::Return(_)) {
+                Line::of(Style::Plain, "  ").and(Style::Plain, choices)
+            } else {
+                row
+            };
+            rows.push(row.cut(columns));
+            let at = rows.last().map_or(0, Line::width).min(columns.saturating_sub(1));
+            let row = rows.len() - 1;
+            (rows, (row, at))
+        }
+        Stage::Reason(editor) => {
+            rows.push(Line::of(Style::Dim, "  no, and why (enter sends, esc goes back):").cut(columns));
+            let laid = editor.lay(columns.saturating_sub(5));
+            let first = rows.len();
+            rows.extend(laid.rows.iter().map(|row| Line::of(Style::Accent, "  > ").and(Style::Plain, row)));
+            (rows, (first + laid.cursor.0, laid.cursor.1 + 4))
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Leafing through what was typed.
+
+use super::*;
+
+#[test]
+fn messages_are_there_again_and_what_was_typed_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut past = Past::open(Some(folder.path()));
+    past.add("one");
+    past.add("two\nlines");
+    past.add("two\nlines");
+    let mut past = Past::open(Some(folder.path()));
+    assert_eq!(past.older("half"), Some("two\nlines"));
+    assert_eq!(past.older(""), Some("one"));
+    assert_eq!(past.older(""), Some("one"));
+    assert_eq!(past.newer().as_deref(), Some("two\nlines"));
+    assert_eq!(past.newer().as_deref(), Some("half"));
+    assert_eq!(past.newer(), None);
+    assert_eq!(Past::default().older("x"), None);
+}

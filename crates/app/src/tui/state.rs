@@ -1,0 +1,263 @@
+//! What the conversation in a terminal is at any moment, and what keys and events make of it. Nothing is done here:
+//! what is to be done comes out as [`Effect`]s, for the driver in [`super::terminal`]. How it looks is [`super::frame`]'s.
+
+mod keys;
+mod question;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fusee_engine::approval::{Answer, Question};
+use fusee_engine::journal::Stamped;
+
+use super::commands::{Said, Slash, understand};
+use super::complete::{self, Completion};
+use super::editor::Editor;
+use super::past::Past;
+use crate::face::Plan;
+use crate::face::line::{Line, Style};
+use crate::face::terminal::{Glyphs, View};
+
+pub(crate) use question::{Asked, Matter, Stage};
+
+#[cfg(test)]
+mod tests;
+
+/// Messages that wait for their turn; one more stays in the input.
+const QUEUE: usize = 32;
+
+/// A second ctrl-c within this time means it.
+const IMPATIENCE: Duration = Duration::from_secs(2);
+
+/// Rows that wait to be printed; a terminal that is slower than this loses the oldest, which the journal has.
+const PRINTED: usize = 20_000;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Begin a task with these words.
+    Begin(String),
+    /// Answer a command.
+    Command(Slash),
+    /// Stop the task.
+    Cancel,
+    /// Answer the question that waits.
+    Answer(Answer),
+    /// Let another program edit what is typed.
+    Edit,
+    /// Leave.
+    Leave,
+}
+
+/// The conversation.
+pub(crate) struct State {
+    pub(super) glyphs: &'static Glyphs,
+    pub(super) workspace: PathBuf,
+    pub(super) editor: Editor,
+    pub(super) past: Past,
+    pub(super) queue: VecDeque<String>,
+    /// The task under way.
+    pub(super) view: Option<View>,
+    /// Since when, by the conversation's clock.
+    pub(super) begun: Duration,
+    pub(super) question: Option<Asked>,
+    allowed: question::Allowed,
+    /// When the task was told to stop.
+    pub(super) cancelled: Option<Duration>,
+    /// When a person first asked to leave.
+    pub(super) leaving: Option<Duration>,
+    pub(super) completion: Completion,
+    /// Facts that stand below the input while nothing runs.
+    pub(super) standing: String,
+    printed: Vec<Line>,
+}
+
+impl State {
+    pub(crate) fn new(glyphs: &'static Glyphs, workspace: PathBuf, past: Past) -> Self {
+        Self {
+            glyphs,
+            workspace,
+            editor: Editor::default(),
+            past,
+            queue: VecDeque::new(),
+            view: None,
+            begun: Duration::ZERO,
+            question: None,
+            allowed: question::Allowed::default(),
+            cancelled: None,
+            leaving: None,
+            completion: Completion::default(),
+            standing: String::new(),
+            printed: Vec::new(),
+        }
+    }
+
+    /// What stands below the input.
+    pub(crate) fn stand(&mut self, facts: String) {
+        self.standing = facts;
+    }
+
+    /// What is being typed.
+    pub(crate) fn typed(&self) -> &str {
+        self.editor.text()
+    }
+
+    /// Puts something else there.
+    pub(crate) fn retype(&mut self, text: &str) {
+        self.editor = Editor::of(text);
+    }
+
+    /// Whether a task is under way.
+    pub(crate) fn is_working(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// Prints rows above all that changes.
+    pub(crate) fn print(&mut self, rows: Vec<Line>) {
+        self.printed.extend(rows);
+        let lost = self.printed.len().saturating_sub(PRINTED);
+        self.printed.drain(..lost);
+    }
+
+    /// Says something about the conversation itself.
+    pub(crate) fn tell(&mut self, style: Style, text: &str) {
+        self.print(text.lines().map(|line| Line::of(style, line)).collect());
+    }
+
+    /// The rows that are done since the last time, fit for so many columns.
+    pub(crate) fn done(&mut self, columns: usize) -> Vec<Line> {
+        let printed = std::mem::take(&mut self.printed);
+        let mut rows: Vec<Line> = printed.into_iter().flat_map(|row| row.broken(columns, "  ")).collect();
+        if let Some(view) = &mut self.view {
+            rows.extend(view.done(columns));
+        }
+        rows
+    }
+
+    /// A task began.
+    pub(crate) fn began(&mut self, plan: Plan, now: Duration) {
+        self.view = Some(View::of_message(plan, self.glyphs));
+        (self.begun, self.cancelled, self.leaving) = (now, None, None);
+    }
+
+    /// Something happened in it.
+    pub(crate) fn take(&mut self, event: &Stamped, now: Duration) {
+        if let Some(view) = &mut self.view {
+            view.take(event, now.saturating_sub(self.begun));
+        }
+    }
+
+    /// It ended: its last rows are printed, and the next message that waits begins.
+    pub(crate) fn ended(&mut self, columns: usize) -> Vec<Effect> {
+        if let Some(mut view) = self.view.take() {
+            let rows = view.done(columns);
+            self.print(rows);
+            self.print(vec![Line::new()]);
+        }
+        (self.question, self.cancelled) = (None, None);
+        self.next()
+    }
+
+    /// What could not be done leaves nothing under way.
+    pub(crate) fn next(&mut self) -> Vec<Effect> {
+        match self.queue.pop_front() {
+            Some(words) if self.view.is_none() => vec![Effect::Begin(words)],
+            Some(words) => {
+                self.queue.push_front(words);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// A run asks.
+    pub(crate) fn ask(&mut self, question: Question, now: Duration) -> Vec<Effect> {
+        if self.allowed.covers(&question) {
+            return vec![Effect::Answer(Answer { approved: true, reason: None })];
+        }
+        self.question = Some(Asked::about_call(question, &self.workspace, now));
+        Vec::new()
+    }
+
+    /// Asks whether to go on with a run that was cut off.
+    pub(crate) fn ask_return(&mut self, run: String, title: &str, now: Duration) {
+        self.question = Some(Asked::about_return(run, title, now));
+    }
+
+    /// What was typed is meant.
+    fn submit(&mut self) -> Vec<Effect> {
+        match understand(self.editor.text()) {
+            Said::Nothing => Vec::new(),
+            Said::Words(_) if self.queue.len() >= QUEUE => {
+                self.tell(Style::Warning, "too many messages wait already; this one stays in the input");
+                Vec::new()
+            }
+            Said::Words(words) => {
+                self.accept();
+                self.queue.push_back(words);
+                self.next()
+            }
+            Said::Command(slash) => {
+                self.accept();
+                match slash {
+                    Slash::Quit => vec![Effect::Leave],
+                    Slash::Resume(_) | Slash::New if self.is_working() => {
+                        self.tell(
+                            Style::Warning,
+                            "a task is under way: wait for its end, or stop it with esc",
+                        );
+                        Vec::new()
+                    }
+                    slash => vec![Effect::Command(slash)],
+                }
+            }
+            Said::Unknown(problem) => {
+                self.tell(Style::Warning, &problem);
+                Vec::new()
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let typed = self.editor.take();
+        self.past.add(typed.trim_end());
+        self.completion = Completion::default();
+    }
+
+    /// Stops what runs, then what is typed, then all.
+    fn interrupt(&mut self, now: Duration) -> Vec<Effect> {
+        let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
+        if self.is_working() {
+            if soon(self.cancelled) {
+                return vec![Effect::Leave];
+            }
+            self.cancelled = Some(now);
+            return vec![Effect::Cancel];
+        }
+        if !self.editor.is_empty() {
+            // It can be had again from what was typed before.
+            self.accept();
+            return Vec::new();
+        }
+        if soon(self.leaving) {
+            return vec![Effect::Leave];
+        }
+        self.leaving = Some(now);
+        Vec::new()
+    }
+
+    /// Whether a hint stands that goes by itself.
+    pub(crate) fn is_hinting(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// Time has passed: a hint that stood for so long goes.
+    pub(crate) fn rest(&mut self, now: Duration, hint: Duration) {
+        self.leaving = self.leaving.filter(|at| now.saturating_sub(*at) < hint);
+    }
+
+    fn look_for_completions(&mut self) {
+        self.completion = complete::candidates(self.editor.before(), &self.workspace);
+    }
+}

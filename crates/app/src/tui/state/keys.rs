@@ -1,0 +1,175 @@
+//! What keys do.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use fusee_engine::approval::Answer;
+
+use super::{Asked, Effect, Matter, Stage, State};
+use crate::face::line::Style;
+use crate::tui::commands::Slash;
+use crate::tui::editor::{Editor, Move};
+
+impl State {
+    /// A key was pressed.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('c') {
+            self.question = None;
+            return self.interrupt(now);
+        }
+        if self.question.as_ref().is_some_and(|asked| asked.is_seen(now))
+            && let Some(asked) = self.question.take()
+        {
+            return self.answer(asked, key);
+        }
+        if control { self.control(key.code, now) } else { self.plain(key, now) }
+    }
+
+    /// Text was pasted.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match &mut self.question {
+            Some(Asked { stage: Stage::Reason(reason), .. }) => reason.insert(text),
+            _ => {
+                self.editor.insert(text);
+                self.look_for_completions();
+            }
+        }
+    }
+
+    fn plain(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
+            KeyCode::Enter if self.editor.before().ends_with('\\') => self.editor.replace_before(1, "\n"),
+            KeyCode::Enter => return self.submit(),
+            KeyCode::Esc if self.is_working() => return self.interrupt(now),
+            KeyCode::Esc => {}
+            KeyCode::Tab => self.complete(),
+            KeyCode::Up => self.upwards(),
+            KeyCode::Down => self.downwards(),
+            KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
+            code => self.edit(code, alt),
+        }
+        self.look_for_completions();
+        Vec::new()
+    }
+
+    fn edit(&mut self, code: KeyCode, words: bool) {
+        match (code, words) {
+            (KeyCode::Left, false) => self.editor.step(Move::Left),
+            (KeyCode::Right, false) => self.editor.step(Move::Right),
+            (KeyCode::Left | KeyCode::Char('b'), true) => self.editor.step(Move::WordLeft),
+            (KeyCode::Right | KeyCode::Char('f'), true) => self.editor.step(Move::WordRight),
+            (KeyCode::Home, _) => self.editor.step(Move::LineStart),
+            (KeyCode::End, _) => self.editor.step(Move::LineEnd),
+            (KeyCode::Backspace, false) => self.editor.delete(Move::Left),
+            (KeyCode::Backspace, true) => self.editor.delete(Move::WordLeft),
+            (KeyCode::Delete, _) => self.editor.delete(Move::Right),
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, code: KeyCode, _now: Duration) -> Vec<Effect> {
+        match code {
+            KeyCode::Char('d') if self.editor.is_empty() => return vec![Effect::Leave],
+            KeyCode::Char('d') => self.editor.delete(Move::Right),
+            KeyCode::Char('j') => self.editor.insert("\n"),
+            KeyCode::Char('a') => self.editor.step(Move::LineStart),
+            KeyCode::Char('e') => self.editor.step(Move::LineEnd),
+            KeyCode::Char('u') => self.editor.delete(Move::LineStart),
+            KeyCode::Char('k') => self.editor.delete(Move::LineEnd),
+            KeyCode::Char('w') | KeyCode::Backspace => self.editor.delete(Move::WordLeft),
+            KeyCode::Char('p') => self.upwards(),
+            KeyCode::Char('n') => self.downwards(),
+            KeyCode::Char('g') => return vec![Effect::Edit],
+            KeyCode::Left => self.editor.step(Move::WordLeft),
+            KeyCode::Right => self.editor.step(Move::WordRight),
+            _ => {}
+        }
+        self.look_for_completions();
+        Vec::new()
+    }
+
+    fn upwards(&mut self) {
+        if !self.editor.line(false)
+            && let Some(older) = self.past.older(self.editor.text())
+        {
+            self.editor = Editor::of(older);
+        }
+    }
+
+    fn downwards(&mut self) {
+        if !self.editor.line(true)
+            && let Some(newer) = self.past.newer()
+        {
+            self.editor = Editor::of(&newer);
+        }
+    }
+
+    fn complete(&mut self) {
+        if let Some(first) = self.completion.candidates.first() {
+            self.editor.replace_before(self.completion.replaces, first);
+        }
+    }
+
+    /// A key while a question stands.
+    fn answer(&mut self, mut asked: Asked, key: KeyEvent) -> Vec<Effect> {
+        let effects = match (&mut asked.stage, &asked.matter, key.code) {
+            (Stage::Choosing, Matter::Return(run), KeyCode::Char('y')) => {
+                Some(vec![Effect::Command(Slash::Resume(Some(run.clone())))])
+            }
+            (Stage::Choosing, Matter::Return(_), KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "left as it is; /resume goes on with it");
+                Some(Vec::new())
+            }
+            (Stage::Choosing, Matter::Call(_), KeyCode::Char('y')) => Some(self.allow("allowed once")),
+            (Stage::Choosing, Matter::Call(question), KeyCode::Char('s')) => {
+                self.allowed.add(question);
+                Some(self.allow("allowed for this conversation"))
+            }
+            (Stage::Choosing, Matter::Call(_), KeyCode::Esc) => Some(self.refuse("")),
+            (Stage::Choosing, Matter::Call(_), KeyCode::Char('n')) => {
+                asked.stage = Stage::Reason(Editor::default());
+                None
+            }
+            (Stage::Choosing, ..) => None,
+            (Stage::Reason(reason), _, KeyCode::Enter) => {
+                let reason = reason.take();
+                Some(self.refuse(reason.trim()))
+            }
+            (Stage::Reason(_), _, KeyCode::Esc) => {
+                asked.stage = Stage::Choosing;
+                None
+            }
+            (Stage::Reason(reason), _, code) => {
+                match code {
+                    KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        reason.insert(c.encode_utf8(&mut [0; 4]));
+                    }
+                    KeyCode::Backspace => reason.delete(Move::Left),
+                    KeyCode::Left => reason.step(Move::Left),
+                    KeyCode::Right => reason.step(Move::Right),
+                    _ => {}
+                }
+                None
+            }
+        };
+        if effects.is_none() {
+            self.question = Some(asked);
+        }
+        effects.unwrap_or_default()
+    }
+
+    fn allow(&mut self, words: &str) -> Vec<Effect> {
+        self.tell(Style::Dim, &format!("  {words}"));
+        vec![Effect::Answer(Answer { approved: true, reason: None })]
+    }
+
+    fn refuse(&mut self, why: &str) -> Vec<Effect> {
+        let reason =
+            if why.is_empty() { "the user said no".to_owned() } else { format!("the user said no: {why}") };
+        self.tell(Style::Dim, &format!("  not allowed{}{why}", if why.is_empty() { "" } else { ": " }));
+        vec![Effect::Answer(Answer { approved: false, reason: Some(reason) })]
+    }
+}

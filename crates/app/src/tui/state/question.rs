@@ -1,0 +1,97 @@
+//! A question that waits for the person, and what they have allowed for as long as the conversation lasts.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use fusee_engine::approval::Question;
+use serde_json::Value;
+
+use crate::face::line::{Line, Style};
+use crate::face::words;
+use crate::tui::change;
+use crate::tui::editor::Editor;
+
+/// Rows that show what is asked about; more are counted.
+const SHOWN_ROWS: usize = 16;
+
+/// Keys within this time after a question appeared were meant for the input.
+const SETTLES: Duration = Duration::from_millis(400);
+
+/// A question on the screen.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) matter: Matter,
+    /// What it is about, ready to be shown.
+    pub(crate) rows: Vec<Line>,
+    pub(crate) stage: Stage,
+    at: Duration,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) enum Matter {
+    /// Whether a call may run.
+    Call(Question),
+    /// Whether a run that was cut off goes on.
+    Return(String),
+}
+
+/// How far the answer is.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Choosing,
+    /// It is no, and this is why.
+    Reason(Editor),
+}
+
+impl Asked {
+    pub(crate) fn about_call(question: Question, workspace: &Path, now: Duration) -> Self {
+        let mut rows = change::rows(&question.name, &question.arguments, Some(workspace))
+            .unwrap_or_else(|| whole(&question));
+        let more = rows.len().saturating_sub(SHOWN_ROWS);
+        if more > 0 {
+            rows.truncate(SHOWN_ROWS);
+            rows.push(Line::of(Style::Dim, &format!("… {}", words::count(more as u64, "more line"))));
+        }
+        Self { rows, matter: Matter::Call(question), stage: Stage::Choosing, at: now }
+    }
+
+    pub(crate) fn about_return(run: String, title: &str, now: Duration) -> Self {
+        let rows = vec![Line::of(Style::Plain, title)];
+        Self { rows, matter: Matter::Return(run), stage: Stage::Choosing, at: now }
+    }
+
+    /// Whether it has stood long enough for a key to be an answer.
+    pub(crate) fn is_seen(&self, now: Duration) -> bool {
+        now.saturating_sub(self.at) >= SETTLES
+    }
+}
+
+fn whole(question: &Question) -> Vec<Line> {
+    let text = match question.arguments.get("command").and_then(Value::as_str) {
+        Some(command) => command.to_owned(),
+        None => words::gist(&question.name, &question.arguments),
+    };
+    text.lines().map(|line| Line::of(Style::Plain, line)).collect()
+}
+
+/// What was allowed for the rest of the conversation: a command as it is, any other tool by its name.
+#[derive(Debug, Default)]
+pub(crate) struct Allowed(HashSet<(String, Option<String>)>);
+
+impl Allowed {
+    pub(crate) fn add(&mut self, question: &Question) {
+        self.0.insert(key(question));
+    }
+
+    pub(crate) fn covers(&self, question: &Question) -> bool {
+        self.0.contains(&key(question))
+    }
+}
+
+fn key(question: &Question) -> (String, Option<String>) {
+    // A command in another directory or with other input is another one.
+    let whole = question.name.starts_with("shell").then(|| question.arguments.to_string());
+    (question.name.clone(), whole)
+}
