@@ -8,7 +8,7 @@ mod log;
 mod markdown;
 mod plain;
 #[cfg(test)]
-pub(crate) mod scene;
+mod scene;
 mod show;
 pub(crate) mod summary;
 pub(crate) mod terminal;

@@ -25,8 +25,7 @@ impl Approver for Desk {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async {
             let (sender, answer) = oneshot::channel();
-            let gone =
-                || Answer { approved: false, reason: Some("nobody is there to approve it".to_owned()) };
+            let gone = || Answer::no("nobody is there to approve it");
             if self.0.send((question.clone(), sender)).await.is_err() {
                 return gone();
             }

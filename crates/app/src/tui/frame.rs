@@ -6,9 +6,6 @@ use super::state::{Asked, Matter, Stage, State};
 use crate::face::line::{Line, Style};
 use crate::face::words;
 
-#[cfg(test)]
-mod tests;
-
 /// Rows of the input that are shown at once.
 const INPUT_ROWS: usize = 8;
 
@@ -80,9 +77,11 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
 
 fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize, usize)) {
     let (head, reason, choices) = match &asked.matter {
-        Matter::Call(question) => {
-            (format!(" {}", question.name), question.reason.as_str(), "y once · s this conversation · n no")
-        }
+        Matter::Call(question) => (
+            format!(" {}", question.name),
+            question.reason.as_str(),
+            "y once · s this conversation · a always · n no",
+        ),
         Matter::Return(_) => (" this was cut off: go on with it?".to_owned(), "", "y yes · n no"),
     };
     let lead = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);

@@ -7,13 +7,14 @@ mod opening;
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::approval::{Approve, Approver};
+use fusee_engine::approval::{Approve, Approver, Question};
 use fusee_engine::journal::{Journal, RunId, RunStatus};
 use fusee_engine::model::Model;
-use fusee_engine::run::{self, PromptText, Resources, RunOutcome, Running, Settings};
+use fusee_engine::run::{self, Confine, PromptText, Resources, RunOutcome, Running, Settings};
 use fusee_engine::tools::Workspace;
 
 use super::mention::{self, Mentioned};
+use crate::approvals::Approvals;
 use crate::choice::{Choice, StandIn};
 use crate::clock;
 use crate::command::Process;
@@ -34,6 +35,7 @@ pub(crate) struct Session<'p> {
     config: Config,
     show: Show,
     journal: Journal,
+    confine: Confine,
     confinement: Confinement,
     choice: Choice,
     /// Opened once: a script goes on where the message before left it, and connections stay warm.
@@ -97,6 +99,11 @@ impl Session<'_> {
         self.approver = approver;
     }
 
+    /// Keeps an answer for this project.
+    pub(crate) fn keep(&self, question: &Question) -> std::io::Result<()> {
+        Approvals::of(&self.project, &self.process.environment).add(question.lasting())
+    }
+
     /// Begins a run with a message.
     pub(crate) async fn begin(&self, message: String) -> Result<Begun, Failure> {
         let workspace = Workspace::open(&self.project.directory);
@@ -116,6 +123,8 @@ impl Session<'_> {
             sandbox: self.config.sandbox(),
             sandbox_state: self.confinement.state.to_owned(),
             commands_settled: self.confinement.settled,
+            rules: self.confinement.rules(&self.config),
+            confine: self.confine.clone(),
             ..Settings::new(message, self.choice.name.clone(), &self.project.directory)
         };
         let plan = Plan::of(&settings);

@@ -34,7 +34,7 @@ const IMPATIENCE: Duration = Duration::from_secs(2);
 const PRINTED: usize = 20_000;
 
 /// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// Begin a task with these words.
     Begin(String),
@@ -44,6 +44,8 @@ pub(crate) enum Effect {
     Cancel,
     /// Answer the question that waits.
     Answer(Answer),
+    /// Keep the answer to this for the project.
+    Keep(Question),
     /// Let another program edit what is typed.
     Edit,
     /// Leave.
@@ -174,7 +176,7 @@ impl State {
     /// A run asks.
     pub(crate) fn ask(&mut self, question: Question, now: Duration) -> Vec<Effect> {
         if self.allowed.covers(&question) {
-            return vec![Effect::Answer(Answer { approved: true, reason: None })];
+            return vec![Effect::Answer(Answer::yes())];
         }
         self.question = Some(Asked::about_call(question, &self.workspace, now));
         Vec::new()

@@ -224,6 +224,12 @@ impl Driver<'_, '_> {
                         let _ = asking.send(answer);
                     }
                 }
+                Effect::Keep(question) => {
+                    if let Err(error) = self.session.keep(&question) {
+                        let text = format!("this holds for this conversation only: {error}");
+                        self.state.tell(Style::Warning, &text);
+                    }
+                }
                 Effect::Edit => self.edit().await?,
                 Effect::Leave => self.leave = true,
             }

@@ -37,7 +37,6 @@ mod sections;
 mod shipped_workflows;
 mod template_tasks;
 mod templates;
-mod terminal;
 mod texts;
 mod trust;
 mod undo;

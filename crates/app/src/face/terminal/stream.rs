@@ -51,6 +51,8 @@ impl Stream {
     pub(crate) fn finish(&mut self, whole: &str) {
         match whole.strip_prefix(self.text.as_str()) {
             Some(rest) => self.pending.push_str(rest),
+            // All of it came, and white space behind it.
+            None if self.text.trim_end() == whole => {}
             None => {
                 if !self.pending.is_empty() {
                     self.pending.push('\n');

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::BufRead as _;
 use std::sync::{Mutex as StdMutex, PoisonError};
 
-use fusee_engine::approval::{Answer, Approver, Question};
+use fusee_engine::approval::{Answer, Approver, Lasts, Question};
 use fusee_engine::journal::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
@@ -87,17 +87,20 @@ impl Approver for Keyboard {
             let (name, reason) = (&question.name, &question.reason);
             let what = crate::face::words::gist(name, &question.arguments);
             let what = fusee_engine::text::render::harmless(&what).into_owned();
-            output::error(&format!("allow {name} {what} ({reason})? y, or n and why: "));
+            output::error(&format!(
+                "allow {name} {what} ({reason})? y, s for the rest of this task, or n and why: "
+            ));
             loop {
                 let Some(line) = self.fresh_line().await else {
-                    return Answer {
-                        approved: false,
-                        reason: Some("nobody is there to approve it".to_owned()),
-                    };
+                    return Answer::no("nobody is there to approve it");
                 };
                 match approver::understand(&line) {
+                    // What lasts longer is kept by the conversation in a terminal alone.
+                    Some(Answer { lasts: Lasts::Always, .. }) => {
+                        return Answer { lasts: Lasts::Session, ..Answer::yes() };
+                    }
                     Some(answer) => return answer,
-                    None => output::error("y, or n and why: "),
+                    None => output::error("y, s for the rest of this task, or n and why: "),
                 }
             }
         })

@@ -62,7 +62,8 @@ impl<'p> Session<'p> {
             None => Choice::make(&config, environment).await?,
         };
         let model = choice.open(None)?;
-        let confinement = Confinement::of(config.sandbox(), &project.directory, process).await;
+        let confine = config.confine(environment);
+        let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
         confinement.warn(&show);
         let journal = project.open_journal(config.journal())?;
         let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
@@ -73,6 +74,7 @@ impl<'p> Session<'p> {
             config,
             show,
             journal,
+            confine,
             confinement,
             choice,
             model,

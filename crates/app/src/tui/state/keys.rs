@@ -128,6 +128,11 @@ impl State {
                 self.allowed.add(question);
                 Some(self.allow("allowed for this conversation"))
             }
+            (Stage::Choosing, Matter::Call(question), KeyCode::Char('a')) => {
+                self.allowed.add(question);
+                let kept = Effect::Keep(question.clone());
+                Some([vec![kept], self.allow("allowed from now on in this project")].concat())
+            }
             (Stage::Choosing, Matter::Call(_), KeyCode::Esc) => Some(self.refuse("")),
             (Stage::Choosing, Matter::Call(_), KeyCode::Char('n')) => {
                 asked.stage = Stage::Reason(Editor::default());
@@ -163,13 +168,13 @@ impl State {
 
     fn allow(&mut self, words: &str) -> Vec<Effect> {
         self.tell(Style::Dim, &format!("  {words}"));
-        vec![Effect::Answer(Answer { approved: true, reason: None })]
+        vec![Effect::Answer(Answer::yes())]
     }
 
     fn refuse(&mut self, why: &str) -> Vec<Effect> {
         let reason =
             if why.is_empty() { "the user said no".to_owned() } else { format!("the user said no: {why}") };
         self.tell(Style::Dim, &format!("  not allowed{}{why}", if why.is_empty() { "" } else { ": " }));
-        vec![Effect::Answer(Answer { approved: false, reason: Some(reason) })]
+        vec![Effect::Answer(Answer::no(reason))]
     }
 }

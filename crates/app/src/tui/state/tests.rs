@@ -92,7 +92,7 @@ fn what_is_typed_as_a_question_appears_is_no_answer_to_it() {
     assert_eq!(state.ask(question("rm x"), at(1_000)), []);
     assert_eq!(press(&mut state, KeyCode::Char('y'), 1_100), []);
     assert_eq!(state.typed(), "y");
-    let yes = Effect::Answer(Answer { approved: true, reason: None });
+    let yes = Effect::Answer(Answer::yes());
     assert_eq!(press(&mut state, KeyCode::Char('y'), 1_500), [yes]);
     assert_eq!(state.typed(), "y");
 }
@@ -101,7 +101,7 @@ fn what_is_typed_as_a_question_appears_is_no_answer_to_it() {
 fn an_answer_lasts_once_or_for_the_conversation_and_no_has_a_reason() {
     let mut state = fresh();
     state.began(PLAN, at(0));
-    let yes = Effect::Answer(Answer { approved: true, reason: None });
+    let yes = Effect::Answer(Answer::yes());
     state.ask(question("make"), at(0));
     assert_eq!(press(&mut state, KeyCode::Char('s'), 1_000), std::slice::from_ref(&yes));
     assert_eq!(state.ask(question("make"), at(2_000)), [yes]);
@@ -109,7 +109,7 @@ fn an_answer_lasts_once_or_for_the_conversation_and_no_has_a_reason() {
     press(&mut state, KeyCode::Char('n'), 3_000);
     press(&mut state, KeyCode::Char('n'), 3_000);
     press(&mut state, KeyCode::Char('o'), 3_000);
-    let no = Answer { approved: false, reason: Some("the user said no: no".into()) };
+    let no = Answer::no("the user said no: no");
     assert_eq!(press(&mut state, KeyCode::Enter, 3_000), [Effect::Answer(no)]);
     assert!(state.question.is_none());
 }
