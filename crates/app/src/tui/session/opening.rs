@@ -51,7 +51,7 @@ impl<'p> Session<'p> {
             Some(name) => {
                 let journal = project.journal_with_runs()?;
                 let row = match name {
-                    "" => selection::newest_ended(&journal, &project.directory)?,
+                    "" => selection::newest_ended(&journal, &project.directory, |_| true)?,
                     name => selection::named(&journal, name)?,
                 };
                 Some((row.id.clone(), run::settings_of(&journal, &row.id)?))
