@@ -24,6 +24,7 @@ const IGNORED: &str = "\
 /.gitignore
 /journal.db*
 /memory.*
+/output/
 /locks/
 /logs/
 ";

@@ -63,11 +63,8 @@ impl Writer {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => {
-                if self.marker.is_none() {
-                    self.gap();
-                }
-            }
+            Tag::Paragraph if self.marker.is_none() => self.gap(),
+            Tag::Paragraph => {}
             Tag::Heading { level, .. } => {
                 self.gap();
                 self.bold += 1;

@@ -56,7 +56,9 @@ fn one_intent_covers_all_files() {
         change("e", None, Some("five\n")),
         change("sub/c", None, Some("2\n")),
     ];
-    assert_eq!(prepared.intent, json!({ "changes": changes }));
+    let kept = [("a", "one\n"), ("b", "two\n"), ("d", "four\n")]
+        .map(|(path, text)| json!({ "path": path, "mode": 0o644, "text": text }));
+    assert_eq!(prepared.intent, json!({ "changes": changes, "kept": kept }));
     assert_eq!((trial.content("a"), trial.path("e").exists()), ("one\n".to_owned(), false));
     let output = trial.perform("apply_patch", prepared);
     assert_eq!(output.changed, changes);

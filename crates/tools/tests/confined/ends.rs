@@ -190,7 +190,8 @@ fn our_own_death_ends_everything(stage: &Stage) {
         stage.line_of(&format!("ready{number}"));
     }
     let keeper: i32 = stage.line_of("keeper").parse().unwrap();
-    assert!(processes_with(&mark).len() >= 12, "{:?}", processes_with(&mark));
+    // The last of them may be a moment late.
+    eventually(|| processes_with(&mark).len() >= 12);
     victim.kill().unwrap();
     victim.wait().unwrap();
     eventually(|| processes_with(&mark).is_empty() && !Path::new(&format!("/proc/{keeper}/fd/0")).exists());

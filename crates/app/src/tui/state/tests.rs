@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::face::terminal::ASCII;
 
-const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000 };
+const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000, brief: false };
 
 fn fresh() -> State {
     State::new(&ASCII, "/nowhere".into(), Past::default())
