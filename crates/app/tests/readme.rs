@@ -94,7 +94,9 @@ fn every_link_leads_to_a_file() {
 fn every_path_that_the_pages_name_is_there() {
     let named = |text: &str| -> Vec<String> {
         let pieces = code(text).1;
-        let is_path = |piece: &&str| piece.contains('/') && !piece.contains([' ', ':', '*', '<', '$', '!']);
+        let is_path = |piece: &&str| {
+            piece.contains('/') && !piece.starts_with('/') && !piece.contains([' ', ':', '*', '<', '$', '!'])
+        };
         pieces.into_iter().filter(is_path).map(str::to_owned).collect()
     };
     let mut missing = Vec::new();

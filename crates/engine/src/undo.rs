@@ -54,7 +54,9 @@ impl Undo {
     fn note(&mut self, step: &StepRow, trails: &mut BTreeMap<String, Trail>) {
         let read = |value: Option<&Value>, name: &str| value.and_then(|value| value.get(name)).cloned();
         if let Some(Value::String(command)) = read(step.intent.as_ref(), "command") {
+            // What it changed is seen, but what was there before is not kept.
             self.commands.push(command);
+            return;
         }
         let kept = read(step.intent.as_ref(), "kept")
             .and_then(|kept| serde_json::from_value::<Vec<Kept>>(kept).ok());

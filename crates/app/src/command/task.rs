@@ -106,7 +106,7 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Fail
     let mut args = args;
     let loaded = template::gather(&project, process);
     if !source::is_workflow(&named, &project, process) {
-        match template::asked(&args, &named, &loaded)? {
+        match template::asked(&args, &named, &loaded, &source::names(&project, process))? {
             template::Asked::Workflow(text) => {
                 args.direct_tool = true;
                 args.inputs.clear();

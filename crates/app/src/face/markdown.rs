@@ -169,23 +169,22 @@ impl Writer {
             None => rest.clone(),
         };
         let mut row = Line::of(Style::Dim, &first);
-        let (mut used, mut spaced) = (first.width(), true);
+        // A space is written with the word after it, so that no row ends in one.
+        let (mut used, mut begun, mut space) = (first.width(), false, None);
         for (style, piece) in pieces(&words) {
             match piece {
                 Piece::Break => {
                     self.rows.push(std::mem::replace(&mut row, Line::of(Style::Dim, &rest)));
-                    (used, spaced) = (rest.width(), true);
+                    (used, begun, space) = (rest.width(), false, None);
                 }
-                Piece::Space => {
-                    if !spaced {
-                        (row, used, spaced) = (row.and(style, " "), used + 1, true);
-                    }
-                }
+                Piece::Space => space = begun.then_some(style),
                 Piece::Word(word) => {
-                    let width = word.width();
-                    if used + width > self.columns && used > rest.width() {
+                    if begun && used + usize::from(space.is_some()) + word.width() > self.columns {
                         self.rows.push(std::mem::replace(&mut row, Line::of(Style::Dim, &rest)));
-                        used = rest.width();
+                        (used, space) = (rest.width(), None);
+                    }
+                    if let Some(style) = space.take() {
+                        (row, used) = (row.and(style, " "), used + 1);
                     }
                     let mut parts = wrap(word, self.columns.saturating_sub(rest.width()).max(1));
                     let last = parts.pop().unwrap_or_default();
@@ -195,7 +194,7 @@ impl Writer {
                         self.rows.push(whole);
                         used = rest.width();
                     }
-                    (used, spaced) = (used + last.width(), false);
+                    (used, begun) = (used + last.width(), true);
                     row = row.and(style, &last);
                 }
             }

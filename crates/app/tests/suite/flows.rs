@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run_json};
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     Project::new().with("a.txt", "one\n").with("tests/test_a.txt", "two\n")
 }
 
-fn read(path: &str) -> Line {
+pub(crate) fn read(path: &str) -> Line {
     Line::call("read_file", json!({ "path": path }))
 }
 
-fn write(path: &str) -> Line {
+pub(crate) fn write(path: &str) -> Line {
     Line::call("write_file", json!({ "path": path, "content": "new\n" }))
 }
 
-fn plan(tasks: &[&str]) -> Line {
+pub(crate) fn plan(tasks: &[&str]) -> Line {
     let tasks: Vec<Value> = tasks.iter().map(|task| json!({ "description": task })).collect();
     Line::call("plan_tasks", json!({ "action": "create", "tasks": tasks }))
 }
@@ -58,7 +58,7 @@ fn outline(events: &[Value]) -> String {
     events.iter().filter_map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn report(events: &[Value]) -> Value {
+pub(crate) fn report(events: &[Value]) -> Value {
     let reports = of_type(events, "task_report");
     (*reports.iter().find(|report| report["task"] == "main").unwrap()).clone()
 }
@@ -98,8 +98,8 @@ fn staged_work_is_held_to_reading_planning_and_then_writing() {
     assert_eq!(report["analysis_retries"], json!(2));
     let refusals: Vec<_> =
         of_type(&events, "tool_result").into_iter().filter(|r| r["fate"] == "refused").collect();
-    insta::assert_snapshot!(refusals[0]["content"].as_str().unwrap(), @"Not run: `write_file` is closed in the explore phase. Open now: read_file, read_files, list_dir, find_files, search_text, shell_poll, finish. Planning opens once a file was read; changing files opens with the plan.");
-    insta::assert_snapshot!(refusals[2]["content"].as_str().unwrap(), @r#"Not run: `write_file` is closed in the plan phase. Open now: plan_tasks, finish. The rest opens once a plan is made: plan_tasks with action "create"."#);
+    insta::assert_snapshot!(refusals[0]["content"].as_str().unwrap(), @"Not run: `write_file` is closed in the explore phase. Open now: read_file, read_files, list_dir, find_files, search_text, shell_poll, think, finish, ask_user. Planning opens once a file was read; changing files opens with the plan.");
+    insta::assert_snapshot!(refusals[2]["content"].as_str().unwrap(), @r#"Not run: `write_file` is closed in the plan phase. Open now: think, plan_tasks, finish, ask_user. The rest opens once a plan is made: plan_tasks with action "create"."#);
 }
 
 #[test]
@@ -502,87 +502,6 @@ fn a_kill_in_any_stage_is_survived() {
         assert_eq!(project.read("a.txt"), "new\n");
         fusee(&project).args(["replay", "sweep"]).run().exits(0);
     }
-}
-
-#[test]
-fn a_benchmark_prints_one_line_and_the_second_try_goes_on_with_the_first() {
-    let project = project();
-    let script = |lines: &[Line]| project.script(lines);
-    let bench = |request: &str, model: &str| {
-        fusee(&project).args(["run", request, "--model", model, "--sandbox", "off", "--benchmark"])
-    };
-    let first = bench("Do it.", &script(&[write("b.txt"), Line::text("Done.")])).run().exits(0);
-    assert_eq!(first.stdout, "Finished Try1\n");
-    let second = script(&[Line::text("Mended.")]);
-    let second = bench("The tests say: no.", &second).args(["--continue"]).run().exits(0);
-    assert_eq!(second.stdout, "Finished Try2\n");
-    let model = script(&[Line::text("My words.")]);
-    let told = bench("Do it.", &model).env("FUSEE_BENCHMARK_OUTPUT_MODE", "model").run().exits(0);
-    assert_eq!(told.stdout, "My words.\n");
-    let failed = bench("Do it.", &script(&[])).run();
-    assert_eq!(failed.code, Some(1));
-    assert!(
-        failed.stdout.starts_with("Failed Try1: the script ") && failed.stdout.lines().count() == 1,
-        "{}",
-        failed.stdout
-    );
-    for name in ["FUSEE_BENCHMARK", "LOCALCODE_BENCHMARK"] {
-        let model = script(&[Line::text("x")]);
-        let run = fusee(&project).args(["run", "x", "--model", &model, "--sandbox", "off"]).env(name, "1");
-        assert_eq!(run.run().exits(0).stdout, "Finished Try1\n");
-    }
-    for mode in ["staged", "staged3", "branched", "direct"] {
-        let all = [
-            read("a.txt"),
-            Line::text("x"),
-            plan(&["x"]),
-            Line::text("x"),
-            write("a.txt"),
-            Line::text("a.txt\n```\nx\n```\n"),
-        ];
-        let lines = match mode {
-            "staged" => &[&all[0..1], &[read("tests/test_a.txt")], &all[2..3], &all[4..6]].concat(),
-            "staged3" => &all.to_vec(),
-            "branched" => &[&all[2..3], &all[4..6]].concat(),
-            _ => &all[5..6].to_vec(),
-        };
-        project.write("a.txt", "one\n");
-        let run = bench("Change a.txt.", &script(lines)).args(["--flow", mode]).run().exits(0);
-        assert_eq!(run.stdout, "Finished Try1\n", "{mode}");
-    }
-}
-
-#[test]
-fn tests_cannot_be_changed_in_a_benchmark_by_any_tool() {
-    let project = project();
-    let shell = |command: &str| Line::call("shell", json!({ "command": command }));
-    let patch = "*** Begin Patch\n*** Delete File: tests/test_a.txt\n*** End Patch\n";
-    let lines = [
-        read("tests/test_a.txt"),
-        write("tests/test_a.txt"),
-        Line::call("apply_patch", json!({ "patch": patch })),
-        shell("echo x > tests/test_a.txt; echo x >> a.txt"),
-        shell("rm -r tests; true"),
-        Line::text("I tried."),
-    ];
-    let script = project.script(&lines);
-    run_json(&project, &script).args(["--benchmark", "--run-id", "b"]).run().exits(0);
-    assert_eq!(project.read("tests/test_a.txt"), "two\n");
-    let shown = fusee(&project).args(["show", "b", "--json"]).run().exits(0);
-    let events = fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole);
-    let report = report(&events);
-    assert_eq!(report["feedback_counts"], json!({"test_edit_blocked": 4}));
-    assert_eq!(report["files_changed"], json!(["a.txt"]));
-    let results = of_type(&events, "tool_result");
-    let answer =
-        "Test files cannot be changed in this task: tests/test_a.txt. Change the code that they test.";
-    assert_eq!(results[1]["content"], format!("Not run. {answer}"));
-    assert!(results[3]["content"].as_str().unwrap().ends_with(&format!("[{answer} They were restored.]")));
-    let free = run_json(&project, &project.script(&[lines[0].clone(), lines[1].clone(), lines[5].clone()]))
-        .args(["--benchmark"])
-        .env("LOCALCODE_BLOCK_TEST_EDITS", "0");
-    free.run().exits(0);
-    assert_eq!(project.read("tests/test_a.txt"), "new\n");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Does what the turn machine says: sends requests, waits, has calls made, compacts. Each is a step of the
 //! journal, and what comes back is told to the machine.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fusee_journal::event::{Delta, ErrorCode, Event, Role, TaskError};
@@ -18,8 +17,8 @@ use super::course::Evidence;
 use super::disclosure::Shown;
 use super::facts::Facts;
 use super::limits::Limits;
-use super::meanwhile::Known;
-use super::occupancy::Occupancy;
+use super::meanwhile::{Known, preface};
+use super::occupancy::{Occupancy, size};
 use super::plan::Plan;
 use super::session::Session;
 use super::task::{AgentTask, TaskOutcome, Worked};
@@ -538,24 +537,6 @@ pub(crate) fn remember(model: &dyn fusee_model::Model, steps: &[fusee_journal::S
     }
 }
 
-/// What to tell the model first, if an earlier process began this run and files changed since it looked.
-fn preface(session: &Session, known: &Known, conversation: &mut Sending) -> Option<String> {
-    if !session.resumed.swap(false, Ordering::Relaxed) {
-        return None;
-    }
-    let changed = known.changed(&session.workspace);
-    if changed.is_empty() {
-        return None;
-    }
-    let text = format!(
-        "{}These files changed meanwhile, so read them again before you rely on them: {}.",
-        if session.continues.is_some() { "" } else { "The run was interrupted and goes on now. " },
-        changed.join(", ")
-    );
-    conversation.push(Message::User { text: text.clone() });
-    Some(text)
-}
-
 async fn send(
     task: &AgentTask,
     conversation: &Conversation,
@@ -604,16 +585,4 @@ pub(crate) fn said(reply: &Reply) -> Message {
 pub(crate) fn to_value(value: &impl Serialize) -> Value {
     // Our own types have string keys and finite numbers, the only ways this could fail.
     serde_json::to_value(value).unwrap_or_default()
-}
-
-fn size(message: &Message) -> usize {
-    match message {
-        Message::User { text } => text.len(),
-        Message::Tool { content, name, .. } => content.len() + name.len(),
-        Message::Assistant { text, reasoning, tool_calls } => {
-            let calls: usize =
-                tool_calls.iter().map(|call| call.name.len() + call.arguments.len() + 40).sum();
-            text.len() + calls + reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len())
-        }
-    }
 }

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::sync::atomic::Ordering;
 
+use fusee_model::Message;
 use fusee_tools::workspace::Opened;
 use fusee_tools::{ContentHash, Seen, ToolOutput, Workspace};
 use serde::{Deserialize, Serialize};
+
+use super::session::Session;
+use crate::flow::Sending;
 
 /// Larger files are not compared; an edit looks at their content anyway.
 const MOST_BYTES: u64 = 16 << 20;
@@ -63,4 +68,22 @@ fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
         Ok(_) => None,
         Err(_) => Some(None),
     }
+}
+
+/// What to tell the model first, if an earlier process began this run and files changed since it looked.
+pub(crate) fn preface(session: &Session, known: &Known, conversation: &mut Sending) -> Option<String> {
+    if !session.resumed.swap(false, Ordering::Relaxed) {
+        return None;
+    }
+    let changed = known.changed(&session.workspace);
+    if changed.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "{}These files changed meanwhile, so read them again before you rely on them: {}.",
+        if session.continues.is_some() { "" } else { "The run was interrupted and goes on now. " },
+        changed.join(", ")
+    );
+    conversation.push(Message::User { text: text.clone() });
+    Some(text)
 }

@@ -2,8 +2,8 @@
 //!
 //! Counted by bytes and corrected by every usage a server reports, so that a turn costs what it adds.
 
-use fusee_model::Usage;
 use fusee_model::tokens::Estimator;
+use fusee_model::{Message, Usage};
 
 /// The fill of one conversation.
 #[derive(Debug, Default)]
@@ -43,5 +43,18 @@ impl Occupancy {
     pub(crate) fn rewritten(&mut self) {
         self.known = 0;
         self.known_bytes = 0;
+    }
+}
+
+/// Bytes of a message, about.
+pub(crate) fn size(message: &Message) -> usize {
+    match message {
+        Message::User { text } => text.len(),
+        Message::Tool { content, name, .. } => content.len() + name.len(),
+        Message::Assistant { text, reasoning, tool_calls } => {
+            let calls: usize =
+                tool_calls.iter().map(|call| call.name.len() + call.arguments.len() + 40).sum();
+            text.len() + calls + reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len())
+        }
     }
 }

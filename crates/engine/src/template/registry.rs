@@ -191,11 +191,6 @@ impl Registry {
     pub fn shadowed(&self) -> &[Arc<Registered>] {
         &self.shadowed
     }
-
-    /// Names that an unknown one may have meant.
-    pub fn near(&self, name: &str) -> Option<String> {
-        near::did_you_mean(name, self.templates.keys().map(String::as_str))
-    }
 }
 
 fn subtype_key(template: &Template) -> String {

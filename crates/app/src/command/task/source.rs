@@ -58,6 +58,11 @@ pub(super) fn is_workflow(named: &str, project: &Project, process: &Process) -> 
         || registered::workflows(project, &process.environment).iter().any(|known| known.name == named)
 }
 
+/// The names of all registered workflows.
+pub(super) fn names(project: &Project, process: &Process) -> Vec<String> {
+    registered::workflows(project, &process.environment).into_iter().map(|workflow| workflow.name).collect()
+}
+
 /// Finds and checks what was named.
 pub(super) fn checked(
     named: &str,

@@ -34,7 +34,12 @@ pub(crate) enum Asked {
 }
 
 /// Finds out what was asked for.
-pub(super) fn asked(args: &TaskArgs, named: &str, loaded: &Loaded) -> Result<Asked, Failure> {
+pub(super) fn asked(
+    args: &TaskArgs,
+    named: &str,
+    loaded: &Loaded,
+    workflows: &[String],
+) -> Result<Asked, Failure> {
     let plain: Vec<&str> = std::iter::once(named)
         .chain(args.inputs.iter().map(String::as_str).filter(|word| !word.contains('=')))
         .collect();
@@ -53,7 +58,11 @@ pub(super) fn asked(args: &TaskArgs, named: &str, loaded: &Loaded) -> Result<Ask
         },
         // One word is a name, and nobody has it.
         Meant::Words(found) if !sentence.contains(char::is_whitespace) => {
-            let near = loaded.registry.near(named).map(|near| format!("; {near}"));
+            let templates = loaded.registry.all().into_iter().map(|found| found.template.name.as_str());
+            let known = templates
+                .chain(workflows.iter().map(String::as_str))
+                .chain(tools.definitions().map(|tool| tool.name.as_ref()));
+            let near = fusee_engine::text::near::did_you_mean(named, known).map(|near| format!("; {near}"));
             let message =
                 format!("there is no template, workflow or tool `{named}`{}", near.unwrap_or_default());
             not_found(args.json, named, message, &found).map(Asked::Refused)
