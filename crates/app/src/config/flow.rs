@@ -10,7 +10,20 @@ use serde::de::DeserializeOwned;
 use super::{Config, Value};
 use crate::failure::Failure;
 
+/// The one key of phase control that flows act on today; the others are checked and kept, and change nothing yet.
+const PHASE_KEY_IN_USE: &str = "phase_control.rules.min_files_read_for_plan";
+
 impl Config {
+    /// The keys that somebody set and that this version does not act on. Saying so is better than seeming to obey.
+    pub(crate) fn idle_keys(&self) -> Vec<&str> {
+        let idle = |key: &str| {
+            let of_phases =
+                key.starts_with("phase_control.") || key == "phase_log" || key == "phase_prompt_at";
+            of_phases && key != PHASE_KEY_IN_USE
+        };
+        self.ranks.iter().filter(|(key, rank)| **rank > 0 && idle(key)).map(|(key, _)| *key).collect()
+    }
+
     /// How a task is worked through.
     pub(crate) fn flow(&self) -> Result<FlowSettings, Failure> {
         let default = FlowSettings::default();

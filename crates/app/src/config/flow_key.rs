@@ -85,7 +85,7 @@ pub(super) const FLOW_KEYS: &[Key] = &[
         "phase_control.mode",
         Kind::Word(&["off", "rules", "llm", "hybrid"]),
         Some("off"),
-        "Who says which phase a task is in: off, rules (what was done), llm (a model, asked after each turn), hybrid.",
+        "Who says which phase a task is in: off, rules (what was done), llm (a model, asked after each turn), hybrid. Checked, but not acted on by this version.",
     ),
     key("phase_control.states", Kind::Names, None, "The phases, in order; context, plan, implement if not set."),
     key("phase_control.default", Kind::Text, None, "The phase a task begins in; the first of the states if not set."),

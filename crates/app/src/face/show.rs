@@ -108,6 +108,13 @@ impl Show {
         if let Some(text) = config.warnings(colour) {
             output::error(&text);
         }
+        let idle = config.idle_keys();
+        if !idle.is_empty() {
+            let keys = idle.join(", ");
+            output::error(&format!(
+                "warning: this version checks {keys} and does not act on it yet: there is no phase control\n"
+            ));
+        }
     }
 
     /// Whether somebody sees it live, and a first ctrl-c should be explained.
