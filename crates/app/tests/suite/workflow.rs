@@ -224,3 +224,52 @@ fn elements_run_side_by_side_in_order_and_the_first_failure_stops_the_others() {
     assert_eq!(ends, ["cancelled", "cancelled", "cancelled", "completed"], "the siblings were stopped");
     fusee(&project).args(["replay", "f"]).run().exits(0);
 }
+
+const ATOM: &str = "(defatom say (params (n number)) (instructions \"Say {{n}}.\"))";
+
+#[test]
+fn money_is_a_limit_of_all_tasks_together() {
+    let project = Project::new();
+    let user = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&user).unwrap();
+    std::fs::write(user.join("config.toml"), "[price]\ninput = 10.0\noutput = 100.0\n").unwrap();
+    // A reply costs 1 000 × $10 / 10⁶ + 100 × $100 / 10⁶ = $0.02, so there is money for two.
+    let script = project.script(&(0..9).map(|_| Line::text("Said.").usage(1000, 100)).collect::<Vec<_>>());
+    let each = "(map (lambda (n) (content (say (n n)))) (range 0 9))";
+    let inside = format!("{ATOM} (with-limits (:usd 0.05) {each})");
+    let run = |text: &str, id: &str, flags: &[&str]| {
+        let outcome =
+            task(&project, text).args(["-m", &script, "--json", "--run-id", id]).args(flags).run().exits(3);
+        let asked = fusee(&project).args(["show", id, "--json"]).run().exits(0);
+        let asked = of_type(&read_checked(&asked.stdout, Part::Whole), "turn_complete").len();
+        (result(&outcome)["notes"]["error"]["reason"].clone(), asked)
+    };
+    for (text, id, flags) in
+        [(inside, "inside", &[][..]), (format!("{ATOM} {each}"), "whole", &["--budget-usd", "0.05"][..])]
+    {
+        let (reason, asked) = run(&text, id, flags);
+        assert_eq!(reason, json!("cost"), "{id}");
+        assert!((2..=3).contains(&asked), "{id}: {asked} replies were paid for");
+        fusee(&project).args(["replay", id]).run().exits(0);
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_and_not_ignored() {
+    let project = Project::new();
+    let script = project.script(&[Line::text("Said.")]);
+    let cases = [
+        (
+            format!("{ATOM} (with-limits (:usd 1) (content (say (n 1))))"),
+            "the price of this model is not known",
+        ),
+        (
+            ATOM.replace("(params", "(model \"other\") (params") + "(content (say (n 1)))",
+            "this run has one model",
+        ),
+    ];
+    for (text, told) in cases {
+        let outcome = task(&project, &text).args(["-m", &script]).run().exits(1);
+        assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    }
+}

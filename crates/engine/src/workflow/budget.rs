@@ -29,6 +29,7 @@ struct Region {
 struct Spent {
     turns: AtomicU64,
     tokens: AtomicU64,
+    micros: AtomicU64,
 }
 
 /// The things that are limited.
@@ -37,6 +38,7 @@ pub(super) enum Limited {
     Turns,
     Tokens,
     Time,
+    Money,
 }
 
 /// What is left of something, and of which region: the one that has the least.
@@ -55,13 +57,24 @@ pub(super) struct Grant {
     pub(super) tokens: Option<Share>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ms: Option<Share>,
+    /// Millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) micros: Option<Share>,
+}
+
+/// Dollars as what is counted.
+pub(super) fn micros(usd: f64) -> u64 {
+    (usd * 1e6).round() as u64
 }
 
 impl Budget {
-    /// The run's own limit, if it has one.
-    pub(super) fn of_the_run(seconds: Option<u64>) -> Self {
-        let Some(seconds) = seconds else { return Self::default() };
-        let limits = RunLimits { seconds: Some(seconds as f64), ..RunLimits::default() };
+    /// The run's own limits, if it has any: they hold for all its tasks together.
+    pub(super) fn of_the_run(seconds: Option<u64>, usd: Option<f64>) -> Self {
+        if seconds.is_none() && usd.is_none() {
+            return Self::default();
+        }
+        let limits =
+            RunLimits { seconds: seconds.map(|seconds| seconds as f64), usd, ..RunLimits::default() };
         Self { regions: vec![Region { id: None, limits, began_ms: 0, spent: Arc::default() }] }
     }
 
@@ -81,7 +94,12 @@ impl Budget {
                 .filter_map(|(region, of)| of.left(limited, now_ms).map(|left| Share { left, region }))
                 .min()
         };
-        Grant { turns: least(Limited::Turns), tokens: least(Limited::Tokens), ms: least(Limited::Time) }
+        Grant {
+            turns: least(Limited::Turns),
+            tokens: least(Limited::Tokens),
+            ms: least(Limited::Time),
+            micros: least(Limited::Money),
+        }
     }
 
     /// Working time left. It is the branch's own, so nothing beside it has a say.
@@ -96,10 +114,11 @@ impl Budget {
     }
 
     /// Takes note of what a task used.
-    pub(super) fn spend(&self, turns: u64, tokens: u64) {
+    pub(super) fn spend(&self, turns: u64, tokens: u64, micros: u64) {
         for region in &self.regions {
             region.spent.turns.fetch_add(turns, Ordering::Relaxed);
             region.spent.tokens.fetch_add(tokens, Ordering::Relaxed);
+            region.spent.micros.fetch_add(micros, Ordering::Relaxed);
         }
     }
 
@@ -113,6 +132,7 @@ impl Budget {
             Limited::Turns => format!("{} turns", limits.turns.unwrap_or_default()),
             Limited::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
             Limited::Time => format!("{} seconds", limits.seconds.unwrap_or_default()),
+            Limited::Money => format!("{} USD", limits.usd.unwrap_or_default()),
         };
         let whose = if region.id.is_some() { "this part of the workflow" } else { "the workflow" };
         Input::LimitReached(region.id, failure(whose, &what, limited))
@@ -124,6 +144,7 @@ impl Region {
         let (limit, spent) = match limited {
             Limited::Turns => (self.limits.turns?, self.spent.turns.load(Ordering::Relaxed)),
             Limited::Tokens => (self.limits.tokens?, self.spent.tokens.load(Ordering::Relaxed)),
+            Limited::Money => (micros(self.limits.usd?), self.spent.micros.load(Ordering::Relaxed)),
             Limited::Time => ((self.limits.seconds? * 1000.0) as u64, now_ms.saturating_sub(self.began_ms)),
         };
         Some(limit.saturating_sub(spent))
@@ -135,6 +156,7 @@ fn failure(whose: &str, what: &str, limited: Limited) -> Failure {
         Limited::Turns => "turns",
         Limited::Tokens => "context",
         Limited::Time => "time",
+        Limited::Money => "cost",
     };
     Failure {
         kind: "RESOURCE_EXHAUSTION".to_owned(),

@@ -56,7 +56,7 @@ pub(crate) struct Driver<'w> {
 impl<'w> Driver<'w> {
     /// The driver of a workflow's own branch.
     pub(crate) fn main(world: &'w World, branch: Branch) -> Self {
-        let budget = Budget::of_the_run(world.seconds());
+        let budget = Budget::of_the_run(world.seconds(), world.usd());
         Self {
             world,
             branch,
@@ -136,6 +136,11 @@ impl<'w> Driver<'w> {
             EffectKind::Log { message } => {
                 self.emit(Event::Log { message });
                 Answer::Go(Input::Go)
+            }
+            EffectKind::EnterLimits { limits, .. }
+                if limits.usd.is_some() && self.world.session.price.is_none() =>
+            {
+                Answer::Go(Input::Failed(unknown_price()))
             }
             EffectKind::EnterLimits { id, limits } => {
                 self.budget.enter(id, limits, self.active_ms);
@@ -227,4 +232,16 @@ fn costs(kind: &EffectKind) -> bool {
 /// A place as a fingerprint has it.
 pub(super) fn at(place: &Place) -> String {
     place.to_string()
+}
+
+/// A limit of money that could not be kept is refused, not ignored.
+fn unknown_price() -> Failure {
+    Failure {
+        kind: "TASK_FAILURE".to_owned(),
+        reason: Some("configuration_error".to_owned()),
+        message: "`:usd` cannot be kept: the price of this model is not known; set `price.input` and \
+                  `price.output` in the configuration"
+            .to_owned(),
+        cause: None,
+    }
 }

@@ -52,7 +52,11 @@ pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
             (system, request, atom.output_format.clone())
         }
     };
-    if let Some(model) = call.settings.get("model").filter(|model| !model.is_null()) {
+    let own = match &call.target {
+        Target::Atom(atom) => atom.model.clone().map(Json::from),
+        Target::Named(_) | Target::Described(_) => None,
+    };
+    if let Some(model) = call.settings.get("model").filter(|model| !model.is_null()).or(own.as_ref()) {
         let message = format!("this run has one model; `{}` asks for {model}", call.callee());
         return Err(TaskError::failure(Reason::ConfigurationError, message));
     }

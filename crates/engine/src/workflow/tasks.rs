@@ -8,7 +8,7 @@ use fusee_journal::{BoxFuture, Kind, Stop};
 use fusee_lang::{CallForm, Input, Place, Reply, Status, Target, TaskCall};
 use serde_json::{Map, Value as Json, json};
 
-use super::budget::{Grant, Limited};
+use super::budget::{Grant, Limited, micros};
 use super::driver::{Answer, Driver, at};
 use super::prompting::{self, Prompted};
 use crate::agent::{AgentTask, Limits, TaskOutcome};
@@ -17,8 +17,12 @@ use crate::task_system::{ExecutionPath, LimitOverrides, Reason, ResourceMetrics,
 impl Driver<'_> {
     pub(super) async fn task(&mut self, call: TaskCall, place: &Place) -> Result<Answer, Stop> {
         let (grant, began_ms) = self.begin(&call, place).await?;
-        let shares =
-            [(grant.turns, Limited::Turns), (grant.tokens, Limited::Tokens), (grant.ms, Limited::Time)];
+        let shares = [
+            (grant.turns, Limited::Turns),
+            (grant.tokens, Limited::Tokens),
+            (grant.ms, Limited::Time),
+            (grant.micros, Limited::Money),
+        ];
         for (share, limited) in shares {
             if let Some(share) = share.filter(|share| share.left == 0) {
                 return Ok(Answer::Go(self.budget.reached(share, limited)));
@@ -58,7 +62,8 @@ impl Driver<'_> {
         self.world.count(&outcome);
         self.active_ms += outcome.active_ms;
         let tokens = outcome.usage.input_tokens + outcome.usage.output_tokens;
-        self.budget.spend(u64::from(outcome.total_turns), tokens);
+        let cost = self.world.session.price.map_or(0, |price| micros(price.cost_usd(&outcome.usage)));
+        self.budget.spend(u64::from(outcome.total_turns), tokens, cost);
         self.answer(outcome, result, grant, tokens)
     }
 
@@ -121,6 +126,7 @@ impl Driver<'_> {
         let ended_by = |limited| match limited {
             Limited::Turns => error.as_ref().is_some_and(|error| error.reason == Some(Reason::Turns)),
             Limited::Time => error.as_ref().is_some_and(|error| error.reason == Some(Reason::Time)),
+            Limited::Money => error.as_ref().is_some_and(|error| error.reason == Some(Reason::Cost)),
             Limited::Tokens => grant.tokens.is_some_and(|share| tokens > share.left),
         };
         let used_up = |limited: Limited| match limited {
@@ -128,8 +134,9 @@ impl Driver<'_> {
             Limited::Turns => grant.turns.filter(|share| u64::from(outcome.total_turns) >= share.left),
             Limited::Time => grant.ms.filter(|share| outcome.active_ms >= share.left),
             Limited::Tokens => grant.tokens,
+            Limited::Money => grant.micros,
         };
-        for limited in [Limited::Turns, Limited::Tokens, Limited::Time] {
+        for limited in [Limited::Turns, Limited::Tokens, Limited::Time, Limited::Money] {
             if let Some(share) = used_up(limited).filter(|_| ended_by(limited)) {
                 return Answer::Go(self.budget.reached(share, limited));
             }
@@ -181,13 +188,25 @@ fn limits(run: Limits, settings: &Map<String, Json>, grant: Grant) -> Result<Lim
     };
     let mut limits = run;
     limits.max_turns = asked.max_turns.unwrap_or(limits.max_turns);
+    limits.max_tokens = asked.max_tokens.unwrap_or(limits.max_tokens);
+    // The run's own time is in what was granted.
+    limits.task_timeout_s = asked.timeout;
+    Ok(granted(limits, grant))
+}
+
+/// Limits that go no further than what is left around a task.
+pub(super) fn granted(mut limits: Limits, grant: Grant) -> Limits {
     if let Some(share) = grant.turns {
         limits.max_turns = limits.max_turns.min(u32::try_from(share.left).unwrap_or(u32::MAX));
     }
-    limits.max_tokens = asked.max_tokens.unwrap_or(limits.max_tokens);
-    let seconds = grant.ms.map(|share| share.left.div_ceil(1000).max(1));
-    limits.task_timeout_s = [asked.timeout, seconds].into_iter().flatten().min().or(None);
-    Ok(limits)
+    if let Some(share) = grant.ms {
+        let seconds = share.left.div_ceil(1000).max(1);
+        limits.task_timeout_s = Some(limits.task_timeout_s.map_or(seconds, |own| own.min(seconds)));
+    }
+    if let Some(share) = grant.micros {
+        limits.budget_usd = Some(share.left as f64 / 1e6);
+    }
+    limits
 }
 
 /// Whether a call names its task in words.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::budget::Grant;
 use super::driver::{Answer, Driver};
-use super::tasks::reply;
+use super::tasks::{granted, reply};
 use crate::task_system::{ExecutionPath, Place, Reason, SubtaskRequest, TaskError, TaskResult, TaskSystem};
 
 impl Driver<'_> {
@@ -27,7 +27,7 @@ impl Driver<'_> {
         let world = self.world;
         let system = Arc::new(TaskSystem {
             registry: Arc::clone(&world.registry),
-            base: Arc::clone(&world.session),
+            base: Arc::new(world.session.for_child(granted(world.session.limits, grant))),
             engine: Arc::clone(&world.engine),
             environment: world.environment.clone(),
             memory: Arc::clone(&world.memory),

@@ -44,6 +44,11 @@ impl World {
         self.session.limits.task_timeout_s
     }
 
+    /// Money for the whole, if there is a limit that can be kept. Without a price the tasks warn, each by itself.
+    pub(super) fn usd(&self) -> Option<f64> {
+        self.session.limits.budget_usd.filter(|_| self.session.price.is_some())
+    }
+
     pub(super) fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
