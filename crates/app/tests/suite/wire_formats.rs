@@ -160,10 +160,19 @@ fn a_provider_speaks_its_own_format_unless_told_otherwise() {
 fn a_run_in_another_format_is_resumed_and_replayed_in_it() {
     for api in [Api::Responses, Api::Anthropic] {
         let project = Project::new();
-        let server = Server::start([api.stream(&shell(0)), api.stream(&Message::text("Done."))]);
+        let wait = Message::call("shell", json!({"command": "echo 0 >> effects.txt; sleep 60"}));
+        let server = Server::start([api.stream(&wait), api.stream(&Message::text("Done."))]);
         let variable = if api == Api::Anthropic { "ANTHROPIC_API_KEY" } else { "OPENAI_API_KEY" };
-        // The first turn is all it may do; the rest is done by resume, which knows the format by itself.
-        api.run(&project, &server).args(["--run-id", "r", "--max-turns", "1"]).run().exits(3);
+        let mut running = api.run(&project, &server).args(["--run-id", "r"]).start();
+        while project.read("effects.txt").is_empty() {
+            assert!(running.is_running());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        running.signal(rustix::process::Signal::KILL);
+        assert!(running.wait().was_killed());
+        // The format is known from the run itself.
+        let resumed = fusee(&project).args(["resume", "r"]).env(variable, KEY).run().exits(0);
+        assert_eq!((resumed.stdout.as_str(), server.requests().len()), ("Done.\n", 2));
         assert_eq!(project.read("effects.txt"), "0\n");
         fusee(&project).args(["replay", "r"]).env(variable, KEY).run().exits(0);
     }
