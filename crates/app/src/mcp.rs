@@ -15,7 +15,7 @@ use crate::config::{Config, McpEntry, McpReach};
 use crate::output;
 
 /// What the servers of a run give it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Servers {
     /// Their tools.
     pub(crate) tools: Vec<Arc<dyn Tool>>,

@@ -36,12 +36,16 @@ pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
 
 /// Says what is wrong with those that were left out.
 pub(crate) fn warn(loaded: &Loaded) {
-    if loaded.problems.is_empty() {
-        return;
+    if let Some(text) = problems(loaded) {
+        output::error(&text);
     }
+}
+
+/// What is wrong with those that were left out, if anything.
+pub(crate) fn problems(loaded: &Loaded) -> Option<String> {
     let source = |file: &str| loaded.sources.iter().find(|source| &**source.name() == file);
     let text = render::terminal(&loaded.problems, source, Colour::Never);
-    output::error(&format!("templates with mistakes are left out:\n{text}"));
+    (!loaded.problems.is_empty()).then(|| format!("templates with mistakes are left out:\n{text}"))
 }
 
 /// The templates as a workflow sees them.

@@ -32,13 +32,15 @@ mod turns;
 
 pub use answer::{Accepted, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use calling::{Called, Calling};
+pub(crate) use compaction::is_summary;
 pub(crate) use conclude::{Conclude, Conclusion};
 pub use disclosure::Disclosure;
 pub(crate) use driver::remember;
-pub use earlier::Earlier;
 pub(crate) use earlier::STEP as EARLIER_STEP;
+pub use earlier::{Earlier, Shorter};
 pub(crate) use facts::{End as FactsEnd, Facts, change_of};
 pub use limits::Limits;
+pub(crate) use occupancy::size;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;
 pub use session::Session;
@@ -49,6 +51,11 @@ pub use terms::{Amendment, Terms};
 /// The names of the tools that steer a task.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {
     control::definitions().iter().map(|definition| definition.name.to_string())
+}
+
+/// What a model is told of the tools that this crate has itself.
+pub(crate) fn own_definitions() -> impl Iterator<Item = &'static fusee_tools::Definition> {
+    control::definitions().iter().chain(disclosure::definitions())
 }
 
 #[cfg(test)]

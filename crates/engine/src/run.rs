@@ -4,6 +4,7 @@ mod absent;
 mod amended;
 mod continued;
 mod outcome;
+mod outlook;
 mod prompted;
 mod reviewed;
 mod settings;
@@ -33,7 +34,9 @@ use crate::workflow::{self, Left, Trace};
 
 pub use absent::{NO_MODEL, no_model};
 pub use outcome::{Exit, RunOutcome};
-pub use settings::{Confine, PromptText, SandboxMode, Settings};
+pub use outlook::{Share, Shorter, conversation, shorter, window};
+pub use prompted::{open_section, sections};
+pub use settings::{Carry, Confine, PromptText, SandboxMode, Settings};
 pub use work::{TemplateTask, Work, Workflow};
 
 /// What a run needs from its process.

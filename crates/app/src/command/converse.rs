@@ -1,6 +1,7 @@
 //! `fusee` without a command: the conversation.
 
 use std::io::BufRead as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -27,6 +28,9 @@ pub(crate) struct ConverseArgs {
     /// Go on with the conversation of an earlier run: the newest that has ended here, or the one named
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
+    /// The prompt that drives its tasks: a file of sections, some closed until the model or `/sections` opens them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompt: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: Place,
     #[command(flatten)]
@@ -43,7 +47,10 @@ pub(crate) async fn converse(args: ConverseArgs, process: &Process) -> Result<Ex
     if !terminals.stdin && !args.plain && !input_comes() {
         return output::print(&arguments::short_help_text()).map(|()| Exit::Completed);
     }
+    let here = process.environment.directory();
+    let prompt = args.prompt.map(|file| super::run::prompt_text(&here.join(file))).transpose()?;
     let beginning = Beginning {
+        prompt,
         directory: args.place.directory.as_deref(),
         flags: [args.model.values(), args.gates.values(), args.limits.values()].concat(),
         continues: args.continues.as_deref(),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
+use fusee_engine::dispatch;
 use fusee_engine::review::{CodeReview, Format, Severity};
 use fusee_engine::run::{self, Exit};
 
@@ -21,26 +22,13 @@ use crate::selection;
 /// conversation.
 #[derive(Args)]
 pub(crate) struct ReviewArgs {
-    /// Files and folders to look at; the whole project if none is given
-    #[arg(value_name = "PATHS")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    subject: Subject,
     #[command(flatten)]
     place: Place,
-    /// Review what changed since this revision
-    #[arg(long, value_name = "REV")]
-    base: Option<String>,
-    /// What to look for above all: security, performance, …
-    #[arg(long, value_name = "FOCUS")]
-    focus: Option<String>,
-    /// Ask this instead of a review
-    #[arg(long, value_name = "QUESTION")]
-    ask: Option<String>,
     /// What is good to know for it
     #[arg(long, value_name = "TEXT")]
     background: Option<String>,
-    /// A folder with documents to review against; may be given several times
-    #[arg(long, value_name = "DIR")]
-    reference: Vec<PathBuf>,
     /// How to write the findings
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<FormatWord>,
@@ -66,6 +54,63 @@ pub(crate) struct ReviewArgs {
     limits: LimitFlags,
 }
 
+/// What is reviewed. The same after `/review` in the conversation.
+#[derive(Args, Default)]
+struct Subject {
+    /// Files and folders to look at; the whole project if none is given
+    #[arg(value_name = "PATHS")]
+    paths: Vec<PathBuf>,
+    /// Review what changed since this revision
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// What to look for above all: security, performance, …
+    #[arg(long, value_name = "FOCUS")]
+    focus: Option<String>,
+    /// Ask this instead of a review
+    #[arg(long, value_name = "QUESTION")]
+    ask: Option<String>,
+    /// A folder with documents to review against; may be given several times
+    #[arg(long, value_name = "DIR")]
+    reference: Vec<PathBuf>,
+}
+
+/// What stands after `/review`.
+#[derive(Parser)]
+#[command(name = "/review", no_binary_name = true, disable_help_flag = true)]
+struct Line {
+    #[command(flatten)]
+    subject: Subject,
+}
+
+impl Subject {
+    /// What the reviewer is told to look at, over what it looked at before.
+    fn over(self, mut review: CodeReview, project: &Project, here: &Path) -> Result<CodeReview, Failure> {
+        if !self.paths.is_empty() {
+            let paths = self.paths.iter().map(|path| inside(path, &project.directory));
+            review.paths = paths.collect::<Result<_, _>>()?;
+        }
+        review.base = self.base.or(review.base);
+        review.focus = self.focus.or(review.focus);
+        review.references.extend(self.reference.iter().map(|folder| here.join(folder)));
+        Ok(review)
+    }
+}
+
+/// The review that a line after `/review` asks for, and its request.
+pub(crate) fn of_line(
+    line: &str,
+    project: &Project,
+    process: &Process,
+) -> Result<(CodeReview, String), Failure> {
+    let words = dispatch::split(line).map_err(|problem| Failure::usage(format!("/review: {problem}")))?;
+    let Line { mut subject } = Line::try_parse_from(words)
+        .map_err(|error| Failure::rendered(error.render().to_string().trim_end().to_owned()))?;
+    let ask = subject.ask.take();
+    let review = subject.over(CodeReview::default(), project, process.environment.directory())?;
+    let request = ask.unwrap_or_else(|| review.request());
+    Ok((review, request))
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatWord {
     Text,
@@ -85,18 +130,13 @@ enum SeverityWord {
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
-    let mut review = match &earlier {
+    let before = match &earlier {
         Some(name) => settings_of(name, &project)?,
         None => CodeReview::default(),
     };
-    if !args.paths.is_empty() {
-        review.paths =
-            args.paths.iter().map(|path| inside(path, &project.directory)).collect::<Result<_, _>>()?;
-    }
-    review.base = args.base.or(review.base);
-    review.focus = args.focus.or(review.focus);
-    let base = process.environment.directory();
-    review.references.extend(args.reference.iter().map(|folder| base.join(folder)));
+    let mut subject = args.subject;
+    let ask = subject.ask.take();
+    let mut review = subject.over(before, &project, process.environment.directory())?;
     review.format = match args.format {
         Some(FormatWord::Text) => Format::Text,
         Some(FormatWord::Sarif) => Format::Sarif,
@@ -106,7 +146,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, 
         None => Format::Text,
     };
     review.fail_on = args.fail_on.map(severity);
-    let request = args.ask.or(question).unwrap_or_else(|| review.request());
+    let request = ask.or(question).unwrap_or_else(|| review.request());
     let args = RunArgs {
         request: Some(request),
         place: args.place,

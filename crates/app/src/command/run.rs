@@ -191,10 +191,16 @@ fn schema(file: &Path) -> Result<serde_json::Value, Failure> {
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
-fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
+/// A prompt file as it is now.
+pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("the prompt {} cannot be read: {error}", file.display())))?;
-    Ok(PromptText { file: file.display().to_string(), text, fields: Default::default() })
+    Ok(PromptText {
+        file: file.display().to_string(),
+        text,
+        fields: Default::default(),
+        opened: Default::default(),
+    })
 }
 
 /// The run to continue and the words of the request. A word after `--continue` names a run if there is a request

@@ -4,7 +4,7 @@ mod cassette;
 mod diff;
 mod export;
 mod gc;
-mod undo;
+pub(crate) mod undo;
 
 use clap::{Args, Subcommand};
 use fusee_engine::journal::{Journal, RunRow};

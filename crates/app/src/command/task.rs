@@ -1,6 +1,7 @@
 //! `fusee task`: a template, a workflow, a tool, or what fits some words.
 
 mod plan;
+mod ready;
 mod source;
 pub(crate) mod template;
 mod told;
@@ -25,6 +26,8 @@ use crate::mcp;
 use crate::project::Project;
 use crate::work::{self, Confinement};
 use crate::{clock, output, templates};
+
+pub(crate) use ready::{Ready, ready};
 
 /// Run a template, or a workflow: a program of tasks.
 ///
@@ -106,16 +109,19 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Fail
     let mut args = args;
     let loaded = template::gather(&project, process);
     if !source::is_workflow(&named, &project, process) {
-        match template::asked(&args, &named, &loaded, &source::names(&project, process))? {
-            template::Asked::Workflow(text) => {
+        match template::asked(&named, &args.inputs, &loaded, &source::names(&project, process)) {
+            Ok(template::Asked::Workflow(text)) => {
                 args.direct_tool = true;
                 args.inputs.clear();
                 args.task = Some(text);
             }
-            template::Asked::Refused(exit) => return Ok(exit),
-            template::Asked::Template(found, words) => {
+            Ok(template::Asked::Template { found, words, guessed }) => {
+                if guessed {
+                    output::error(&format!("{}\n", template::guess(&found)));
+                }
                 return run_template(args, &project, &found, &words, loaded, process).await;
             }
+            Err(refusal) => return refusal.tell(args.json),
         }
     }
     let named = args.task.as_deref().unwrap_or_default();
@@ -154,9 +160,9 @@ async fn run_template(
     if args.help {
         return template::help(found);
     }
-    let work = match template::work(found, words, args.json)? {
+    let work = match template::work(found, words) {
         Ok(work) => work,
-        Err(exit) => return Ok(exit),
+        Err(refusal) => return refusal.tell(args.json),
     };
     if args.dry_run {
         return template::dry_run(found, &work, args.json, project).await;

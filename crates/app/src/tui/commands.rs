@@ -18,10 +18,21 @@ pub(crate) struct Entry {
 
 /// All of them, in the order of `/help`.
 pub(crate) const TABLE: &[Entry] = &[
+    entry(
+        "/task",
+        "NAME [KEY=VALUE…]",
+        "run a template or a workflow; a workflow may stand there in parentheses",
+    ),
+    entry("/review", "[PATHS]", "have the code reviewed; takes --base, --focus, --ask and --reference too"),
+    entry("/flow", "[MODE]", "how tasks are worked through; with a mode, from the next message on"),
     entry("/model", "[NAME]", "which model answers; with a name, another one from the next message on"),
     entry("/approve", "[auto|ask|never]", "when you are asked before something is changed"),
     entry("/plan", "", "the plan as the model last left it"),
+    entry("/sections", "[KEY]", "the prompt's sections, open and closed; with a key, open one for the model"),
+    entry("/context", "", "what fills the model's window, by kind"),
+    entry("/compact", "", "shorten the conversation from the next message on"),
     entry("/diff", "", "what this conversation changed in files"),
+    entry("/undo", "[RUN]", "take back what the last task changed in files, or the run named"),
     entry("/runs", "", "what was run in this project"),
     entry(
         "/resume",
@@ -41,6 +52,11 @@ const fn entry(name: &'static str, arguments: &'static str, help: &'static str) 
 /// A command that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Slash {
+    Flow(Option<String>),
+    Sections(Option<String>),
+    Context,
+    Compact,
+    Undo(Option<String>),
     Model(Option<String>),
     Approve(Option<Approve>),
     Plan,
@@ -53,13 +69,35 @@ pub(crate) enum Slash {
     Quit,
 }
 
+/// What a run of the conversation is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// Words for the model.
+    Words(String),
+    /// A template or workflow: what stands after `/task`.
+    Task(String),
+    /// A review of code: what stands after `/review`.
+    Review(String),
+}
+
+impl Errand {
+    /// As it was typed, about.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Task(line) => format!("/task {line}"),
+            Self::Review(line) => format!("/review {line}").trim_end().to_owned(),
+        }
+    }
+}
+
 /// What a line is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// Nothing.
     Nothing,
-    /// Words for the model.
-    Words(String),
+    /// Something to be worked on.
+    Errand(Errand),
     /// A command.
     Command(Slash),
     /// Meant as a command, and none.
@@ -67,19 +105,27 @@ pub(crate) enum Said {
 }
 
 /// Understands what was typed. A word with a second slash is a path, and two slashes at the beginning are one for
-/// the model.
+/// the model. What begins with a parenthesis is a workflow, as it is for `fusee run`.
 pub(crate) fn understand(typed: &str) -> Said {
     let typed = typed.trim();
     if typed.is_empty() {
         return Said::Nothing;
     }
     if let Some(words) = typed.strip_prefix("//") {
-        return Said::Words(format!("/{words}"));
+        return Said::Errand(Errand::Words(format!("/{words}")));
+    }
+    if typed.starts_with('(') {
+        return Said::Errand(Errand::Task(typed.to_owned()));
     }
     let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let is_command = word.starts_with('/') && !word[1..].contains('/');
     if !is_command {
-        return Said::Words(typed.to_owned());
+        return Said::Errand(Errand::Words(typed.to_owned()));
+    }
+    match word {
+        "/task" => return Said::Errand(Errand::Task(rest.trim().to_owned())),
+        "/review" => return Said::Errand(Errand::Review(rest.trim().to_owned())),
+        _ => {}
     }
     match command(word, rest.trim()) {
         Ok(slash) => Said::Command(slash),
@@ -94,6 +140,11 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
         _ => Err(format!("{word} takes nothing after it")),
     };
     match word {
+        "/flow" => Ok(Slash::Flow(one())),
+        "/sections" => Ok(Slash::Sections(one())),
+        "/context" => none(Slash::Context),
+        "/compact" => none(Slash::Compact),
+        "/undo" => Ok(Slash::Undo(one())),
         "/model" => Ok(Slash::Model(one())),
         "/approve" => match rest {
             "" => Ok(Slash::Approve(None)),

@@ -6,6 +6,9 @@ use super::state::{Asked, Matter, Stage, State};
 use crate::face::line::{Line, Style};
 use crate::face::words;
 
+#[cfg(test)]
+mod tests;
+
 /// Rows of the input that are shown at once.
 const INPUT_ROWS: usize = 8;
 
@@ -28,8 +31,8 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
         above.extend(view.area(columns, rows, passed, state.cancelled.is_some()));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
-    above.extend(waiting.map(|message| {
-        let text = format!("  then: {}", words::one_line(message, 400));
+    above.extend(waiting.map(|errand| {
+        let text = format!("  then: {}", words::one_line(&errand.shown(), 400));
         Line::of(Style::Dim, &text).cut(columns)
     }));
     let more = state.queue.len().saturating_sub(QUEUED_ROWS);
@@ -85,24 +88,22 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
         Matter::Return(_) => (" this was cut off: go on with it?".to_owned(), "", "y yes · n no"),
     };
     let lead = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
-    let mut rows = vec![lead.and(Style::Dim, &format!("  {reason}")).cut(columns)];
+    let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
     let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).cut(columns);
     rows.extend(asked.rows.iter().map(indented));
     match &asked.stage {
         Stage::Choosing => {
-            let row = Line::of(Style::Bold, "  allow? ").and(Style::Plain, choices);
-            let row = if matches!(asked.matter, Matter::Return(_)) {
-                Line::of(Style::Plain, "  ").and(Style::Plain, choices)
-            } else {
-                row
+            let lead = match asked.matter {
+                Matter::Call(_) => Line::of(Style::Bold, "  allow? "),
+                Matter::Return(_) => Line::of(Style::Plain, "  "),
             };
-            rows.push(row.cut(columns));
+            rows.extend(lead.and(Style::Plain, choices).broken(columns, "    "));
             let at = rows.last().map_or(0, Line::width).min(columns.saturating_sub(1));
             let row = rows.len() - 1;
             (rows, (row, at))
         }
         Stage::Reason(editor) => {
-            rows.push(Line::of(Style::Dim, "  no, and why (enter sends, esc goes back):").cut(columns));
+            rows.push(Line::of(Style::Dim, "  no, and why (enter sends, esc back):").cut(columns));
             let laid = editor.lay(columns.saturating_sub(5));
             let first = rows.len();
             rows.extend(laid.rows.iter().map(|row| Line::of(Style::Accent, "  > ").and(Style::Plain, row)));

@@ -85,7 +85,7 @@ impl Conversation<'_, '_> {
             let Some(line) = line else { return Ok(()) };
             let next = match understand(&line) {
                 Said::Nothing => Next::Line,
-                Said::Words(words) => match self.session.begin(words).await {
+                Said::Errand(errand) => match self.session.begin(errand).await {
                     Ok(begun) => self.see_through(begun).await?,
                     Err(failure) => self.failed(failure),
                 },

@@ -2,7 +2,9 @@
 //! holds them all. Faces tell a [`Session`] what to begin and what to answer; what they show comes from events.
 
 mod answers;
+mod beginning;
 mod opening;
+mod outlook;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,20 +12,21 @@ use std::sync::Arc;
 use fusee_engine::approval::{Approve, Approver, Question};
 use fusee_engine::journal::{Journal, RunId, RunStatus};
 use fusee_engine::model::Model;
-use fusee_engine::run::{self, Confine, PromptText, Resources, RunOutcome, Running, Settings};
-use fusee_engine::tools::Workspace;
+use fusee_engine::run::{
+    self, Carry, Confine, PromptText, Resources, RunOutcome, Running, Settings, Templates, Work,
+};
 
-use super::mention::{self, Mentioned};
 use crate::approvals::Approvals;
-use crate::choice::{Choice, StandIn};
-use crate::clock;
+use crate::choice::{self, Choice, StandIn};
 use crate::command::Process;
-use crate::config::Config;
+use crate::config::{Config, FlagValue, Value};
 use crate::face::terminal::Glyphs;
 use crate::face::{Plan, Show};
 use crate::failure::Failure;
+use crate::mcp::{self, Servers};
 use crate::project::Project;
 use crate::selection;
+use crate::templates;
 use crate::work::{self, Confinement};
 
 pub(crate) use opening::Beginning;
@@ -33,6 +36,8 @@ pub(crate) struct Session<'p> {
     process: &'p Process,
     project: Project,
     config: Config,
+    /// What was said for this conversation, over all files.
+    flags: Vec<FlagValue>,
     show: Show,
     journal: Journal,
     confine: Confine,
@@ -44,7 +49,12 @@ pub(crate) struct Session<'p> {
     approver: Arc<dyn Approver>,
     /// The run that the next message continues.
     continues: Option<RunId>,
+    /// How much of it that message takes over.
+    carry: Carry,
     prompt: Option<PromptText>,
+    /// The prompt that every new conversation begins with.
+    given_prompt: Option<PromptText>,
+    servers: Servers,
 }
 
 /// A run that was begun, and what a face should know of it.
@@ -104,35 +114,6 @@ impl Session<'_> {
         Approvals::of(&self.project, &self.process.environment).add(question.lasting())
     }
 
-    /// Begins a run with a message.
-    pub(crate) async fn begin(&self, message: String) -> Result<Begun, Failure> {
-        let workspace = Workspace::open(&self.project.directory);
-        let Mentioned { background, problems } = match &workspace {
-            Ok(workspace) => mention::gather(&message, workspace),
-            Err(_) => Mentioned::default(),
-        };
-        let settings = Settings {
-            prompt: self.prompt.clone(),
-            background,
-            continues: self.continues.clone(),
-            base_url: self.choice.settings.base_url.clone(),
-            wire: self.choice.settings.wire,
-            options: self.config.options(),
-            limits: self.choice.limits(&self.config),
-            approve: self.approve,
-            sandbox: self.config.sandbox(),
-            sandbox_state: self.confinement.state.to_owned(),
-            commands_settled: self.confinement.settled,
-            rules: self.confinement.rules(&self.config),
-            confine: self.confine.clone(),
-            ..Settings::new(message, self.choice.name.clone(), &self.project.directory)
-        };
-        let plan = Plan::of(&settings);
-        let id = clock::new_run_id()?;
-        let running = run::start(&id, settings, self.resources(Arc::clone(&self.model))).await?;
-        Ok(Begun { running, plan, problems })
-    }
-
     /// Goes on with a run: the newest here if none is named.
     pub(crate) fn resume(&mut self, name: Option<&str>) -> Result<Returned, Failure> {
         let row = match name {
@@ -158,11 +139,30 @@ impl Session<'_> {
             commands_settled: self.confinement.settled,
             ..settings
         };
+        let environment = &self.process.environment;
         let (plan, prompt) = (Plan::of(&settings), settings.prompt.clone());
-        let resources = self.resources(StandIn::called(&settings.model.clone(), model));
-        let running = run::resume(&row.id, settings, resources)?;
+        let servers = mcp::again(&settings.mcp, &self.config, &settings.workspace, self.process);
+        let resources = servers.given_to(self.resources(StandIn::called(&settings.model.clone(), model)));
+        let others = choice::of_stages(&settings, &self.config, environment)?;
+        let templates = match settings.work {
+            Work::Request => Templates::default(),
+            _ => templates::for_run(templates::gather(&self.project, environment), &self.project),
+        };
+        let running = run::resume(&row.id, settings, Resources { others, templates, ..resources })?;
         self.prompt = prompt;
         Ok(Returned::Running(Box::new(Begun { running, plan, problems: Vec::new() })))
+    }
+
+    /// Says something for the rest of the conversation, as a flag would have.
+    fn set(&mut self, name: &'static str, value: &str) -> Result<(), Failure> {
+        let mut flags = self.flags.clone();
+        flags.retain(|(other, _)| *other != name);
+        flags.push((name, Value::Text(value.to_owned())));
+        let file = self.project.config_file();
+        let config = Config::gather(Some(&file), &self.process.environment, flags.clone())?;
+        config.flow()?;
+        (self.config, self.flags) = (config, flags);
+        Ok(())
     }
 
     /// A run came to its end: the next message continues it. One whose journal failed stays open and is left alone.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fusee_engine::approval::{Answer, Question};
 use fusee_engine::journal::Stamped;
 
-use super::commands::{Said, Slash, understand};
+use super::commands::{Errand, Said, Slash, understand};
 use super::complete::{self, Completion};
 use super::editor::Editor;
 use super::past::Past;
@@ -36,8 +36,8 @@ const PRINTED: usize = 20_000;
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Begin a task with these words.
-    Begin(String),
+    /// Begin a run.
+    Begin(Errand),
     /// Answer a command.
     Command(Slash),
     /// Stop the task.
@@ -58,7 +58,7 @@ pub(crate) struct State {
     pub(super) workspace: PathBuf,
     pub(super) editor: Editor,
     pub(super) past: Past,
-    pub(super) queue: VecDeque<String>,
+    pub(super) queue: VecDeque<Errand>,
     /// The task under way.
     pub(super) view: Option<View>,
     /// Since when, by the conversation's clock.
@@ -164,9 +164,9 @@ impl State {
     /// What could not be done leaves nothing under way.
     pub(crate) fn next(&mut self) -> Vec<Effect> {
         match self.queue.pop_front() {
-            Some(words) if self.view.is_none() => vec![Effect::Begin(words)],
-            Some(words) => {
-                self.queue.push_front(words);
+            Some(errand) if self.view.is_none() => vec![Effect::Begin(errand)],
+            Some(errand) => {
+                self.queue.push_front(errand);
                 Vec::new()
             }
             None => Vec::new(),
@@ -191,20 +191,20 @@ impl State {
     fn submit(&mut self) -> Vec<Effect> {
         match understand(self.editor.text()) {
             Said::Nothing => Vec::new(),
-            Said::Words(_) if self.queue.len() >= QUEUE => {
+            Said::Errand(_) if self.queue.len() >= QUEUE => {
                 self.tell(Style::Warning, "too many messages wait already; this one stays in the input");
                 Vec::new()
             }
-            Said::Words(words) => {
+            Said::Errand(errand) => {
                 self.accept();
-                self.queue.push_back(words);
+                self.queue.push_back(errand);
                 self.next()
             }
             Said::Command(slash) => {
                 self.accept();
                 match slash {
                     Slash::Quit => vec![Effect::Leave],
-                    Slash::Resume(_) | Slash::New if self.is_working() => {
+                    Slash::Resume(_) | Slash::New | Slash::Undo(_) if self.is_working() => {
                         self.tell(
                             Style::Warning,
                             "a task is under way: wait for its end, or stop it with esc",

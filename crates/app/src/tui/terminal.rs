@@ -147,6 +147,8 @@ impl Driver<'_, '_> {
                 _ = hangup.recv() => self.leave = true,
                 Some((question, sender)) = questions.recv() => {
                     self.asking = Some(sender);
+                    // What led to it is shown first.
+                    let _ = happen(&mut self.live, &mut self.state, self.begun).now_or_never();
                     let now = self.now();
                     let effects = self.state.ask(question, now);
                     self.perform(effects).await?;
@@ -205,7 +207,7 @@ impl Driver<'_, '_> {
         let mut left: std::collections::VecDeque<Effect> = effects.into();
         while let Some(effect) = left.pop_front() {
             match effect {
-                Effect::Begin(words) => match self.session.begin(words).await {
+                Effect::Begin(errand) => match self.session.begin(errand).await {
                     Ok(begun) => self.began(begun),
                     Err(failure) => {
                         self.failed(&failure);

@@ -16,6 +16,7 @@ mod benchmark;
 mod cancel;
 mod continues;
 mod conversation;
+mod conversation_commands;
 mod events;
 mod exit_codes;
 mod flows;

@@ -20,6 +20,8 @@ mod tests;
 
 use fusee_model::Message;
 
+pub(crate) use summary::is_summary;
+
 use outline::{Exchange, Outline};
 use prune::Standing;
 use summary::Lines;

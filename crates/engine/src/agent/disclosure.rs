@@ -55,6 +55,18 @@ impl Disclosure {
         &self.first.text
     }
 
+    /// The same with its sections.
+    pub(crate) fn shown(&self) -> &Rendered {
+        &self.first
+    }
+
+    /// The sections to open so that this one is open; the error says why it cannot be.
+    pub(crate) fn opening(&self, key: &str) -> Result<BTreeSet<String>, String> {
+        let bound = self.bound().map_err(|problem| problem.to_string())?;
+        let required = open_sections(&bound, &self.opened, &[key.to_owned()], "the user opened it");
+        required.map(|required| required.requested_overrides).map_err(|problem| problem.message)
+    }
+
     fn bound(&self) -> Result<Bound<'_>, RenderProblem> {
         self.prompt.bind(&self.task)
     }

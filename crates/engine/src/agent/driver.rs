@@ -31,7 +31,7 @@ use crate::flow::{self, Conduct, Feedback, Sending};
 const ASK_CONTEXT_FROM: u64 = 3_000;
 
 /// The share of the limit that a compaction aims at.
-const COMPACT_TO: f64 = 0.4;
+pub(crate) const COMPACT_TO: f64 = 0.4;
 
 /// The share of the limit that the newest turns may keep word for word.
 const KEEP_RECENT: f64 = 0.2;

@@ -5,21 +5,29 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use fusee_journal::event::Event;
 use fusee_journal::{Branch, Kind, StepRow};
+use fusee_model::tokens::Estimator;
 use fusee_model::{Message, ToolCall};
 use fusee_tools::arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::calling::Called;
+use super::compaction::{self, Compacted, Keep};
 use super::control;
-use super::driver::{Attempt, AttemptResult, said};
+use super::driver::{Attempt, AttemptResult, COMPACT_TO, said};
+use super::limits::Limits;
 use super::meanwhile::Known;
+use super::occupancy::size;
 use super::plan::Plan;
 use crate::prompt::Environment;
 
 /// The step of a run that holds this.
 pub(crate) const STEP: &str = "earlier";
+
+/// A conversation that a person wants shorter becomes at most this part of what it was.
+const ASKED_TO: u64 = 3;
 
 /// Stands for a reply that never came: some servers refuse two messages of the user in a row.
 const NO_REPLY: &str = "[no reply]";
@@ -45,6 +53,20 @@ pub struct Earlier {
     /// Files as the model knows them.
     #[serde(default)]
     pub(crate) known: Known,
+    /// How much shorter it was made on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shorter: Option<Shorter>,
+}
+
+/// A conversation before and after it is shortened, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shorter {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+    /// Messages that are gone or shorter.
+    pub items: u32,
 }
 
 impl Earlier {
@@ -58,15 +80,46 @@ impl Earlier {
         Ok(fold.end())
     }
 
-    /// A conversation of nothing but a request and its answer: what is left of a run whose work was done on
+    /// What the run itself took over, before anything of its own.
+    pub(crate) fn before(steps: &[StepRow]) -> Result<Self, String> {
+        let main = Branch::main();
+        let taken = |step: &&StepRow| step.key.branch == main && step.kind == Kind::Environment;
+        let mut fold = Fold::default();
+        for step in steps.iter().filter(taken) {
+            fold.take(step).map_err(|error| format!("{}: {error}", step.key))?;
+        }
+        Ok(fold.end())
+    }
+
+    /// The conversation with nothing but a request and its answer added: what is left of a run whose work was done on
     /// other branches.
     pub(crate) fn spoken(mut self, request: &str, answer: &str) -> Self {
         let answer = if answer.trim().is_empty() { NO_REPLY } else { answer };
-        self.messages = vec![
-            Message::User { text: request.to_owned() },
-            Message::Assistant { text: answer.to_owned(), reasoning: None, tool_calls: Vec::new() },
-        ];
+        self.messages.push(Message::User { text: request.to_owned() });
+        let (text, tool_calls) = (answer.to_owned(), Vec::new());
+        self.messages.push(Message::Assistant { text, reasoning: None, tool_calls });
         self
+    }
+
+    /// What readers are told if it was shortened on the way.
+    pub(crate) fn compaction(&self, timestamp: i64) -> Option<Event> {
+        let Shorter { before, after, items } = self.shorter?;
+        let (tokens_before, tokens_after, items_removed) = (before, after, items);
+        Some(Event::Compaction { timestamp, turn_index: 0, tokens_before, tokens_after, items_removed })
+    }
+
+    /// The same made shorter by rule, because a person wants it so; nothing where too little could be saved.
+    pub(crate) fn shortened(&self, limits: &Limits) -> Option<(Self, Shorter)> {
+        let estimator = Estimator::default();
+        let count = |message: &Message| estimator.count(size(message));
+        let tokens: u64 = self.messages.iter().map(count).sum();
+        let target = (tokens / ASKED_TO).min((limits.max_tokens as f64 * COMPACT_TO) as u64);
+        let keep = Keep { first_user_messages: 1, request: None, recent_tokens: target / 2 };
+        let compacted = compaction::compact(&self.messages, &keep, target, &count)?;
+        let Compacted { messages, items_removed: items, tokens_before: before, tokens_after: after } =
+            compacted;
+        let shorter = Shorter { before, after, items };
+        Some((Self { messages, shorter: Some(shorter), ..self.clone() }, shorter))
     }
 }
 
@@ -83,7 +136,11 @@ impl Fold {
     fn take(&mut self, step: &StepRow) -> Result<(), serde_json::Error> {
         let Some(result) = &step.result else { return Ok(()) };
         match (step.kind, step.callee.as_str()) {
-            (Kind::Environment, STEP) => self.earlier = serde_json::from_value(result.clone())?,
+            (Kind::Environment, STEP) => {
+                let earlier: Earlier = serde_json::from_value(result.clone())?;
+                // That it was shortened then was told then.
+                self.earlier = Earlier { shorter: None, ..earlier };
+            }
             (Kind::Environment, "session") => {
                 self.earlier.environment = Some(serde_json::from_value(result.clone())?);
             }

@@ -256,6 +256,9 @@ impl AgentTask {
                 continues: self.session.continues.as_ref().map(ToString::to_string),
             }),
         );
+        if let Some(event) = self.earlier.compaction(started_ms) {
+            self.engine.emit(&self.branch, event);
+        }
     }
 
     fn end(&self, driver: &Driver<'_>, outcome: TaskOutcome) -> TaskOutcome {

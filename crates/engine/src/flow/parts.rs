@@ -100,6 +100,9 @@ impl<'a> Parts<'a> {
             parent: None,
             continues: main.session.continues.as_ref().map(ToString::to_string),
         }));
+        if let Some(event) = main.earlier.compaction(self.started_ms) {
+            self.emit(event);
+        }
     }
 
     /// Works through one part, as often as it may be tried. The error is how the whole ends because of it.

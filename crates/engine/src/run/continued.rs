@@ -5,7 +5,7 @@ use fusee_journal::event::Event;
 use fusee_journal::{Branch, Engine, Journal, JournalError, Kind, RunId, RunStatus, Stop};
 use serde_json::Value;
 
-use super::{Settings, StartError, call, settings_of, value_body};
+use super::{Carry, Settings, StartError, call, settings_of, value_body};
 use crate::agent::{EARLIER_STEP, Earlier};
 
 /// Events read at a time.
@@ -29,7 +29,14 @@ pub(super) async fn earlier(
     let Some(run) = settings.continues.clone() else { return Ok(None) };
     let read = async move {
         match gather(journal, &run) {
-            Ok(earlier) => serde_json::to_value(earlier).unwrap_or_default(),
+            Ok(earlier) => {
+                let shortened = match settings.carry {
+                    Carry::Whole => None,
+                    Carry::Shortened => earlier.shortened(&settings.limits),
+                };
+                let earlier = shortened.map_or(earlier, |(shortened, _)| shortened);
+                serde_json::to_value(earlier).unwrap_or_default()
+            }
             Err(error) => Value::String(format!("the run {run} cannot be continued: {error}")),
         }
     };
@@ -40,13 +47,16 @@ pub(super) async fn earlier(
     }
 }
 
-fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
+/// What a run leaves to the one after it.
+pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
-    let earlier = Earlier::of(&steps)?;
-    if !earlier.messages.is_empty() {
+    let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
+    // A template or a workflow has conversations of its own; of the one around it, it is a request and an answer.
+    let aside = settings.continues.is_some() && !settings.work.is_request();
+    let earlier = if aside { Earlier::before(&steps)? } else { Earlier::of(&steps)? };
+    if !earlier.messages.is_empty() && !aside {
         return Ok(earlier);
     }
-    let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
     let answer = answer_of(journal, run).map_err(|error| error.to_string())?;
     Ok(earlier.spoken(&settings.request, &answer))
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Settings, StartError, reviewed};
 use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, json_wanted};
-use crate::prompt::{AnyTask, FileProblem, PromptFile};
+use crate::prompt::{AnyTask, FileProblem, PromptFile, Rendered};
 use crate::review::Material;
 
 /// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
@@ -24,7 +24,8 @@ pub(super) fn dressed(
     earlier: Option<Earlier>,
     material: Option<Material>,
 ) -> Result<AgentTask, String> {
-    let opened = earlier.as_ref().map(|earlier| earlier.opened.clone()).unwrap_or_default();
+    let opened: BTreeSet<String> =
+        earlier.iter().flat_map(|earlier| earlier.opened.iter().cloned()).collect();
     let mut task = task;
     match (&settings.code_review, material) {
         (Some(review), Some(material)) => task = reviewed::dressed(task, settings, review, material, opened)?,
@@ -53,9 +54,28 @@ fn answer_check(settings: &Settings) -> Result<Option<Checked>, String> {
     Ok(Some((Arc::new(check), json_wanted(schema))))
 }
 
+/// The sections of a prompt as a run with these settings would show them, with what was opened before; nothing where
+/// the usual prompt drives it.
+pub fn sections(settings: &Settings, opened: &BTreeSet<String>) -> Result<Option<Rendered>, String> {
+    Ok(disclosure(settings, opened.clone())?.map(|disclosure| disclosure.shown().clone()))
+}
+
+/// The sections that have to be opened so that this one is open.
+pub fn open_section(
+    settings: &Settings,
+    opened: &BTreeSet<String>,
+    key: &str,
+) -> Result<BTreeSet<String>, String> {
+    match disclosure(settings, opened.clone())? {
+        Some(disclosure) => disclosure.opening(key),
+        None => Err("the prompt of this conversation has no sections".to_owned()),
+    }
+}
+
 /// The prompt bound to the task, if the settings have one.
 fn disclosure(settings: &Settings, opened: BTreeSet<String>) -> Result<Option<Disclosure>, String> {
     let Some(prompt) = &settings.prompt else { return Ok(None) };
+    let opened = opened.into_iter().chain(prompt.opened.iter().cloned()).collect();
     let file = &prompt.file;
     let parsed = PromptFile::parse(&prompt.text).map_err(|problem| match problem {
         FileProblem::Syntax(message) => format!("{file}: {message}"),

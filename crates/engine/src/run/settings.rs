@@ -1,6 +1,7 @@
 //! What a run was started with: its step 0. Resuming needs no flags, and a run finishes on the settings it
 //! began with. Keys are never part of it, only what names them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fusee_journal::RunId;
@@ -36,6 +37,9 @@ pub struct Settings {
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// How much of that conversation it takes over.
+    #[serde(default, skip_serializing_if = "Carry::is_whole")]
+    pub carry: Carry,
     /// The prompt that drives it, if that is not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptText>,
@@ -102,6 +106,27 @@ pub struct PromptText {
     /// Fields of the task beside its request and its background.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
+    /// Closed sections that a person has opened.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub opened: BTreeSet<String>,
+}
+
+/// How much of an earlier conversation a run takes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carry {
+    /// All of it.
+    #[default]
+    Whole,
+    /// As little as a compaction leaves, because a person wants it so.
+    Shortened,
+}
+
+impl Carry {
+    /// Whether it is all of it, which older journals say nothing of.
+    pub(crate) fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
 }
 
 /// What confined commands have beyond the usual, and how much of it.
@@ -137,6 +162,7 @@ impl Settings {
             work: Work::Request,
             background: None,
             continues: None,
+            carry: Carry::Whole,
             prompt: None,
             workspace: workspace.to_owned(),
             model: model.into(),

@@ -1,7 +1,7 @@
 //! `fusee runs undo`.
 
 use clap::Args;
-use fusee_engine::journal::RunStatus;
+use fusee_engine::journal::{Journal, RunRow, RunStatus};
 use fusee_engine::run::{self, Exit};
 use fusee_engine::tools::Workspace;
 use fusee_engine::undo::Undo;
@@ -38,22 +38,36 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> 
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     let row = selection::named(&journal, &args.run.run)?;
+    let (text, exit) = take_back(&journal, &row, args.dry_run)?;
+    output::print(&text).map(|()| exit)
+}
+
+/// Takes back what a run changed, and tells what came of it.
+pub(crate) fn take_back(journal: &Journal, row: &RunRow, dry_run: bool) -> Result<(String, Exit), Failure> {
     if row.status == RunStatus::Open && journal.is_worked_on(&row.id) {
         return Err(Failure::usage(format!("run {} is at work: a process is changing files for it", row.id))
             .help("end it first, then undo"));
     }
-    let settings = run::settings_of(&journal, &row.id)?;
+    let settings = run::settings_of(journal, &row.id)?;
     let workspace = Workspace::open(&settings.workspace).map_err(|error| {
         Failure::usage(format!("{error}; undo needs the directory that the run worked in"))
     })?;
-    let undo = Undo::plan(&journal, &row.id, &workspace)?;
-    output::print(&said(&undo, args.dry_run))?;
-    if !args.dry_run && !undo.files.is_empty() {
+    let undo = Undo::plan(journal, &row.id, &workspace)?;
+    let text = said(&undo, dry_run);
+    if !dry_run && !undo.files.is_empty() {
         undo.carry_out(&workspace, &row.id).map_err(|problem| {
             Failure::failed(format!("nothing was undone: {problem}")).help("see to that, then undo again")
         })?;
     }
-    Ok(if undo.left.is_empty() { Exit::Completed } else { Exit::Failed })
+    Ok((text, if undo.left.is_empty() { Exit::Completed } else { Exit::Failed }))
+}
+
+/// Whether anything of a run can be taken back.
+pub(crate) fn has_something(journal: &Journal, row: &RunRow) -> bool {
+    let settings = run::settings_of(journal, &row.id).ok();
+    let workspace = settings.and_then(|settings| Workspace::open(&settings.workspace).ok());
+    let plan = workspace.and_then(|workspace| Undo::plan(journal, &row.id, &workspace).ok());
+    plan.is_some_and(|undo| !undo.files.is_empty())
 }
 
 /// What cannot be put back comes first.

@@ -44,9 +44,14 @@ impl Problems {
 impl Checked {
     /// Tells what is odd and stops nothing.
     pub(super) fn warn(&self) {
-        if !self.warnings.found.is_empty() {
-            output::error(&self.warnings.rendered());
+        if let Some(text) = self.oddities() {
+            output::error(&text);
         }
+    }
+
+    /// What is odd and stops nothing.
+    pub(super) fn oddities(&self) -> Option<String> {
+        (!self.warnings.found.is_empty()).then(|| self.warnings.rendered())
     }
 }
 

@@ -16,7 +16,6 @@ use fusee_engine::tools::Workspace;
 use fusee_engine::workflow::standard_tools;
 use serde_json::{Value, json};
 
-use super::TaskArgs;
 use crate::command::Process;
 use crate::command::templates::inputs_help;
 use crate::failure::Failure;
@@ -28,32 +27,62 @@ pub(crate) enum Asked {
     /// A workflow, given as text.
     Workflow(String),
     /// A template with these words.
-    Template(Arc<Registered>, Vec<String>),
-    /// Nothing that could run; it was said why.
-    Refused(Exit),
+    Template {
+        found: Arc<Registered>,
+        words: Vec<String>,
+        /// Whether nobody named it: it is what fits the words.
+        guessed: bool,
+    },
+}
+
+/// Why nothing runs.
+pub(crate) struct Refusal {
+    error: TaskError,
+    named: String,
+    path: ExecutionPath,
+}
+
+impl Refusal {
+    /// Says it, and gives the exit code.
+    pub(super) fn tell(&self, json: bool) -> Result<Exit, Failure> {
+        refuse(json, &self.error, &self.named, self.path)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { error, .. } = refusal;
+        let help = error.recovery().to_string();
+        Self { exit: error.exit(), ..Self::usage(error.message) }.help(help)
+    }
+}
+
+/// What is said of a template that nobody named.
+pub(super) fn guess(found: &Registered) -> String {
+    format!("taken as the template `{}`", found.template.name)
 }
 
 /// Finds out what was asked for.
 pub(super) fn asked(
-    args: &TaskArgs,
     named: &str,
+    inputs: &[String],
     loaded: &Loaded,
     workflows: &[String],
-) -> Result<Asked, Failure> {
+) -> Result<Asked, Refusal> {
     let plain: Vec<&str> = std::iter::once(named)
-        .chain(args.inputs.iter().map(String::as_str).filter(|word| !word.contains('=')))
+        .chain(inputs.iter().map(String::as_str).filter(|word| !word.contains('=')))
         .collect();
     let sentence = plain.join(" ");
-    let given = || args.inputs.iter().filter(|word| word.contains('=')).cloned().collect::<Vec<_>>();
+    let given = || inputs.iter().filter(|word| word.contains('=')).cloned().collect::<Vec<_>>();
     let tools = standard_tools();
     match dispatch::meant(named, &sentence, &loaded.registry, &tools) {
         Meant::Workflow => Ok(Asked::Workflow(named.to_owned())),
-        Meant::Template(found) => Ok(Asked::Template(found, args.inputs.clone())),
-        Meant::Tool(name) => match tool_call(&name, &args.inputs, &tools) {
+        Meant::Template(found) => Ok(Asked::Template { found, words: inputs.to_vec(), guessed: false }),
+        Meant::Tool(name) => match tool_call(&name, inputs, &tools) {
             Ok(text) => Ok(Asked::Workflow(text)),
             Err(problem) => {
                 let error = TaskError::failure(Reason::InputValidationFailure, problem);
-                refuse(args.json, &error, &name, ExecutionPath::Tool).map(Asked::Refused)
+                Err(Refusal { error, named: name, path: ExecutionPath::Tool })
             }
         },
         // One word is a name, and nobody has it.
@@ -65,22 +94,19 @@ pub(super) fn asked(
             let near = fusee_engine::text::near::did_you_mean(named, known).map(|near| format!("; {near}"));
             let message =
                 format!("there is no template, workflow or tool `{named}`{}", near.unwrap_or_default());
-            not_found(args.json, named, message, &found).map(Asked::Refused)
+            Err(not_found(named, message, &found))
         }
         Meant::Words(found) => match dispatch::clear(&found) {
-            Some(best) => {
-                output::error(&format!("taken as the template `{}`\n", best.template.name));
-                Ok(Asked::Template(Arc::clone(best), given()))
-            }
+            Some(best) => Ok(Asked::Template { found: Arc::clone(best), words: given(), guessed: true }),
             None => {
                 let message = format!("no template clearly fits `{sentence}`");
-                not_found(args.json, &sentence, message, &found).map(Asked::Refused)
+                Err(not_found(&sentence, message, &found))
             }
         },
     }
 }
 
-fn not_found(json: bool, named: &str, message: String, near: &[Match]) -> Result<Exit, Failure> {
+fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
     let listed: Vec<String> = near
         .iter()
         .map(|found| {
@@ -93,7 +119,7 @@ fn not_found(json: bool, named: &str, message: String, near: &[Match]) -> Result
     let message =
         if listed.is_empty() { message } else { format!("{message}; near are: {}", listed.join(", ")) };
     let error = TaskError::failure(Reason::TemplateNotFound, message);
-    refuse(json, &error, named, ExecutionPath::Template)
+    Refusal { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
 /// Says why nothing runs.
@@ -158,8 +184,8 @@ pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The work of a run with this template, or the exit code after saying why there is none.
-pub(crate) fn work(found: &Registered, words: &[String], json: bool) -> Result<Result<Work, Exit>, Failure> {
+/// The work of a run with this template, or why there is none.
+pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal> {
     let name = &found.template.name;
     let request = dispatch::inputs(words, &found.template)
         .map_err(|problem| TaskError::failure(Reason::InputValidationFailure, problem))
@@ -170,13 +196,13 @@ pub(crate) fn work(found: &Registered, words: &[String], json: bool) -> Result<R
         Ok(request)
     });
     match checked {
-        Err(error) => refuse(json, &error, name, ExecutionPath::Template).map(Err),
-        Ok(request) => Ok(Ok(Work::Template(Box::new(TemplateTask {
+        Err(error) => Err(Refusal { error, named: name.clone(), path: ExecutionPath::Template }),
+        Ok(request) => Ok(Work::Template(Box::new(TemplateTask {
             name: name.clone(),
             file: found.text.file.clone(),
             text: found.text.text.clone(),
             inputs: request.inputs,
-        })))),
+        }))),
     }
 }
 

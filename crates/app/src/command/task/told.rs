@@ -38,6 +38,9 @@ pub(super) fn refused(json: bool, problems: &Problems) -> Result<Exit, Failure> 
     Ok(Exit::Usage)
 }
 
+/// Where parameters are told.
+pub(super) const INPUTS_HELP: &str = "`fusee task NAME --help` shows the parameters of a task";
+
 /// Parameters that do not fit.
 pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<Exit, Failure> {
     output::error(&format!("error: {message}\n  help: `--help` after the task shows its parameters\n"));

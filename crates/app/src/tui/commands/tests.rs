@@ -5,7 +5,14 @@ use super::*;
 #[test]
 fn every_entry_of_the_table_is_understood_and_nothing_else() {
     for entry in TABLE {
-        assert!(matches!(understand(entry.name), Said::Command(_)), "{}", entry.name);
+        assert!(
+            matches!(
+                understand(entry.name),
+                Said::Command(_) | Said::Errand(Errand::Task(_) | Errand::Review(_))
+            ),
+            "{}",
+            entry.name
+        );
     }
     let Said::Unknown(problem) = understand("/modle x") else { panic!("understood") };
     assert!(problem.contains("`/model`"), "{problem}");
@@ -19,13 +26,23 @@ fn every_entry_of_the_table_is_understood_and_nothing_else() {
 #[test]
 fn words_and_paths_are_for_the_model() {
     let words = |typed: &str| match understand(typed) {
-        Said::Words(words) => words,
+        Said::Errand(Errand::Words(words)) => words,
         other => panic!("{other:?}"),
     };
     assert_eq!(words("  fix it\nand test it \n"), "fix it\nand test it");
     assert_eq!(words("/usr/bin/cc fails"), "/usr/bin/cc fails");
     assert_eq!(words("//help is what?"), "/help is what?");
     assert_eq!(understand(" \n"), Said::Nothing);
+}
+
+#[test]
+fn tasks_and_reviews_are_errands_and_a_parenthesis_begins_a_workflow() {
+    let task = |line: &str| Said::Errand(Errand::Task(line.to_owned()));
+    assert_eq!(understand("/task fix-tests command='make test'"), task("fix-tests command='make test'"));
+    assert_eq!(understand(" (+ 1\n2)"), task("(+ 1\n2)"));
+    let review = Errand::Review("--base main src".to_owned());
+    assert_eq!(review.shown(), "/review --base main src");
+    assert_eq!(understand("/review --base main src"), Said::Errand(review));
 }
 
 #[test]

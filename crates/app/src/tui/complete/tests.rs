@@ -10,7 +10,7 @@ fn commands_at_the_beginning_and_paths_after_an_at() {
         std::fs::write(folder.path().join(name), "").unwrap();
     }
     let found = |before: &str| candidates(before, folder.path());
-    assert_eq!(found("/re"), Completion { replaces: 3, candidates: vec!["/resume ".into()] });
+    assert_eq!(found("/res"), Completion { replaces: 4, candidates: vec!["/resume ".into()] });
     assert_eq!(found("/resume"), Completion { replaces: 7, candidates: Vec::new() });
     assert_eq!(found("see @s"), Completion { replaces: 1, candidates: vec!["src/".into()] });
     let files = vec!["src/main.rs ".to_owned(), "src/map.rs ".to_owned()];

@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write as _};
 
+use fusee_engine::approval::Approve;
 use fusee_engine::journal::event::Event;
 use fusee_engine::journal::{RunId, Stamped};
-use fusee_engine::{approval::Approve, run};
+use fusee_engine::run::{self, Carry};
 use serde_json::Value;
 
 use super::Session;
 use crate::choice::Choice;
-use crate::command::runs;
+use crate::command::runs::{self, undo};
 use crate::face::line::{Line, Style};
 use crate::face::{Face as _, Transcript, summary, words};
 use crate::failure::Failure;
 use crate::history;
+use crate::selection;
 use crate::tui::change;
 use crate::tui::commands::{self, Slash};
 
@@ -41,6 +43,16 @@ impl Session<'_> {
                 self.approve = word.unwrap_or(self.approve);
                 vec![approve_line(self.approve, word.is_some())]
             }
+            Slash::Flow(None) => vec![self.flow_line("is how tasks are worked through")?],
+            Slash::Flow(Some(mode)) => {
+                self.set("task_flow_mode", mode)?;
+                vec![self.flow_line("from the next message on")?]
+            }
+            Slash::Sections(None) => self.sections()?,
+            Slash::Sections(Some(key)) => self.open_section(key)?,
+            Slash::Context => self.context()?,
+            Slash::Compact => vec![self.compact()?],
+            Slash::Undo(run) => self.undo(run.as_deref())?,
             Slash::Plan => self.plan()?,
             Slash::Diff => self.diff()?,
             Slash::Runs => runs::newest(&self.journal, LISTED, columns)?
@@ -48,7 +60,8 @@ impl Session<'_> {
                 .map(|line| Line::of(Style::Plain, line))
                 .collect(),
             Slash::New => {
-                (self.continues, self.prompt) = (None, None);
+                (self.continues, self.carry) = (None, Carry::Whole);
+                self.prompt.clone_from(&self.given_prompt);
                 vec![Line::of(
                     Style::Dim,
                     "a new conversation: the next message knows nothing of those before",
@@ -72,13 +85,38 @@ impl Session<'_> {
 
     fn change_model(&mut self, name: &str) -> Result<(), Failure> {
         let choice = Choice::named(name, &self.config, &self.process.environment)?;
-        self.model = choice.open(None)?;
-        self.choice = choice;
+        let model = choice.open(None)?;
+        self.set("model", name)?;
+        (self.model, self.choice) = (model, choice);
         Ok(())
     }
 
+    fn flow_line(&self, what: &str) -> Result<Line, Failure> {
+        let mode = self.config.text("task_flow_mode").unwrap_or("flat");
+        Ok(Line::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
+    }
+
+    /// Takes back a run: the newest of the conversation that changed something, or the one named.
+    fn undo(&self, name: Option<&str>) -> Result<Vec<Line>, Failure> {
+        let row = match name {
+            Some(name) => Some(selection::named(&self.journal, name)?),
+            None => {
+                let chain = self.chain().into_iter().rev();
+                let mut rows = chain.filter_map(|run| self.journal.run(run.as_str()).ok());
+                rows.find(|row| undo::has_something(&self.journal, row))
+            }
+        };
+        let Some(row) = row else {
+            let text = "no file of this conversation is left to be put back (what commands changed, `git diff` tells)";
+            return Ok(vec![Line::of(Style::Dim, text)]);
+        };
+        let (text, _) = undo::take_back(&self.journal, &row, false)?;
+        let title = Line::of(Style::Bold, "undone").and(Style::Plain, &format!("  {}", row.title));
+        Ok([title].into_iter().chain(text.lines().map(|line| Line::of(Style::Plain, line))).collect())
+    }
+
     /// The runs of the conversation so far, oldest first.
-    fn chain(&self) -> Vec<RunId> {
+    pub(super) fn chain(&self) -> Vec<RunId> {
         let (mut chain, mut next) = (Vec::new(), self.continues.clone());
         while let Some(run) = next.filter(|_| chain.len() < LOOKED_BACK) {
             // An earlier run may have been removed since; what is left is shown.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fusee_engine::approval::Nobody;
 use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee_engine::run;
+use fusee_engine::run::{self, Carry, PromptText};
 
 use super::Session;
 use crate::choice::Choice;
@@ -14,6 +14,7 @@ use crate::command::Process;
 use crate::config::{Config, FlagValue};
 use crate::face::Show;
 use crate::failure::Failure;
+use crate::mcp;
 use crate::project::Project;
 use crate::selection;
 use crate::work::Confinement;
@@ -27,6 +28,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) flags: Vec<FlagValue>,
     /// The run whose conversation it goes on with; an empty name is the newest that has ended here.
     pub(crate) continues: Option<&'a str>,
+    /// The prompt that drives its tasks.
+    pub(crate) prompt: Option<PromptText>,
 }
 
 /// What an earlier conversation left here.
@@ -43,7 +46,9 @@ impl<'p> Session<'p> {
     pub(crate) async fn open(beginning: Beginning<'_>, process: &'p Process) -> Result<Self, Failure> {
         let environment = &process.environment;
         let project = Project::find(beginning.directory, environment)?;
-        let config = Config::gather(Some(&project.config_file()), environment, beginning.flags)?;
+        let flags = beginning.flags;
+        let config = Config::gather(Some(&project.config_file()), environment, flags.clone())?;
+        config.check_tools()?;
         let show = Show::new(false, &config, environment);
         show.warn(&config);
         let earlier = match beginning.continues {
@@ -65,6 +70,7 @@ impl<'p> Session<'p> {
         let confine = config.confine(environment);
         let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
         confinement.warn(&show);
+        let servers = mcp::connect(&config, &project.directory, process).await;
         let journal = project.open_journal(config.journal())?;
         let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
         let approve = config.approve();
@@ -72,6 +78,7 @@ impl<'p> Session<'p> {
             process,
             project,
             config,
+            flags,
             show,
             journal,
             confine,
@@ -81,7 +88,10 @@ impl<'p> Session<'p> {
             approve,
             approver: Arc::new(Nobody),
             continues,
-            prompt: prompt.flatten(),
+            carry: Carry::Whole,
+            prompt: beginning.prompt.clone().or(prompt.flatten()),
+            given_prompt: beginning.prompt,
+            servers,
         })
     }
 

@@ -29,6 +29,10 @@ fn say(state: &mut State, text: &str) -> Vec<Effect> {
     press(state, KeyCode::Enter, 0)
 }
 
+fn begin(words: &str) -> Effect {
+    Effect::Begin(Errand::Words(words.to_owned()))
+}
+
 fn question(command: &str) -> Question {
     Question {
         call_id: "c".into(),
@@ -41,15 +45,15 @@ fn question(command: &str) -> Question {
 #[test]
 fn a_message_begins_a_task_and_those_typed_meanwhile_wait() {
     let mut state = fresh();
-    assert_eq!(say(&mut state, "one"), [Effect::Begin("one".into())]);
+    assert_eq!(say(&mut state, "one"), [begin("one")]);
     state.began(PLAN, at(0));
     assert_eq!(say(&mut state, "two"), []);
     assert_eq!(say(&mut state, "three\\"), []);
     assert_eq!(state.typed(), "three\n");
     assert_eq!(say(&mut state, "lines"), []);
-    assert_eq!(state.ended(80), [Effect::Begin("two".into())]);
+    assert_eq!(state.ended(80), [begin("two")]);
     state.began(PLAN, at(0));
-    assert_eq!(state.ended(80), [Effect::Begin("three\nlines".into())]);
+    assert_eq!(state.ended(80), [begin("three\nlines")]);
     assert_eq!(press(&mut state, KeyCode::Up, 0), []);
     assert_eq!(state.typed(), "three\nlines");
 }

@@ -16,7 +16,7 @@ const HEADING: &str = "[Earlier turns, summarised to save context. What was read
 const BULLET: &str = "- ";
 
 /// Whether a user message is a summary that [`Lines::render`] made.
-pub(super) fn is_summary(text: &str) -> bool {
+pub(crate) fn is_summary(text: &str) -> bool {
     text.starts_with(HEADING)
 }
 

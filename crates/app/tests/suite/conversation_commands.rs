@@ -1,0 +1,185 @@
+//! What can be said in a conversation beside messages: tasks, reviews, flows, sections, the window, undoing.
+
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::script::Line;
+use fusee_testkit::server::{Message, Script, Server};
+use serde_json::{Value, json};
+
+use crate::fusee::{fusee, with_key};
+
+fn talk<'p>(project: &'p Project, script: &str, lines: &str) -> Command<'p> {
+    fusee(project).args(["--plain", "--model", script, "--sandbox", "off"]).stdin(lines)
+}
+
+fn talk_to<'p>(project: &'p Project, server: &Server, lines: &str) -> Command<'p> {
+    let command = talk(project, "openai:scripted", lines);
+    with_key(command.args(["--api", "chat", "--base-url", &server.base_url()]))
+}
+
+fn replies<const N: usize>(texts: [&str; N]) -> Server {
+    Server::start(texts.into_iter().map(Message::text).collect::<Script>())
+}
+
+/// The messages of each request, without the system prompt.
+fn asked(server: &Server) -> Vec<Vec<(String, String)>> {
+    let requests = server.requests().into_iter();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    requests
+        .map(|request| {
+            let body: Value = request.arrived.json();
+            let messages = body["messages"].as_array().unwrap().iter().skip(1);
+            messages.map(|message| (text(&message["role"]), text(&message["content"]))).collect()
+        })
+        .collect()
+}
+
+fn newest(project: &Project) -> String {
+    let listed = fusee(project).args(["runs", "--json"]).run().exits(0).stdout;
+    let runs: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    runs[0]["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_task_is_part_of_the_conversation_around_it() {
+    let template = "<task name=\"greet\" type=\"atomic\"><description>Greets</description>\
+        <inputs><input name=\"who\"/></inputs><instructions>Greet {{who}}.</instructions></task>";
+    let project = Project::new().with(".fusee/templates/greet.xml", template);
+    let server = replies(["Noted.", "Hello, Ann!", "Ann, and three."]);
+    let lines = "remember quince\n/task greet who=Ann\n(+ 1 2)\nwhom, and what came of it?\n";
+    let outcome = talk_to(&project, &server, lines).run().exits(0);
+    assert_eq!(outcome.stdout, "Noted.\nHello, Ann!\n3\nAnn, and three.\n", "{}", outcome.stderr);
+    let asked = asked(&server);
+    // The template's own conversation knows nothing of the one around it.
+    assert!(asked[1].last().unwrap().1.contains("Greet Ann."), "{asked:#?}");
+    assert!(!format!("{:?}", asked[1]).contains("quince"));
+    let said = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+    let expected = [
+        said("user", "remember quince"),
+        said("assistant", "Noted."),
+        said("user", "/task greet who=Ann"),
+        said("assistant", "Hello, Ann!"),
+        said("user", "(+ 1 2)"),
+        said("assistant", "3"),
+        said("user", "whom, and what came of it?"),
+    ];
+    assert_eq!(asked[2], expected);
+    fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
+}
+
+#[test]
+fn what_cannot_run_is_told_and_the_conversation_goes_on() {
+    let project = Project::new();
+    let script = project.script(&[Line::text("Still here.")]);
+    let outcome =
+        talk(&project, &script, "/task\n/task fix-tets\n(+ 1\n/review --bse x\n/flow stagd\nhello\n");
+    let outcome = outcome.run().exits(0);
+    assert_eq!(outcome.stdout, "Still here.\n");
+    for part in ["what is to be run?", "`fix-tests`", "workflow:1:", "'--base'", "staged"] {
+        assert!(outcome.stderr.contains(part), "no {part:?} in {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_review_is_asked_for_and_talked_about() {
+    let project = Project::new().with("a.py", "y = 1 / 0\n");
+    let finding = json!({"file": "a.py", "line": 1, "severity": "major", "claim": "It divides by zero.", "suggestion": "Check."});
+    let findings = json!({ "summary": "Read a.", "findings": [finding] }).to_string();
+    let server = replies([&findings, "Because zero has no inverse."]);
+    let outcome = talk_to(&project, &server, "/review --focus numbers a.py\nwhy?\n").run().exits(0);
+    assert!(outcome.stdout.starts_with("major: a.py:1\n  It divides by zero."), "{}", outcome.stdout);
+    assert!(outcome.stdout.ends_with("Because zero has no inverse.\n"));
+    let asked = asked(&server);
+    assert!(asked[1].iter().any(|(_, text)| text.contains("It divides by zero.")), "{asked:#?}");
+    let tools = |n: usize| server.requests()[n].arrived.json()["tools"].to_string();
+    assert!(!tools(0).contains("write_file") && tools(1).contains("write_file"));
+}
+
+#[test]
+fn a_flow_holds_from_the_next_message_on() {
+    let project = Project::new();
+    let script = project.script(&[Line::text("One."), Line::text("a.txt\n```\ntwo\n```\n")]);
+    let outcome = talk(&project, &script, "/flow\none\n/flow direct\n/flow\ntwo\n").run().exits(0);
+    let expected = "flat is how tasks are worked through\nOne.\ndirect from the next message on\n\
+        direct is how tasks are worked through\n";
+    assert!(outcome.stdout.starts_with(expected), "{}", outcome.stdout);
+    assert_eq!(project.read("a.txt"), "two\n");
+}
+
+const PROMPT: &str = r#"
+[[sections]]
+key = "guide"
+title = "Guide"
+body = "Work with care."
+
+[[sections]]
+key = "reference"
+title = "Reference"
+body = "The secret word is marmalade."
+summary = "A word is kept here."
+visibility = "summary"
+sections = [ { key = "more", title = "More", body = "And jam.", summary = "Jam.", visibility = "summary" } ]
+
+[[sections]]
+kind = "task"
+"#;
+
+#[test]
+fn a_person_opens_a_section_and_it_is_open_after_coming_back() {
+    let project = Project::new().with("prompt.toml", PROMPT);
+    let server = replies(["I see no word.", "Marmalade.", "Marmalade still."]);
+    let lines = "what is the word?\n/sections\n/sections refrence\n/sections reference\n/sections\nnow?\n";
+    let outcome = talk_to(&project, &server, lines).args(["--prompt", "prompt.toml"]).run().exits(0);
+    let closed = "closed  reference  ";
+    let shown: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(shown.iter().any(|line| line.starts_with(closed)), "{}", outcome.stdout);
+    assert!(shown.contains(&"reference: open from the next message on"), "{}", outcome.stdout);
+    assert!(shown.iter().any(|line| line.starts_with("open    reference  ")), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("Did you mean `reference`?"), "{}", outcome.stderr);
+    let system = |n: usize| server.requests()[n].arrived.json()["messages"][0]["content"].to_string();
+    assert!(!system(0).contains("marmalade") && system(1).contains("marmalade"));
+    fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
+    talk_to(&project, &server, "and now?\n").args(["--continue"]).run().exits(0);
+    assert!(system(2).contains("marmalade"));
+}
+
+#[test]
+fn the_window_is_told_by_kind_and_made_shorter() {
+    let long = "word ".repeat(4_000);
+    let project = Project::new().with("long.txt", &long);
+    let read = Message::call("read_file", json!({"path": "long.txt"}));
+    let texts = ["Read.", "Two.", "Three.", "Four."].map(Message::text);
+    let server = Server::start([read].into_iter().chain(texts).collect::<Script>());
+    let lines = "/context\n/compact\nread it\ntwo\nthree\n/context\n/compact\nfour\n/context\n";
+    let outcome = talk_to(&project, &server, lines).run().exits(0);
+    let all = &outcome.stdout;
+    for part in ["the window is empty", "nothing to shorten", "instructions (1)", "results of read_file (1)"]
+    {
+        assert!(all.contains(part), "no {part:?} in {all}");
+    }
+    assert!(all.contains("tokens of messages become"), "{all}");
+    let sizes: Vec<usize> =
+        server.requests().iter().map(|request| request.arrived.messages().concat().len()).collect();
+    assert!(sizes[4] * 2 < sizes[3], "{sizes:?}");
+    let run = newest(&project);
+    let shown = fusee(&project).args(["show", "--json", &run]).run().exits(0).stdout;
+    let events: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).take(2).collect();
+    assert_eq!(kinds, ["task_started", "compaction"]);
+    fusee(&project).args(["replay", &run]).run().exits(0);
+}
+
+#[test]
+fn undo_takes_back_one_task_after_the_other() {
+    let project = Project::new().with("a.txt", "one\n");
+    let edit =
+        |old: &str, new: &str| Line::call("edit_file", json!({"path": "a.txt", "old": old, "new": new}));
+    let read = Line::call("read_file", json!({"path": "a.txt"}));
+    let first = [read, edit("one", "two"), Line::text("Two.")];
+    let then = [edit("two", "three"), Line::text("Three.")];
+    let script = project.script(&first.into_iter().chain(then).collect::<Vec<_>>());
+    let outcome = talk(&project, &script, "two\nthree\n/undo\n/undo\n/undo\n").run().exits(0);
+    let expected = "Two.\nThree.\nundone  three\nput back  a.txt\nundone  two\nput back  a.txt\n\
+        no file of this conversation is left to be put back (what commands changed, `git diff` tells)\n";
+    assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
+    assert_eq!(project.read("a.txt"), "one\n");
+}

@@ -1,0 +1,145 @@
+//! What a conversation holds before its next message: what fills the model's window, by kind, and how much shorter it
+//! could be. Read from the journal alone; nothing is done here.
+
+use std::collections::BTreeMap;
+
+use fusee_journal::{Branch, Journal, Kind, RunId, StepRow};
+use fusee_model::Message;
+use fusee_model::tokens::Estimator;
+use fusee_tools::{CommandSettings, Definition, Toolbox};
+use serde_json::Value;
+
+use super::{Settings, continued, settings_of};
+use crate::agent::{self, Earlier, Limits};
+
+pub use crate::agent::Shorter;
+
+/// One kind of what fills the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The kind, for people.
+    pub kind: String,
+    /// How many there are.
+    pub items: usize,
+    /// About how many tokens they take.
+    pub tokens: u64,
+}
+
+/// The conversation that the next message would continue.
+pub fn conversation(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
+    continued::gather(journal, run)
+}
+
+/// What fills the window after this run, in the order in which a model reads it.
+pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<Share>, String> {
+    let steps = journal.steps(run).map_err(|error| error.to_string())?;
+    let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
+    let frame = Frame::of(&steps, &settings);
+    let messages = continued::gather(journal, run)?.messages;
+    let mut shares = Shares { estimator: frame.estimator(&steps, &messages), found: Vec::new() };
+    shares.add("instructions", frame.system);
+    for bytes in &frame.tools {
+        shares.add("tools", *bytes);
+    }
+    for message in &messages {
+        shares.message(message);
+    }
+    Ok(shares.found)
+}
+
+/// How much shorter the conversation after this run would be; nothing where too little could be saved.
+pub fn shorter(journal: &Journal, run: &RunId, limits: &Limits) -> Result<Option<Shorter>, String> {
+    let shortened = continued::gather(journal, run)?.shortened(limits);
+    Ok(shortened.map(|(_, shorter)| shorter))
+}
+
+/// What stands before the messages: bytes of the system prompt and of each tool.
+#[derive(Default)]
+struct Frame {
+    system: usize,
+    tools: Vec<usize>,
+}
+
+impl Frame {
+    fn of(steps: &[StepRow], settings: &Settings) -> Self {
+        let main = Branch::main();
+        let asked = steps.iter().filter(|step| step.kind == Kind::Model && step.key.branch == main);
+        // The newest request that names the system prompt has the one in force.
+        let Some(args) = asked.map(|step| &step.args).rfind(|args| args.get("system").is_some()) else {
+            return Self::default();
+        };
+        let sizes = tool_sizes(settings);
+        let names = args["tools"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let tools = names.map(|name| sizes.get(name).copied().unwrap_or(name.len())).collect();
+        Self { system: args["system"].as_str().unwrap_or_default().len(), tools }
+    }
+
+    /// Tokens by bytes, corrected by what the server counted last.
+    fn estimator(&self, steps: &[StepRow], messages: &[Message]) -> Estimator {
+        let mut estimator = Estimator::default();
+        let bytes: usize = messages.iter().map(agent::size).sum();
+        let bytes = bytes + self.system + self.tools.iter().sum::<usize>();
+        let usage = |step: &StepRow| {
+            let usage = step.result.as_ref()?.get("reply")?.get("usage")?;
+            let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
+            Some(count("input_tokens") + count("output_tokens")).filter(|tokens| *tokens > 0)
+        };
+        if let Some(tokens) = steps.iter().rev().find_map(usage) {
+            estimator.correct(estimator.count(bytes), tokens);
+        }
+        estimator
+    }
+}
+
+/// Bytes of what a model is told of each tool.
+fn tool_sizes(settings: &Settings) -> BTreeMap<String, usize> {
+    let size = |definition: &Definition| {
+        definition.name.len() + definition.description.len() + definition.parameters.to_string().len()
+    };
+    let toolbox = Toolbox::standard(CommandSettings::default());
+    let named = |definition: &Definition| (definition.name.to_string(), size(definition));
+    let known = toolbox.definitions().map(named).chain(agent::own_definitions().map(named));
+    let remote = settings.mcp.iter().map(|offered| {
+        let bytes = offered.name.len() + offered.description.len() + offered.parameters.to_string().len();
+        (offered.name.clone(), bytes)
+    });
+    known.chain(remote).collect()
+}
+
+struct Shares {
+    estimator: Estimator,
+    found: Vec<Share>,
+}
+
+impl Shares {
+    fn add(&mut self, kind: &str, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let tokens = self.estimator.count(bytes);
+        match self.found.iter_mut().find(|share| share.kind == kind) {
+            Some(share) => {
+                share.items += 1;
+                share.tokens += tokens;
+            }
+            None => self.found.push(Share { kind: kind.to_owned(), items: 1, tokens }),
+        }
+    }
+
+    fn message(&mut self, message: &Message) {
+        match message {
+            Message::User { text } if agent::is_summary(text) => {
+                self.add("summary of older turns", text.len())
+            }
+            Message::User { text } => self.add("your messages", text.len()),
+            Message::Tool { name, content, .. } => self.add(&format!("results of {name}"), content.len()),
+            Message::Assistant { text, reasoning, tool_calls } => {
+                self.add("answers", text.len());
+                self.add("reasoning", reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len()));
+                for call in tool_calls {
+                    self.add("calls", call.name.len() + call.arguments.len());
+                }
+            }
+        }
+    }
+}
