@@ -37,6 +37,7 @@ pub(crate) const TEST: &[Need] = &[
         why: "builds SQLite and the library that kills at a journal write",
         source: Source::Apt("gcc"),
     },
+    Need { program: "tmux", why: "is the terminal of the conversation's tests", source: Source::Apt("tmux") },
     Need { program: "python3", why: "runs the demo project's tests", source: Source::Apt("python3") },
     Need {
         program: "xmllint",

@@ -8,7 +8,7 @@ mod log;
 mod markdown;
 mod plain;
 #[cfg(test)]
-mod scene;
+pub(crate) mod scene;
 mod show;
 pub(crate) mod summary;
 pub(crate) mod terminal;

@@ -39,6 +39,7 @@ mod sections;
 mod shipped_workflows;
 mod template_tasks;
 mod templates;
+mod terminal;
 mod texts;
 mod trust;
 mod undo;

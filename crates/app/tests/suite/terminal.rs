@@ -1,0 +1,153 @@
+//! The conversation in a real terminal: tmux has the keyboard and the screen.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
+use serde_json::json;
+
+use crate::fusee::{binary, fusee};
+
+/// A tmux server of its own with one session.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    fn open(project: &Project, arguments: &str) -> Self {
+        let socket = project.scratch("tmux").display().to_string();
+        let terminal = Self { socket };
+        terminal.start(project, arguments);
+        terminal
+    }
+
+    fn start(&self, project: &Project, arguments: &str) {
+        let line = format!("{} {arguments}; echo LEFT $?; exec sleep 1000", binary());
+        let home = format!("HOME={}", project.home().display());
+        let directory = project.dir().display().to_string();
+        let new =
+            ["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", &directory, "-e", &home];
+        self.tmux(
+            &[&new[..], &["-e", "LANG=C.UTF-8", "-e", "EDITOR=printf edited >", "sh", "-c", &line]].concat(),
+        );
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output =
+            Command::new("tmux").arg("-u").arg("-S").arg(&self.socket).args(arguments).output().unwrap();
+        assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    fn say(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+        self.keys(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-S", "-"])
+    }
+
+    #[track_caller]
+    fn until(&self, words: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(words) {
+                return screen;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "no {words:?} on the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn process(&self) -> u32 {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+        std::fs::read_to_string(children).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).output();
+    }
+}
+
+#[test]
+fn a_whole_session_with_a_task_an_approval_a_cancellation_and_a_resize() {
+    let project = Project::new();
+    let script = project.script(&[
+        Line::call("write_file", json!({"path": "a.txt", "content": "one\n"})).saying("I will **write** it."),
+        Line::text("# Written\n\n- it is `there`\n"),
+        Line::call("shell", json!({"command": "touch begun; sleep 60"})),
+        Line::text("Third answer."),
+    ]);
+    let terminal = Terminal::open(&project, &format!("-m {script} --approve ask --sandbox off"));
+    terminal.until("approve ask");
+    terminal.say("write one");
+    let asked = terminal.until("allow?");
+    assert!(asked.contains("+ one"), "{asked}");
+    terminal.until("I will write it.");
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.keys(&["y"]);
+    let written = terminal.until("completed ·");
+    assert!(written.contains("● write one") && written.contains("• it is there"), "{written}");
+    assert!(written.contains("changed a.txt"), "{written}");
+    assert_eq!(project.read("a.txt"), "one\n");
+
+    terminal.say("wait");
+    terminal.until("allow?");
+    std::thread::sleep(Duration::from_millis(500));
+    terminal.keys(&["y"]);
+    while !project.dir().join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    terminal.say("third");
+    terminal.until("then: third");
+    terminal.tmux(&["resize-window", "-x", "50", "-y", "20"]);
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.tmux(&["resize-window", "-x", "90", "-y", "24"]);
+    terminal.until("then: third");
+    terminal.keys(&["Escape"]);
+    terminal.until("cancelled ·");
+    let third = terminal.until("Third answer.");
+    assert_eq!(third.matches("● wait").count(), 1, "{third}");
+
+    terminal.keys(&["C-g"]);
+    terminal.until("> edited");
+    terminal.keys(&["C-u"]);
+    terminal.say("/quit");
+    terminal.until("LEFT 0");
+}
+
+#[test]
+fn killed_in_the_middle_of_a_task_it_asks_and_goes_on() {
+    let project = Project::new();
+    let script = project
+        .script(&[Line::call("shell", json!({"command": "touch begun; sleep 60"})), Line::text("Went on.")]);
+    let terminal = Terminal::open(&project, &format!("-m {script} --sandbox off"));
+    terminal.until("approve auto");
+    terminal.say("long work");
+    while !project.dir().join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let process = rustix::process::Pid::from_raw(terminal.process().cast_signed()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    terminal.until("LEFT 137");
+    let script = project.script(&[Line::text("unused")]);
+    let again = Terminal::open(&project, &format!("-m {script} --sandbox off"));
+    again.until("this was cut off");
+    std::thread::sleep(Duration::from_millis(500));
+    again.keys(&["y"]);
+    again.until("completed ·");
+    again.keys(&["C-d"]);
+    again.until("LEFT 0");
+    let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+    assert!(runs.contains("\"completed\"") && !runs.contains("\"open\""), "{runs}");
+}
