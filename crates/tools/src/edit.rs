@@ -33,8 +33,7 @@ pub(crate) fn edit_file() -> impl Tool {
     AlteringTool::<EditFile>::new(Definition {
         name: Cow::Borrowed("edit_file"),
         description: Cow::Borrowed(
-            "Replaces `old` by `new` in a file that you have read. `old` must be in the file exactly, indentation included and without line numbers, \
-             and only once unless `all` is true. The answer shows the changed region.",
+            "Replaces the exact text `old` (no line numbers; unique unless `all`) in a file that you have read.",
         ),
         parameters: json!({
             "type": "object",

@@ -26,14 +26,11 @@ const MOST_IGNORED_SHOWN: usize = 5;
 pub(crate) fn find_files() -> impl Tool {
     LookingTool::<FindFiles>::new(Definition {
         name: Cow::Borrowed("find_files"),
-        description: Cow::Borrowed(
-            "Finds files by glob pattern, sorted by path. A pattern without `/` is matched against names at any depth (`*.rs`, `test_*`), one with `/` against paths (`src/**/*.rs`). \
-             Ignored files are skipped, hidden ones too unless the pattern names them (`.github/**`). Up to 200 are shown.",
-        ),
+        description: Cow::Borrowed("Finds files by glob, such as `src/**/*.rs`."),
         parameters: json!({
             "type": "object",
             "properties": {
-                "pattern": { "type": "string", "description": "Glob pattern" },
+                "pattern": { "type": "string", "description": "Glob pattern. Without `/` it is matched against names at any depth (`*.rs`), with `/` against paths (`src/**/*.rs`). Ignored files are skipped, hidden ones too unless the pattern names them (`.github/**`). Up to 200 are shown" },
                 "path": { "type": "string", "description": "Directory to look in; the workspace root if left out" }
             },
             "required": ["pattern"],

@@ -26,14 +26,11 @@ const MOST_UNLISTED: usize = 20;
 pub(crate) fn list_dir() -> impl Tool {
     LookingTool::<ListDir>::new(Definition {
         name: Cow::Borrowed("list_dir"),
-        description: Cow::Borrowed(
-            "Lists a directory as an indented tree: directories end with `/`, files have their size. Up to three levels are opened while all fits in 200 entries; \
-             a directory marked `…` was not opened. Hidden and ignored entries are only named at the end.",
-        ),
+        description: Cow::Borrowed("Lists a directory as a tree."),
         parameters: json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "Directory, relative to the workspace root; the root if left out" }
+                "path": { "type": "string", "description": "Directory, relative to the workspace root; the root if left out. Up to three levels are opened while all fits in 200 entries; a directory marked `…` was not opened; hidden and ignored entries are only named at the end" }
             },
             "additionalProperties": false
         }),

@@ -42,23 +42,21 @@ pub(crate) fn apply_patch() -> impl Tool {
     AlteringTool::<ApplyPatch>::new(Definition {
         name: Cow::Borrowed("apply_patch"),
         description: Cow::Borrowed(
-            "Changes several files at once, all or none. The patch is either a unified diff, or this format:\n\
+            "Changes several files at once. A unified diff, or:\n\
              *** Begin Patch\n\
-             *** Update File: src/a.py\n\
-             @@ def f(x):\n \
-             unchanged line\n\
-             -old line\n\
-             +new line\n\
-             *** Add File: src/b.py\n\
-             +first line\n\
-             *** Delete File: src/c.py\n\
-             *** End Patch\n\
-             `@@ LINE` (optional) names a line before the change; give about three unchanged lines around each change. \
-             `*** Move to: PATH` after an Update header renames the file.",
+             *** Update File: a.py\n\
+             @@ def f():\n \
+             same\n\
+             -old\n\
+             +new\n\
+             *** Add File: b.py\n\
+             +line\n\
+             *** Delete File: c.py\n\
+             *** End Patch",
         ),
         parameters: json!({
             "type": "object",
-            "properties": { "patch": { "type": "string", "minLength": 1, "description": "The patch" } },
+            "properties": { "patch": { "type": "string", "minLength": 1, "description": "The patch, applied as a whole or not at all. `@@ LINE` (optional) names a line before the change; about three unchanged lines around each change find its place. `*** Move to: PATH` after an Update header renames the file" } },
             "required": ["patch"],
             "additionalProperties": false
         }),

@@ -26,15 +26,14 @@ pub(crate) fn read_file() -> impl Tool {
     LookingTool::<ReadFile>::new(Definition {
         name: Cow::Borrowed("read_file"),
         description: Cow::Borrowed(
-            "Reads a text file. Each line is shown as its number, a tab and its text; number and tab are not part of the file. \
-             Up to 2000 lines or 50 KB are shown at a time; the answer names the offset to go on with.",
+            "Reads a text file as numbered lines: number, tab, text. The answer names the `offset` of what is left.",
         ),
         parameters: json!({
             "type": "object",
             "properties": {
                 "path": { "type": "string", "description": "File, relative to the workspace root" },
-                "offset": { "type": "integer", "minimum": 0, "description": "First line to show, counted from 1" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Most lines to show" }
+                "offset": { "type": "integer", "minimum": 0, "description": "First line to show, counted from 1. Without it, the first" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Most lines to show. Up to 2000 lines or 50 KB are shown at a time" }
             },
             "required": ["path"],
             "additionalProperties": false
@@ -53,9 +52,7 @@ pub(crate) fn read_file() -> impl Tool {
 pub(crate) fn read_files() -> impl Tool {
     LookingTool::<ReadFiles>::new(Definition {
         name: Cow::Borrowed("read_files"),
-        description: Cow::Borrowed(
-            "Reads several text files at once, each shown as read_file shows it. All together up to 50 KB are shown, so read large files one by one.",
-        ),
+        description: Cow::Borrowed("Reads several text files."),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -64,7 +61,7 @@ pub(crate) fn read_files() -> impl Tool {
                     "items": { "type": "string" },
                     "minItems": 1,
                     "maxItems": 20,
-                    "description": "Files, relative to the workspace root"
+                    "description": "Files, relative to the workspace root. All together up to 50 KB are shown, so read large files one by one"
                 }
             },
             "required": ["paths"],

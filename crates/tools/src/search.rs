@@ -33,17 +33,16 @@ pub(crate) fn search_text() -> impl Tool {
     LookingTool::<SearchText>::new(Definition {
         name: Cow::Borrowed("search_text"),
         description: Cow::Borrowed(
-            "Searches file contents for a regular expression (Rust syntax, case sensitive; `(?i)` at its start ignores case), or for plain text with `literal`. \
-             Answers with paths and numbered lines, in order of path. Ignored, hidden and binary files are skipped. Up to 100 matches are shown.",
+            "Searches files (`include`: a glob) for a regular expression, or plain text if `literal`.",
         ),
         parameters: json!({
             "type": "object",
             "properties": {
-                "pattern": { "type": "string", "minLength": 1, "description": "Regular expression, or plain text if `literal` is true" },
+                "pattern": { "type": "string", "minLength": 1, "description": "Regular expression (Rust syntax, case sensitive; `(?i)` at its start ignores case), or plain text if `literal` is true" },
                 "path": { "type": "string", "description": "File or directory to search; the workspace root if left out" },
                 "include": { "type": "string", "description": "Glob pattern of the files to search, such as `*.rs`" },
                 "literal": { "type": "boolean", "description": "Take the pattern as plain text" },
-                "max_results": { "type": "integer", "minimum": 1, "maximum": 1000, "description": "Most matches to show" }
+                "max_results": { "type": "integer", "minimum": 1, "maximum": 1000, "description": "Most matches to show, 100 if left out. Ignored, hidden and binary files are skipped" }
             },
             "required": ["pattern"],
             "additionalProperties": false

@@ -37,18 +37,16 @@ pub(crate) fn shell(settings: CommandSettings) -> impl Tool {
     let definition = Definition {
         name: Cow::Borrowed("shell"),
         description: Cow::Borrowed(
-            "Runs a command line with /bin/sh in the workspace and answers with its output (both streams in order) and exit code. Of long output the first and last 16 KB are shown. \
-             The command is ended after `timeout` seconds (default 120), together with everything it started; nobody can answer its questions. \
-             With `background` it goes on running: the answer names a job for shell_poll and shell_kill.",
+            "Runs a command line. It is ended after `timeout` seconds (120); with `background` it goes on as a job.",
         ),
         parameters: json!({
             "type": "object",
             "properties": {
-                "command": { "type": "string", "minLength": 1, "description": "Command line" },
+                "command": { "type": "string", "minLength": 1, "description": "Command line for /bin/sh. Both streams are shown in order, of long output the first and last 16 KB" },
                 "workdir": { "type": "string", "description": "Directory to run in; the workspace root if left out" },
                 "stdin": { "type": "string", "description": "What the command reads from its input" },
-                "background": { "type": "boolean", "description": "Do not wait for its end" },
-                "timeout": { "type": "number", "minimum": 0.001, "maximum": 3600, "description": "Most seconds to run" }
+                "background": { "type": "boolean", "description": "Do not wait for its end: the answer names a job for shell_poll and shell_kill" },
+                "timeout": { "type": "number", "minimum": 0.001, "maximum": 3600, "description": "Most seconds to run (120 if left out); then it is ended together with everything it started" }
             },
             "required": ["command"],
             "additionalProperties": false

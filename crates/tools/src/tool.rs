@@ -49,6 +49,31 @@ pub struct Definition {
     pub parameter_aliases: &'static [(&'static str, &'static str)],
 }
 
+/// Keywords of a schema that its checker and the reference page need. A model that writes something else is told so
+/// in the answer, which is cheaper than telling every model with every request.
+const UNSENT: [&str; 7] =
+    ["additionalProperties", "description", "minItems", "maxItems", "minLength", "minimum", "maximum"];
+
+impl Definition {
+    /// The schema in short, for a tool whose description says what its parameters mean: names, types and what is
+    /// required.
+    #[must_use]
+    pub fn short_parameters(&self) -> Value {
+        let mut schema = self.parameters.clone();
+        shorten(&mut schema);
+        schema
+    }
+}
+
+fn shorten(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else { return };
+    fields.retain(|keyword, _| !UNSENT.contains(&keyword.as_str()));
+    // The names below `properties` are parameters, not keywords.
+    let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(serde_json::Map::values_mut).for_each(shorten);
+    fields.get_mut("items").into_iter().for_each(shorten);
+}
+
 /// What may be done with a call that was started and whose result was never written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {

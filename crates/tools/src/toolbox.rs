@@ -23,6 +23,21 @@ pub struct CommandSettings {
     pub secrets: Secrets,
 }
 
+/// The names of the tools that every run has, in their order.
+const STANDARD: [&str; 11] = [
+    "read_file",
+    "read_files",
+    "list_dir",
+    "find_files",
+    "search_text",
+    "write_file",
+    "edit_file",
+    "apply_patch",
+    "shell",
+    "shell_poll",
+    "shell_kill",
+];
+
 /// Tools by name. The order of insertion is the order of the list a model sees, so that it stays the same.
 #[derive(Clone, Default)]
 pub struct Toolbox {
@@ -59,6 +74,12 @@ impl Toolbox {
             let _ = toolbox.insert(tool);
         }
         toolbox
+    }
+
+    /// Whether this is one of the standard tools: their names stay with them.
+    #[must_use]
+    pub fn is_standard(name: &str) -> bool {
+        STANDARD.contains(&name)
     }
 
     /// Adds a tool. A name that is taken stays with the tool that had it, and the newcomer is handed back; an
@@ -109,3 +130,6 @@ impl std::fmt::Debug for Toolbox {
         formatter.debug_list().entries(self.definitions().map(|definition| &definition.name)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,15 +21,12 @@ const REGION_LINES: usize = 40;
 pub(crate) fn write_file() -> impl Tool {
     AlteringTool::<WriteFile>::new(Definition {
         name: Cow::Borrowed("write_file"),
-        description: Cow::Borrowed(
-            "Creates a file with this content, or replaces the whole content of one that you have read. Missing directories are created. \
-             To change a part of a file use edit_file.",
-        ),
+        description: Cow::Borrowed("Creates a file, or replaces all of one that you have read."),
         parameters: json!({
             "type": "object",
             "properties": {
                 "path": { "type": "string", "description": "File, relative to the workspace root" },
-                "content": { "type": "string", "description": "The whole new content" }
+                "content": { "type": "string", "description": "The whole new content. Missing directories are created" }
             },
             "required": ["path", "content"],
             "additionalProperties": false

@@ -17,6 +17,7 @@ mod cancel;
 mod continues;
 mod conversation;
 mod conversation_commands;
+mod default_prompt;
 mod events;
 mod exit_codes;
 mod flows;

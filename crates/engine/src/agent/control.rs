@@ -25,6 +25,11 @@ pub(crate) fn definitions() -> &'static [Definition] {
     &DEFINITIONS
 }
 
+/// Whether this is one of them.
+pub(crate) fn is_one(name: &str) -> bool {
+    definitions().iter().any(|definition| definition.name == name)
+}
+
 fn define() -> Vec<Definition> {
     let define = |name: &'static str, description: &'static str, category, parameters| Definition {
         name: name.into(),
@@ -37,7 +42,7 @@ fn define() -> Vec<Definition> {
     vec![
         define(
             "think",
-            "Think something through in words before you act; nothing else happens.",
+            "Think in words; nothing else happens.",
             Category::Reason,
             json!({
                 "type": "object",
@@ -48,7 +53,7 @@ fn define() -> Vec<Definition> {
         ),
         define(
             "plan_tasks",
-            "Keep a short plan: create it, update a task's status as you go, list it.",
+            "Keeps a short plan.",
             Category::Reason,
             json!({
                 "type": "object",
@@ -60,7 +65,7 @@ fn define() -> Vec<Definition> {
                         "goal": { "type": "string" },
                         "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "failed"] },
                         "priority": { "type": "integer" }
-                    }, "required": ["description"], "additionalProperties": false } },
+                    }, "additionalProperties": false } },
                     "task_id": { "type": "string" },
                     "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "failed"] },
                     "summary": { "type": "string" }
@@ -92,7 +97,7 @@ fn define() -> Vec<Definition> {
         ),
         define(
             "finish",
-            "End the task: `done` with a summary of what you did, or `blocked` with what stands in the way.",
+            "Ends the task.",
             Category::Control,
             json!({
                 "type": "object",
@@ -106,7 +111,7 @@ fn define() -> Vec<Definition> {
         ),
         define(
             ASK_USER,
-            "Ask the person a question that only they can answer.",
+            "Asks the person what only they know.",
             Category::Control,
             json!({
                 "type": "object",

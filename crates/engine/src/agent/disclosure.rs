@@ -107,7 +107,7 @@ impl<'t> Shown<'t> {
         definitions().iter().filter(offered).map(|definition| ToolSpec {
             name: definition.name.to_string(),
             description: definition.description.to_string(),
-            parameters: definition.parameters.clone(),
+            parameters: definition.short_parameters(),
         })
     }
 

@@ -103,7 +103,11 @@ impl Session {
             .map(|definition| ToolSpec {
                 name: definition.name.to_string(),
                 description: definition.description.to_string(),
-                parameters: definition.parameters.clone(),
+                parameters: if Toolbox::is_standard(&definition.name) || control::is_one(&definition.name) {
+                    definition.short_parameters()
+                } else {
+                    definition.parameters.clone()
+                },
             })
             .collect()
     }

@@ -53,6 +53,11 @@ impl Conduct {
         if tool.name == "flow_stage_done" {
             return self.has_signal();
         }
+        let asked = || offered.iter().chain(&self.reach.allow).any(|name| name == tool.name);
+        if tool.name == "think" && matches!(self.course, Course::Free) && !asked() {
+            // Where nothing is closed a model thinks in its replies, and the definition is not worth its tokens.
+            return false;
+        }
         let steers = tool.category == fusee_tools::Category::Control;
         let named = offered.is_empty() || steers || offered.iter().any(|name| name == tool.name);
         named && (!self.reach.hides || gate::open_by_lists(&self.reach, tool))

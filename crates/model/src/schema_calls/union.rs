@@ -108,6 +108,7 @@ fn arguments(tool: &ToolSpec, paths: &[String]) -> Value {
             }
         }
     }
+    close(&mut schema);
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| name.as_str().is_none_or(|name| body.is_none_or(|body| !body.holds(name))));
     }
@@ -129,8 +130,17 @@ fn bound(schema: &mut Value) {
         Some("object") => {
             let properties = fields.get_mut("properties").and_then(Value::as_object_mut);
             properties.into_iter().flat_map(Map::values_mut).for_each(bound);
+            close(schema);
         }
         _ => {}
+    }
+}
+
+/// Closes an object that lists its properties and does not say whether there may be more: servers differ in what they
+/// take that for.
+fn close(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut().filter(|fields| fields.contains_key("properties")) {
+        fields.entry("additionalProperties").or_insert(Value::Bool(false));
     }
 }
 

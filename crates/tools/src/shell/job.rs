@@ -220,23 +220,12 @@ fn name(call_id: &str) -> String {
 pub(crate) fn shell_poll() -> impl Tool {
     JobTool {
         act: Act::Poll,
-        definition: definition(
-            "shell_poll",
-            "Shows what a background job has written since the last look, and its exit code once it has ended. Waits up to two seconds for news.",
-            Category::Read,
-        ),
+        definition: definition("shell_poll", "Shows new output of a job.", Category::Read),
     }
 }
 
 pub(crate) fn shell_kill() -> impl Tool {
-    JobTool {
-        act: Act::Kill,
-        definition: definition(
-            "shell_kill",
-            "Ends a background job with everything it started, and shows its last output.",
-            Category::Write,
-        ),
-    }
+    JobTool { act: Act::Kill, definition: definition("shell_kill", "Ends a job.", Category::Write) }
 }
 
 fn definition(name: &'static str, description: &'static str, category: Category) -> Definition {
@@ -245,7 +234,7 @@ fn definition(name: &'static str, description: &'static str, category: Category)
         description: Cow::Borrowed(description),
         parameters: json!({
             "type": "object",
-            "properties": { "job": { "type": "string", "description": "The job's name, as shell answered it" } },
+            "properties": { "job": { "type": "string", "description": "The job's name, as shell answered it. A poll waits up to two seconds for news and shows the exit code once there is one; a kill ends everything the job started and shows its last output" } },
             "required": ["job"],
             "additionalProperties": false
         }),

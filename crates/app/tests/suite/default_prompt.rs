@@ -1,0 +1,32 @@
+//! What a plain `fusee run` sends before any work is done.
+
+use fusee_engine::model::tokens::exact_count;
+use fusee_testkit::project::Project;
+use fusee_testkit::server::{Message, Script, Server};
+use serde_json::Value;
+
+use crate::fusee::run_on;
+
+fn first_request(project: &Project) -> Value {
+    let server = Server::start([Message::text("Done.")].into_iter().collect::<Script>());
+    run_on(project, &server).run().exits(0);
+    server.requests()[0].arrived.json()
+}
+
+fn tokens(text: &str) -> usize {
+    exact_count(text).expect("the vocabulary is part of the build")
+}
+
+#[test]
+fn the_prompt_and_its_tools_are_shorter_than_1200_tokens() {
+    let body = first_request(&Project::new());
+    let system = tokens(body["messages"][0]["content"].as_str().unwrap());
+    let tools = tokens(&body["tools"].to_string());
+    let each: Vec<String> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| format!("{} {}", tool["function"]["name"], tokens(&tool.to_string())))
+        .collect();
+    assert!(system + tools < 1_200, "prompt {system} and tools {tools}: {each:#?}");
+}
