@@ -9,7 +9,7 @@ use fusee_engine::approval::rules::Rules;
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode};
-use fusee_engine::tools::sandbox::{self, Allowance, Network, Policy, Surroundings};
+use fusee_engine::tools::sandbox::{self, Allowance, Fence, Network, Policy, Strength, Surroundings};
 use fusee_engine::tools::{CommandSettings, Environment, Sandbox, Secrets};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -34,7 +34,7 @@ pub(crate) struct Confinement {
     allowance: Allowance,
     /// What the user has said for always in this project.
     approvals: Approvals,
-    /// Why nothing holds although it was asked for.
+    /// Why nothing holds although it was asked for, or what holds less.
     complaint: Option<String>,
 }
 
@@ -59,12 +59,17 @@ impl Confinement {
         if mode == SandboxMode::Off {
             return Self { state: "off", settled: true, allowance: Allowance::default(), ..none };
         }
-        let state = match confine.network {
-            Network::Own => "namespaces",
-            Network::Machine => "namespaces, network allowed",
-        };
-        match namespaces(workspace, confine, process).await {
-            Ok(sandbox) => Self { state, settled: true, sandbox, ..none },
+        match held(workspace, confine, process).await {
+            Ok(Held { sandbox, smaller }) => {
+                let state = match (&sandbox, confine.network) {
+                    (Sandbox::Off, _) => "none",
+                    (Sandbox::Namespaces(_), Network::Own) => "namespaces",
+                    (Sandbox::Namespaces(_), Network::Machine) => "namespaces, network allowed",
+                    (Sandbox::Landlock(_), Network::Own) => "landlock",
+                    (Sandbox::Landlock(_), Network::Machine) => "landlock, network allowed",
+                };
+                Self { state, settled: true, sandbox, complaint: smaller, ..none }
+            }
             Err(complaint) => Self { complaint: Some(complaint), ..none },
         }
     }
@@ -79,6 +84,9 @@ impl Confinement {
     /// Says what is not confined although it was asked for.
     pub(crate) fn warn(&self, show: &Show) {
         let Some(complaint) = &self.complaint else { return };
+        if self.settled {
+            return output::error(&format!("warning: {complaint}\n"));
+        }
         let so = if show.can_ask() {
             "you are asked before each command"
         } else {
@@ -91,10 +99,18 @@ impl Confinement {
     }
 }
 
-/// The usual sandbox for a workspace, or why there is none.
-async fn namespaces(workspace: &Path, confine: &Confine, process: &Process) -> Result<Sandbox, String> {
+/// A sandbox, and in which words it is less than the usual one.
+struct Held {
+    sandbox: Sandbox,
+    smaller: Option<String>,
+}
+
+/// The best sandbox that there is for a workspace, or why there is none.
+async fn held(workspace: &Path, confine: &Confine, process: &Process) -> Result<Held, String> {
     let keeper = process.keeper.as_ref().ok_or("no process keeps commands")?;
-    if let Some(complaint) = sandbox::probe(keeper).await.complaint() {
+    let probed = sandbox::probe(keeper).await;
+    let complaint = probed.complaint().unwrap_or_default();
+    if probed.strength == Strength::None {
         return Err(complaint);
     }
     let workspace = workspace.canonicalize().map_err(|error| error.to_string())?;
@@ -106,7 +122,14 @@ async fn namespaces(workspace: &Path, confine: &Confine, process: &Process) -> R
     let policy = Policy::usual(&surroundings)
         .and_then(|policy| policy.with(&confine.read, &confine.write))
         .map_err(|error| error.to_string())?;
-    Ok(Sandbox::namespaces(policy))
+    let Some(promise) = probed.smaller_promise() else {
+        return Ok(Held { sandbox: Sandbox::namespaces(policy), smaller: None });
+    };
+    let fence = Fence::new(policy);
+    // What a fence cannot keep is known when it is made; better now than at the first command.
+    fence.prepare().await.map_err(|error| format!("{complaint}; {error}"))?;
+    let smaller = format!("no namespaces hold commands here ({complaint}), Landlock does: {promise}");
+    Ok(Held { sandbox: Sandbox::Landlock(Arc::new(fence)), smaller: Some(smaller) })
 }
 
 /// What commands see of the environment.

@@ -7,18 +7,21 @@
 //!
 //! What a command can reach is a [`Policy`], as data. A [`Room`] is what is made of it: namespaces and a tree of mounts
 //! that the commands of a run share (`namespaces`, `view`), which each command enters with processes of its own
-//! (`enter`), without privileges (`kernel`), behind a filter of system calls (`filter`). [`probe`] tells whether that
-//! holds on this machine. The shell tool does the other half: what a model asks for and what it is told.
+//! (`enter`), without privileges (`kernel`), behind a filter of system calls (`filter`). Where there are no namespaces a
+//! [`Fence`] is made of it instead (`landlock`), and promises less. [`probe`] tells what holds on this machine. The shell
+//! tool does the other half: what a model asks for and what it is told.
 
 mod allowance;
 mod child;
 mod enter;
 mod environment;
 mod fault;
+mod fence;
 mod filter;
 mod guard;
 mod keeper;
 mod kernel;
+mod landlock;
 mod mounting;
 mod namespaces;
 mod policy;
@@ -38,9 +41,10 @@ use std::sync::Arc;
 
 pub use allowance::{Allowance, Exceeded};
 pub use environment::{Environment, looks_secret};
+pub use fence::Fence;
 pub use keeper::{Keeper, KeeperError, init};
 pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Surroundings};
-pub use probe::{Layer, Probe, probe};
+pub use probe::{Layer, Probe, Strength, probe};
 pub use room::Room;
 pub use running::{CommandFailure, CommandRequest, Ending, Finished};
 pub use withstand::withstand_limits;
@@ -53,6 +57,9 @@ pub enum Sandbox {
     Off,
     /// It sees and reaches only what the room's policy says, or it does not run.
     Namespaces(Arc<Room>),
+    /// It sees the machine and is refused what the fence's policy does not grant, or it does not run: the smaller promise,
+    /// for where no namespaces can be had.
+    Landlock(Arc<Fence>),
 }
 
 impl Sandbox {
@@ -60,5 +67,11 @@ impl Sandbox {
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {
         Self::Namespaces(Arc::new(Room::new(policy)))
+    }
+
+    /// The smaller one, as this policy says.
+    #[must_use]
+    pub fn landlock(policy: Policy) -> Self {
+        Self::Landlock(Arc::new(Fence::new(policy)))
     }
 }

@@ -304,7 +304,7 @@ fn push_leftovers(closing: &mut String, finished: &Finished, was_stopped: bool) 
     }
     if finished.undone {
         closing.push_str(
-            "; what it made at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was set aside, with `.refused` behind its name",
+            "; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name",
         );
     }
     if finished.left > 0 {

@@ -10,6 +10,8 @@
 mod ends;
 #[path = "confined/escapes.rs"]
 mod escapes;
+#[path = "confined/fence.rs"]
+mod fence;
 #[path = "confined/limits.rs"]
 mod limits;
 #[path = "confined/machines.rs"]
@@ -20,6 +22,7 @@ mod stage;
 mod toolchains;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -37,8 +40,12 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    for (name, test) in
-        toolchains::TESTS.iter().chain(ends::TESTS).chain(machines::TESTS).chain(limits::TESTS)
+    for (name, test) in toolchains::TESTS
+        .iter()
+        .chain(ends::TESTS)
+        .chain(machines::TESTS)
+        .chain(limits::TESTS)
+        .chain(fence::TESTS)
     {
         let keeper = keeper.clone();
         trials.push(Trial::test(*name, move || {
@@ -47,11 +54,14 @@ fn main() -> ExitCode {
         }));
     }
     for attempt in escapes::attempts() {
-        let keeper = keeper.clone();
-        trials.push(Trial::test(attempt.name, move || {
-            attempt.fails_only_in_the_sandbox(&Stage::new(keeper));
-            Ok::<(), Failed>(())
-        }));
+        let attempt = Arc::new(attempt);
+        for within in attempt.tried_in() {
+            let (keeper, attempt) = (keeper.clone(), Arc::clone(&attempt));
+            trials.push(Trial::test(format!("{}{}", attempt.name, within.suffix()), move || {
+                attempt.fails_only_in_the_sandbox(&Stage::new(keeper), within);
+                Ok::<(), Failed>(())
+            }));
+        }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
 }

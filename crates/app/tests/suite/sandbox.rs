@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::json;
 
-use crate::fusee::fusee;
+use crate::fusee::{binary, fusee};
 
 #[test]
 fn commands_are_confined_by_default_or_refused_where_that_cannot_be_had() {
@@ -86,4 +86,80 @@ fn a_command_that_uses_too_much_is_ended_and_the_model_is_told() {
         "{content}"
     );
     project.assert_no_process_left();
+}
+
+/// Starts a program for which these system calls are as on another machine: refused, or unknown.
+const ELSEWHERE: &str = r#"
+import ctypes, os, struct, sys
+steps = [(0x20, 0, 0, 0)]
+for rule in sys.argv[1].split(","):
+    call, error = rule.split("=")
+    steps += [(0x15, 0, 1, int(call)), (0x06, 0, 0, 0x50000 | int(error))]
+steps.append((0x06, 0, 0, 0x7fff0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+/// Containers without namespaces refuse this.
+const NO_NAMESPACES: &str = if cfg!(target_arch = "x86_64") { "272=1" } else { "97=1" };
+/// Kernels without Landlock do not know this.
+const NO_LANDLOCK: &str = "444=38";
+
+fn fusee_elsewhere<'p>(project: &'p Project, without: &[&str]) -> fusee_testkit::project::Command<'p> {
+    project.command("python3").args(["-c", ELSEWHERE, &without.join(","), binary()])
+}
+
+#[test]
+fn where_there_are_no_namespaces_landlock_holds_and_its_smaller_promise_is_said() {
+    let project = Project::new();
+    let reach = "echo x > inside.txt; echo x > ../outside.txt; echo x > fusee.toml; ls ../ || echo hidden; cat inside.txt";
+    let script = project.script(&[Line::call("shell", json!({"command": reach})), Line::text("Done.")]);
+    let ran = fusee_elsewhere(&project, &[NO_NAMESPACES])
+        .args(["run", "x", "--json", "--model", &script])
+        .run()
+        .exits(0);
+    let warning = "warning: no namespaces hold commands here (";
+    assert!(ran.stderr.contains(warning) && ran.stderr.contains("a smaller promise"), "{}", ran.stderr);
+    let events = ran.events();
+    assert_eq!(events[0]["sandbox"], json!("landlock"));
+    let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap();
+    assert!(content.contains("hidden\nx\n") && content.contains("was put back"), "{content}");
+    assert_eq!(project.read("inside.txt"), "x\n");
+    assert!(!project.dir().join("../outside.txt").exists(), "a command wrote outside of the workspace");
+    assert!(!project.dir().join("fusee.toml").exists(), "a command wrote the project's settings");
+    let layers = layers_of(&project, &[NO_NAMESPACES]);
+    assert_eq!(layers, [("namespaces", "absent"), ("landlock", "ready"), ("seccomp", "ready")].map(owned));
+}
+
+#[test]
+fn without_landlock_namespaces_hold_and_without_both_a_command_is_asked_for() {
+    let project = Project::new();
+    let script =
+        || project.script(&[Line::call("shell", json!({"command": "echo x > made"})), Line::text("Done.")]);
+    let line = |script: &str| ["run", "x", "--json", "--model", script].map(str::to_owned);
+    let run =
+        |without: &[&str]| fusee_elsewhere(&project, without).args(line(&script())).run().exits(0).events();
+    assert_eq!(run(&[NO_LANDLOCK])[0]["sandbox"], json!("namespaces"));
+    assert_eq!(project.read("made"), "x\n");
+    let events = run(&[NO_NAMESPACES, NO_LANDLOCK]);
+    assert_eq!(events[0]["sandbox"], json!("none"));
+    assert_eq!(of_type(&events, "tool_result")[0]["fate"], json!("refused"));
+    let layers = layers_of(&project, &[NO_NAMESPACES, NO_LANDLOCK]);
+    assert_eq!(layers, [("namespaces", "absent"), ("landlock", "absent"), ("seccomp", "absent")].map(owned));
+}
+
+fn owned(layer: (&str, &str)) -> (String, String) {
+    (layer.0.to_owned(), layer.1.to_owned())
+}
+
+/// What the doctor says of the layers that hold commands.
+fn layers_of(project: &Project, without: &[&str]) -> Vec<(String, String)> {
+    let ran = fusee_elsewhere(project, without).args(["doctor", "--quick", "--json"]).run();
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let word = |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap().to_owned();
+    let findings = report["sandbox"].as_array().unwrap().iter();
+    findings.take(3).map(|finding| (word(finding, "name"), word(finding, "state"))).collect()
 }

@@ -5,12 +5,13 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::enter::{self, Entrance};
+use super::enter;
 use super::fault::Step;
+use super::fence;
 use super::namespaces::Doors;
 use super::policy::Network;
 use super::report::Report;
-use super::spec::Spec;
+use super::spec::{Hold, Spec};
 use super::system::{self, Close};
 
 /// The descriptors of a command, from its message.
@@ -22,6 +23,8 @@ pub(super) struct Descriptors {
     pub(super) input: Option<OwnedFd>,
     /// Of the room it runs in.
     pub(super) doors: Option<Doors>,
+    /// What the fence grants that it runs behind.
+    pub(super) ruleset: Option<OwnedFd>,
 }
 
 impl Descriptors {
@@ -29,9 +32,9 @@ impl Descriptors {
     pub(super) fn of(spec: &Spec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
-        let doors = match &spec.entrance {
-            None => None,
-            Some(entrance) => {
+        let doors = match &spec.hold {
+            Hold::Free | Hold::Fence(_) => None,
+            Hold::Room(entrance) => {
                 let (mounts, messages) = (received.next()?, received.next()?);
                 let network = match entrance.network {
                     Network::Own => Some(received.next()?),
@@ -40,14 +43,19 @@ impl Descriptors {
                 Some(Doors { mounts, messages, network })
             }
         };
-        Some(Self { control, output, directory, input: received.next(), doors })
+        let ruleset = match &spec.hold {
+            Hold::Fence(_) => Some(received.next()?),
+            Hold::Free | Hold::Room(_) => None,
+        };
+        Some(Self { control, output, directory, input: received.next(), doors, ruleset })
     }
 }
 
 /// Becomes the command. If that is impossible, says so on the control socket and returns what to exit with.
 pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> i32 {
     let bound = |()| spec.allowance.bind().map_err(|error| Report::not_started(&error));
-    let report = match prepare(spec.entrance.as_ref(), descriptors).and_then(bound) {
+    let held = |()| hold(spec, descriptors);
+    let report = match prepare(spec, descriptors).and_then(bound).and_then(held) {
         Ok(()) => {
             let error = system::execute(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
             Report::not_started(&error)
@@ -58,11 +66,11 @@ pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> i32 
     127
 }
 
-fn prepare(entrance: Option<&Entrance<'_>>, descriptors: &Descriptors) -> Result<(), Report> {
-    match entrance {
-        Some(entrance) => enter::go_to(entrance.directory, descriptors.directory.as_fd())
+fn prepare(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
+    match &spec.hold {
+        Hold::Room(entrance) => enter::go_to(entrance.directory, descriptors.directory.as_fd())
             .map_err(|error| Report::not_confined(&Step::Directory.failed()(error)))?,
-        None => rustix::process::fchdir(&descriptors.directory)
+        Hold::Free | Hold::Fence(_) => rustix::process::fchdir(&descriptors.directory)
             .map_err(|error| Report::NotStarted(error.raw_os_error()))?,
     }
     take_streams(descriptors).map_err(|error| Report::not_started(&error))?;
@@ -72,6 +80,16 @@ fn prepare(entrance: Option<&Entrance<'_>>, descriptors: &Descriptors) -> Result
     let _ = system::close_from(3, Close::AtExec);
     system::reset_signals();
     Ok(())
+}
+
+/// Behind a fence, if there is one: from here on this process can do no more than the command.
+fn hold(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
+    let Hold::Fence(fencing) = &spec.hold else { return Ok(()) };
+    let missing = || Step::Fence.failed()(io::ErrorKind::NotFound.into());
+    let ruleset = descriptors.ruleset.as_ref().ok_or_else(missing);
+    ruleset
+        .and_then(|ruleset| fence::hold(fencing, ruleset.as_fd()))
+        .map_err(|fault| Report::not_confined(&fault))
 }
 
 fn take_streams(descriptors: &Descriptors) -> io::Result<()> {

@@ -80,7 +80,7 @@ pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)
         }
     }
     give_up_privileges(entrance.owner).map_err(Step::Privileges.failed())?;
-    kernel::filter_calls(&filter::filter()).map_err(Step::Filter.failed())?;
+    kernel::filter_calls(&filter::filter(filter::Sockets::OfARoom)).map_err(Step::Filter.failed())?;
     Ok(absent)
 }
 

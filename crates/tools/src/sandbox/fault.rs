@@ -25,10 +25,12 @@ pub(super) enum Step {
     Filter,
     Directory,
     Message,
+    Fence,
+    Keep,
 }
 
 impl Step {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 20] = [
         Self::UserNamespace,
         Self::Identities,
         Self::Namespaces,
@@ -47,6 +49,8 @@ impl Step {
         Self::Filter,
         Self::Directory,
         Self::Message,
+        Self::Fence,
+        Self::Keep,
     ];
 
     pub(super) fn number(self) -> u32 {
@@ -77,6 +81,8 @@ impl Step {
             Self::Filter => "filtering system calls",
             Self::Directory => "entering the working directory",
             Self::Message => "reading what is to be done",
+            Self::Fence => "restricting its files (Landlock)",
+            Self::Keep => "keeping the settings of git and Fusee in the workspace",
         }
     }
 

@@ -1,6 +1,6 @@
 //! The second layer: which system calls a command may not make at all.
 //!
-//! Namespaces and mounts say what a command can reach. This takes away what they do not cover (sockets of families
+//! Namespaces and mounts, or a fence, say what a command can reach. This takes away what they do not cover (sockets of families
 //! without a network namespace, key rings, files that give away the user's identity) and what a command has no use for
 //! but an attack on the kernel has. A refused call is answered with an error, never with death.
 
@@ -111,6 +111,49 @@ const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast
 /// Families whose reach is that of the network namespace or of a path. Others (vsock above all) know no namespace.
 const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
+/// What is shared by all processes of a user, where a room has a namespace for it: memory and messages by number, and
+/// queues by name.
+const MESSAGES: &[c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Which sockets a command can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// Those whose reach is that of a namespace or a path: there is a room around the command.
+    OfARoom,
+    /// Pairs that are connected to each other and can be to nothing else. A path's socket would be reached whatever
+    /// files are granted, so there is none.
+    Pairs,
+    /// The same, and the machine's network.
+    PairsAndNetwork,
+}
+
+impl Sockets {
+    fn families(self) -> &'static [i32] {
+        match self {
+            Self::OfARoom => FAMILIES,
+            Self::Pairs => &[],
+            Self::PairsAndNetwork => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        }
+    }
+}
+
+/// The kind of a socket without its flags.
+const SOCKET_KIND: u32 = 0xf;
+
 /// What puts words into a terminal as if they had been typed there.
 const TERMINAL_REQUESTS: &[u32] = &[0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
@@ -130,7 +173,7 @@ const PART: usize = 8;
 ///
 /// The kernel runs it once for every call there is when it is installed, so it must be short for each: calls are in
 /// the order of their numbers, in parts that are skipped as a whole.
-pub(super) fn filter() -> Vec<sock_filter> {
+pub(super) fn filter(sockets: Sockets) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE),
         // Another machine's calls have other numbers: none of them is known.
@@ -141,7 +184,7 @@ pub(super) fn filter() -> Vec<sock_filter> {
     // The x32 numbers of x86-64 are the same calls once more.
     #[cfg(target_arch = "x86_64")]
     program.extend([unless_not(Test::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
-    let rules = rules();
+    let rules = rules(sockets);
     let mut parts = rules.chunks(PART).peekable();
     while let Some(part) = parts.next() {
         let mut body: Vec<sock_filter> = part.iter().flat_map(|(call, steps)| when(*call, steps)).collect();
@@ -155,7 +198,7 @@ pub(super) fn filter() -> Vec<sock_filter> {
 }
 
 /// What is done about each call that is not simply allowed, by number.
-fn rules() -> Vec<(u32, Vec<sock_filter>)> {
+fn rules(sockets: Sockets) -> Vec<(u32, Vec<sock_filter>)> {
     let mut rules: Vec<(u32, Vec<sock_filter>)> = Vec::new();
     let mut rule = |call: c_long, steps: Vec<sock_filter>| rules.push((number(call), steps));
     for &call in REFUSED {
@@ -179,16 +222,40 @@ fn rules() -> Vec<(u32, Vec<sock_filter>)> {
     }
     requests.push(ALLOW);
     rule(libc::SYS_ioctl, requests);
-    for call in [libc::SYS_socket, libc::SYS_socketpair] {
-        let mut families = vec![load(argument(0))];
-        for &family in FAMILIES {
-            families.extend([unless_not(Test::Equal, family.cast_unsigned(), 1), ALLOW]);
+    rule(libc::SYS_socket, only_families(sockets.families()));
+    if sockets == Sockets::OfARoom {
+        rule(libc::SYS_socketpair, only_families(FAMILIES));
+    } else {
+        rule(libc::SYS_socketpair, only_connected_pairs());
+        for &call in MESSAGES {
+            rule(call, vec![answer(ENOSYS)]);
         }
-        families.push(answer(EAFNOSUPPORT));
-        rule(call, families);
     }
     rules.sort_by_key(|(call, _)| *call);
     rules
+}
+
+fn only_families(known: &[i32]) -> Vec<sock_filter> {
+    let mut families = vec![load(argument(0))];
+    for &family in known {
+        families.extend([unless_not(Test::Equal, family.cast_unsigned(), 1), ALLOW]);
+    }
+    families.push(answer(EAFNOSUPPORT));
+    families
+}
+
+/// Local pairs, except for those of datagrams, which can send elsewhere all the same.
+fn only_connected_pairs() -> Vec<sock_filter> {
+    vec![
+        load(argument(0)),
+        unless(Test::Equal, libc::AF_UNIX.cast_unsigned(), 1),
+        answer(EAFNOSUPPORT),
+        load(argument(1)),
+        masked(SOCKET_KIND),
+        unless_not(Test::Equal, libc::SOCK_DGRAM.cast_unsigned(), 1),
+        answer(EAFNOSUPPORT),
+        ALLOW,
+    ]
 }
 
 const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW);
@@ -236,6 +303,10 @@ fn unless(test: Test, value: u32, skip: u8) -> sock_filter {
 /// Skips `skip` instructions if the test does not hold.
 fn unless_not(test: Test, value: u32, skip: u8) -> sock_filter {
     sock_filter { code: test.code(), jt: 0, jf: skip, k: value }
+}
+
+fn masked(bits: u32) -> sock_filter {
+    statement(0x54 /* and */, bits)
 }
 
 fn load(offset: u32) -> sock_filter {

@@ -16,7 +16,7 @@ use super::kernel::Use;
 use super::mounting::{self, Links};
 use super::policy::Made;
 
-pub(super) use undo::{Undone, Watch};
+pub(super) use undo::{Undone, Watch, undo_at};
 
 /// Whether there was something to protect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

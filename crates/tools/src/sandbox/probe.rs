@@ -3,11 +3,15 @@
 use std::fmt::Write;
 
 use super::running::{CommandFailure, CommandRequest, Ending};
-use super::{Allowance, Environment, Keeper, Policy, Sandbox};
+use super::{Allowance, Environment, Keeper, Policy, Sandbox, fence};
 
 /// What is tried: that a program runs, that its filter is on, and that it has no privilege left.
 const TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:|CapBnd:) echo \"$name$value\";; esac; done < /proc/self/status";
 const EXPECTED: &str = "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n";
+
+/// The same behind a fence, and that it is one: nobody but a namespace's first user can bound what is gone for good.
+const FENCE_TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:) echo \"$name$value\";; esac; done < /proc/self/status; for name in /*; do case $name in /\\*) echo fenced;; esac; done";
+const FENCE_EXPECTED: &str = "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\nfenced\n";
 
 /// Settings of the system that forbid user namespaces: where, what they say then, and what to do.
 const FORBIDDING: [(&str, &str, &str); 3] = [
@@ -27,14 +31,27 @@ const FORBIDDING: [(&str, &str, &str); 3] = [
 /// What holds here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
+    /// What commands can be held with.
+    pub strength: Strength,
     /// Each layer, the outermost first.
     pub layers: Vec<Layer>,
+}
+
+/// What commands can be held with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strength {
+    /// Namespaces and a filter of calls.
+    Namespaces,
+    /// Landlock and a stricter filter of calls: less, and enough to go without questions.
+    Landlock,
+    /// Nothing.
+    None,
 }
 
 /// One layer of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// `namespaces`, `seccomp`.
+    /// `namespaces`, `landlock`, `seccomp`.
     pub name: &'static str,
     /// What it does.
     pub does: &'static str,
@@ -43,54 +60,86 @@ pub struct Layer {
 }
 
 impl Probe {
-    /// Whether commands can be confined.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        self.layers.iter().all(|layer| layer.missing.is_none())
-    }
-
-    /// In one word, for events: `namespaces` or `none`.
+    /// In one word, for events: `namespaces`, `landlock` or `none`.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        if self.holds() { "namespaces" } else { "none" }
+        match self.strength {
+            Strength::Namespaces => "namespaces",
+            Strength::Landlock => "landlock",
+            Strength::None => "none",
+        }
     }
 
-    /// Why commands cannot be confined, for the warning at a run's start.
+    /// Why there is not the most that there could be, for the warning at a run's start.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
-        self.layers.iter().find_map(|layer| layer.missing.clone())
+        let missing: Vec<&str> = self.layers.iter().filter_map(|layer| layer.missing.as_deref()).collect();
+        match self.strength {
+            Strength::Namespaces => None,
+            Strength::Landlock => missing.first().map(|why| (*why).to_owned()),
+            // The last layer is missing because those before it are.
+            Strength::None => Some(missing.iter().take(2).copied().collect::<Vec<_>>().join("; ")),
+        }
+    }
+
+    /// What is promised where it is less than usual.
+    #[must_use]
+    pub fn smaller_promise(&self) -> Option<&'static str> {
+        let landlock = self.layers.iter().find(|layer| layer.name == "landlock");
+        landlock.filter(|_| self.strength == Strength::Landlock).map(|layer| layer.does)
     }
 }
 
-/// Tries, once for a keeper, whether a command can be confined.
+/// Tries, once for a keeper, how commands can be confined.
 pub async fn probe(keeper: &Keeper) -> Probe {
     keeper.probed().get_or_init(|| attempt(keeper)).await.clone()
 }
 
 async fn attempt(keeper: &Keeper) -> Probe {
-    let missing = match trial(keeper).await {
-        Ok(output) if output == EXPECTED => None,
-        Ok(output) => Some(format!("a command in it was not confined as it should be: it saw {output:?}")),
-        Err(failure) => Some(explained(&failure)),
+    let room = Sandbox::namespaces(Policy::bare());
+    let namespaces = complaint(trial(keeper, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let version = fence::usable_version();
+    let landlock = match (&version, &namespaces) {
+        (Err(why), _) => Some(why.clone()),
+        (Ok(_), None) => None,
+        (Ok(_), Some(_)) => {
+            let fence = Sandbox::landlock(Policy::bare());
+            complaint(trial(keeper, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
+        }
     };
-    let layers = [
-        (
-            "namespaces",
-            "the system and toolchains read-only, the workspace writable, credentials and other processes invisible, no network but a loopback of its own",
-        ),
-        ("seccomp", "no mounts, namespaces, key rings, kernel interfaces or foreign socket families"),
+    let strength = match (&namespaces, &landlock) {
+        (None, _) => Strength::Namespaces,
+        (Some(_), None) => Strength::Landlock,
+        (Some(_), Some(_)) => Strength::None,
+    };
+    let filter = if strength == Strength::None { namespaces.clone() } else { None };
+    let does = match (strength, version) {
+        (Strength::Landlock, Ok(version)) => fence::promise(version),
+        _ => "takes the place of namespaces where there are none, with a smaller promise",
+    };
+    let layers = vec![
+        Layer {
+            name: "namespaces",
+            does: "the system and toolchains read-only, the workspace writable, credentials and other processes invisible, no network but a loopback of its own",
+            missing: namespaces,
+        },
+        Layer { name: "landlock", does, missing: landlock },
+        Layer {
+            name: "seccomp",
+            does: "no mounts, namespaces, key rings, kernel interfaces or foreign socket families",
+            missing: filter,
+        },
     ];
-    Probe { layers: layers.map(|(name, does)| Layer { name, does, missing: missing.clone() }).into() }
+    Probe { strength, layers }
 }
 
-async fn trial(keeper: &Keeper) -> Result<String, CommandFailure> {
-    let sandbox = Sandbox::namespaces(Policy::bare());
+async fn trial(keeper: &Keeper, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
     let request = CommandRequest {
-        command: TRIAL,
+        command,
         directory: std::fs::File::open("/usr")?.into(),
         input: None,
         environment: &Environment::default(),
-        sandbox: &sandbox,
+        sandbox,
         allowance: Allowance::default(),
     };
     let mut output = Vec::new();
@@ -103,12 +152,18 @@ async fn trial(keeper: &Keeper) -> Result<String, CommandFailure> {
     Ok(output)
 }
 
-/// What went wrong, with what is known to be behind it.
-fn explained(failure: &CommandFailure) -> String {
-    let mut words = match failure {
-        CommandFailure::NotConfined(words) => words.clone(),
-        other => other.to_string(),
-    };
+/// What went wrong, if not all went as it should.
+fn complaint(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
+    match trial {
+        Ok(output) if output == expected => None,
+        Ok(output) => Some(format!("a command in it was not confined as it should be: it saw {output:?}")),
+        Err(CommandFailure::NotConfined(words)) => Some(words),
+        Err(other) => Some(other.to_string()),
+    }
+}
+
+/// With what is known to keep namespaces from being made.
+fn with_causes(mut words: String) -> String {
     let says = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     for (_, _, hint) in FORBIDDING.iter().filter(|(path, value, _)| says(path, value)) {
         let _ = write!(words, " ({hint})");

@@ -18,8 +18,8 @@ use super::allowance::{Allowance, Exceeded};
 use super::fault::Fault;
 use super::guard::Undone;
 use super::report::Report;
-use super::spec::{self, Way};
-use super::{Environment, Keeper, Sandbox, system};
+use super::spec::{self, RoomWay, Way};
+use super::{Environment, Keeper, Policy, Sandbox, system};
 
 /// How long a busy keeper is waited for. It needs less than a millisecond for a command.
 const SEND_TRIES: u32 = 5000;
@@ -121,26 +121,7 @@ impl Keeper {
         request: CommandRequest<'_>,
         stream: Option<OwnedFd>,
     ) -> Result<Running, CommandFailure> {
-        let room = match request.sandbox {
-            Sandbox::Off => None,
-            Sandbox::Namespaces(room) => Some((room, room.standing(self).await?)),
-        };
-        let directory = room.map(|_| path_of(&request.directory)).transpose()?.unwrap_or_default();
-        let absent = room.map(|(room, standing)| room.absent(standing)).unwrap_or_default();
-        let way = room.map(|(room, standing)| Way {
-            users: standing.users(),
-            network: room.policy().network,
-            owner: room.policy().owner,
-            directory: &directory,
-            absent: &absent,
-        });
-        let message = spec::encode(
-            way,
-            &request.allowance,
-            OsStr::new(request.command),
-            request.environment.variables(),
-        )
-        .map_err(|error| CommandFailure::Unfit(error.to_string()))?;
+        let Request { message, doors } = self.put_into_words(&request).await?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
         let (control, their_control) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -152,7 +133,7 @@ impl Keeper {
             None => request.input.map(holding).transpose()?,
         };
         let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
-        descriptors.extend(room.into_iter().flat_map(|(_, standing)| standing.doors()));
+        descriptors.extend(doors);
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
         self.hand_over(&message, &descriptors).await?;
         rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
@@ -161,6 +142,37 @@ impl Keeper {
             output: pipe::Receiver::from_owned_fd(output)?,
             _keeper: self.clone(),
         })
+    }
+
+    /// The message of a command, and the descriptors of what holds it.
+    async fn put_into_words<'r>(&self, request: &CommandRequest<'r>) -> Result<Request<'r>, CommandFailure> {
+        let words = |way: Way<'_>, environment: &Environment| {
+            spec::encode(way, &request.allowance, OsStr::new(request.command), environment.variables())
+                .map_err(|error| CommandFailure::Unfit(error.to_string()))
+        };
+        match request.sandbox {
+            Sandbox::Off => {
+                Ok(Request { message: words(Way::Free, request.environment)?, doors: Vec::new() })
+            }
+            Sandbox::Namespaces(room) => {
+                let standing = room.standing(self).await?;
+                let way = Way::Room(RoomWay {
+                    users: standing.users(),
+                    network: room.policy().network,
+                    owner: room.policy().owner,
+                    directory: &path_of(&request.directory)?,
+                    absent: &room.absent(standing),
+                });
+                Ok(Request { message: words(way, request.environment)?, doors: standing.doors().collect() })
+            }
+            Sandbox::Landlock(fence) => {
+                let standing = fence.standing().await?;
+                let Policy { network, owner, .. } = *fence.policy();
+                let way = Way::Fence { network, owner, guarded: &fence.guarded() };
+                let message = words(way, &standing.environment(request.environment))?;
+                Ok(Request { message, doors: vec![standing.ruleset()] })
+            }
+        }
     }
 
     /// Gives the keeper something to do, waiting while it is busy with others.
@@ -187,6 +199,12 @@ impl Keeper {
         }
         Err(CommandFailure::KeeperGone)
     }
+}
+
+/// A command as it is sent.
+struct Request<'r> {
+    message: Vec<u8>,
+    doors: Vec<BorrowedFd<'r>>,
 }
 
 /// A command between its start and its end.

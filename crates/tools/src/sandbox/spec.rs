@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::allowance::Allowance;
 use super::enter::Entrance;
+use super::fence::Fencing;
 use super::namespaces::Users;
 use super::policy::{Made, Network, Owner, Policy};
 
@@ -27,16 +28,30 @@ pub(super) enum Order<'m> {
 
 /// A command as it lies in a message.
 pub(super) struct Spec<'m> {
-    /// Into which room; `None` where it runs without one.
-    pub(super) entrance: Option<Entrance<'m>>,
+    pub(super) hold: Hold<'m>,
     pub(super) allowance: Allowance,
     pub(super) command: &'m CStr,
     pub(super) environment: Vec<&'m CStr>,
 }
 
-/// A command's way into a room, before it is put into a message.
+/// What holds it.
+pub(super) enum Hold<'m> {
+    Free,
+    Room(Entrance<'m>),
+    Fence(Fencing<'m>),
+}
+
+/// What is to hold a command, before it is put into a message.
 #[derive(Clone, Copy)]
-pub(super) struct Way<'r> {
+pub(super) enum Way<'r> {
+    Free,
+    Room(RoomWay<'r>),
+    Fence { network: Network, owner: Option<Owner>, guarded: &'r [(&'r Path, Made)] },
+}
+
+/// A command's way into a room.
+#[derive(Clone, Copy)]
+pub(super) struct RoomWay<'r> {
     pub(super) users: Users,
     pub(super) network: Network,
     pub(super) owner: Option<Owner>,
@@ -58,49 +73,34 @@ pub(super) enum SpecError {
 const RUN: u8 = 0;
 const RUN_IN_ROOM: u8 = 1;
 const MAKE_ROOM: u8 = 2;
+const RUN_FENCED: u8 = 3;
 
 const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
 
 pub(super) fn encode<'v>(
-    way: Option<Way<'_>>,
+    way: Way<'_>,
     allowance: &Allowance,
     command: &OsStr,
     environment: impl Iterator<Item = (&'v OsStr, &'v OsStr)>,
 ) -> Result<Vec<u8>, SpecError> {
-    let mut message = Vec::new();
-    let push = |message: &mut Vec<u8>, parts: &[&[u8]]| {
-        for part in parts {
-            if part.contains(&0) {
-                return Err(SpecError::Nul);
-            }
-            message.extend_from_slice(part);
-        }
-        message.push(0);
-        Ok(())
+    let mark = match way {
+        Way::Free => RUN,
+        Way::Room(_) => RUN_IN_ROOM,
+        Way::Fence { .. } => RUN_FENCED,
     };
+    let mut message = vec![mark];
+    message.extend(allowance.encode());
     match way {
-        None => {
-            message.push(RUN);
-            message.extend(allowance.encode());
-        }
-        Some(Way { users, network, owner, directory, absent }) => {
-            let count = u8::try_from(absent.len()).map_err(|_| SpecError::TooLong)?;
-            let flags = u8::from(users == Users::Own)
-                | u8::from(network == Network::Own) << 1
-                | u8::from(owner.is_some()) << 2;
-            message.push(RUN_IN_ROOM);
-            message.extend(allowance.encode());
-            message.extend([flags, count]);
-            let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
-            message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
-            for (_, made) in absent {
-                message
-                    .extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
-            }
+        Way::Free => {}
+        Way::Room(RoomWay { users, network, owner, directory, absent }) => {
+            let users = u8::from(users == Users::Own);
+            push_marks(&mut message, users, network, owner, absent)?;
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
-            for (path, _) in absent {
-                push(&mut message, &[path.as_os_str().as_bytes()])?;
-            }
+            push_paths(&mut message, absent)?;
+        }
+        Way::Fence { network, owner, guarded } => {
+            push_marks(&mut message, 0, network, owner, guarded)?;
+            push_paths(&mut message, guarded)?;
         }
     }
     push(&mut message, &[command.as_bytes()])?;
@@ -108,6 +108,39 @@ pub(super) fn encode<'v>(
         push(&mut message, &[name.as_bytes(), b"=", value.as_bytes()])?;
     }
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
+}
+
+/// A string, from its parts.
+fn push(message: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), SpecError> {
+    for part in parts {
+        if part.contains(&0) {
+            return Err(SpecError::Nul);
+        }
+        message.extend_from_slice(part);
+    }
+    message.push(0);
+    Ok(())
+}
+
+fn push_marks(
+    message: &mut Vec<u8>,
+    users: u8,
+    network: Network,
+    owner: Option<Owner>,
+    paths: &[(&Path, Made)],
+) -> Result<(), SpecError> {
+    let count = u8::try_from(paths.len()).map_err(|_| SpecError::TooLong)?;
+    message.extend([users | u8::from(network == Network::Own) << 1 | u8::from(owner.is_some()) << 2, count]);
+    let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
+    message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
+    for (_, made) in paths {
+        message.extend(MADE.iter().zip(0u8..).find(|(known, _)| *known == made).map(|(_, mark)| mark));
+    }
+    Ok(())
+}
+
+fn push_paths(message: &mut Vec<u8>, paths: &[(&Path, Made)]) -> Result<(), SpecError> {
+    paths.iter().try_for_each(|(path, _)| push(message, &[path.as_os_str().as_bytes()]))
 }
 
 /// The message that asks for a room.
@@ -119,48 +152,70 @@ pub(super) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
 
 pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
     let (mark, rest) = message.split_first()?;
-    match *mark {
-        RUN => {
-            let (allowance, rest) = rest.split_first_chunk::<{ Allowance::LENGTH }>()?;
-            let strings = strings(rest)?;
-            let (command, environment) = strings.split_first()?;
-            let (allowance, environment) = (Allowance::decode(allowance), environment.to_vec());
-            Some(Order::Run(Spec { entrance: None, allowance, command, environment }))
-        }
-        RUN_IN_ROOM => decode_into_room(rest).map(Order::Run),
-        MAKE_ROOM => serde_json::from_slice(rest).ok().map(Order::MakeRoom),
-        _ => None,
+    if *mark == MAKE_ROOM {
+        return serde_json::from_slice(rest).ok().map(Order::MakeRoom);
     }
+    let (allowance, rest) = rest.split_first_chunk::<{ Allowance::LENGTH }>()?;
+    let (hold, words) = match *mark {
+        RUN => (Hold::Free, strings(rest)?),
+        RUN_IN_ROOM => {
+            let (marks, rest) = Marks::read(rest)?;
+            let mut words = strings(rest)?;
+            let directory = *words.first()?;
+            words.remove(0);
+            let absent = marks.paths(&mut words)?;
+            let Marks { users, network, owner, .. } = marks;
+            (Hold::Room(Entrance { users, network, owner, directory, absent }), words)
+        }
+        RUN_FENCED => {
+            let (marks, rest) = Marks::read(rest)?;
+            let mut words = strings(rest)?;
+            let guarded = marks.paths(&mut words)?;
+            let Marks { network, owner, .. } = marks;
+            (Hold::Fence(Fencing { network, owner, guarded }), words)
+        }
+        _ => return None,
+    };
+    let (command, environment) = words.split_first()?;
+    let (allowance, environment) = (Allowance::decode(allowance), environment.to_vec());
+    Some(Order::Run(Spec { hold, allowance, command, environment }))
 }
 
-fn decode_into_room(message: &[u8]) -> Option<Spec<'_>> {
-    let (allowance, message) = message.split_first_chunk::<{ Allowance::LENGTH }>()?;
-    let (&[flags, count], rest) = message.split_first_chunk::<2>()?;
-    let (user, rest) = rest.split_first_chunk::<4>()?;
-    let (group, rest) = rest.split_first_chunk::<4>()?;
-    let owner = Owner { user: u32::from_le_bytes(*user), group: u32::from_le_bytes(*group) };
-    let (marks, rest) = rest.split_at_checked(usize::from(count))?;
-    let strings = strings(rest)?;
-    let (directory, rest) = strings.split_first()?;
-    let (paths, rest) = rest.split_at_checked(marks.len())?;
-    let (command, environment) = rest.split_first()?;
-    let absent: Option<Vec<(&Path, Made)>> = marks
-        .iter()
-        .zip(paths)
-        .map(|(mark, path)| {
+/// What stands before the strings of a confined command.
+struct Marks<'m> {
+    users: Users,
+    network: Network,
+    owner: Option<Owner>,
+    made: &'m [u8],
+}
+
+impl<'m> Marks<'m> {
+    fn read(message: &'m [u8]) -> Option<(Self, &'m [u8])> {
+        let (&[flags, count], rest) = message.split_first_chunk::<2>()?;
+        let (user, rest) = rest.split_first_chunk::<4>()?;
+        let (group, rest) = rest.split_first_chunk::<4>()?;
+        let owner = Owner { user: u32::from_le_bytes(*user), group: u32::from_le_bytes(*group) };
+        let (made, rest) = rest.split_at_checked(usize::from(count))?;
+        let marks = Self {
+            users: if flags & 1 == 0 { Users::Machine } else { Users::Own },
+            network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
+            owner: (flags & 4 != 0).then_some(owner),
+            made,
+        };
+        Some((marks, rest))
+    }
+
+    /// The paths that these marks are of, taken from the front of the strings.
+    fn paths(&self, words: &mut Vec<&'m CStr>) -> Option<Vec<(&'m Path, Made)>> {
+        let rest = words.split_off(self.made.len().min(words.len()));
+        let path = |(mark, path): (&u8, &'m CStr)| {
             let made = MADE.get(usize::from(*mark)).copied()?;
             Some((Path::new(OsStr::from_bytes(path.to_bytes())), made))
-        })
-        .collect();
-    let entrance = Entrance {
-        users: if flags & 1 == 0 { Users::Machine } else { Users::Own },
-        network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
-        owner: (flags & 4 != 0).then_some(owner),
-        directory,
-        absent: absent?,
-    };
-    let (allowance, environment) = (Allowance::decode(allowance), environment.to_vec());
-    Some(Spec { entrance: Some(entrance), allowance, command, environment })
+        };
+        let paths = std::mem::replace(words, rest);
+        let paths: Option<Vec<_>> = self.made.iter().zip(paths).map(path).collect();
+        paths.filter(|paths| paths.len() == self.made.len())
+    }
 }
 
 fn strings(mut rest: &[u8]) -> Option<Vec<&CStr>> {

@@ -16,9 +16,11 @@ use super::Ending;
 use super::allowance::Exceeded;
 use super::child::{self, Descriptors};
 use super::enter::{self, Entrance};
+use super::fault::Step;
+use super::fence::{self, Kept};
 use super::guard::{Undone, Watch};
 use super::report::Report;
-use super::spec::Spec;
+use super::spec::{Hold, Spec};
 use super::sweep::{self, Swept};
 use super::system;
 use super::tree::Counter;
@@ -40,12 +42,31 @@ pub(super) fn supervise(
     if hung_up(&descriptors.control) {
         return Clean::Yes;
     }
-    match &spec.entrance {
-        None => attend(spec, descriptors, watch, &Watch::over(Vec::new()), started),
-        Some(entrance) => {
+    let unguarded = Watch::over(Vec::new());
+    match &spec.hold {
+        Hold::Free => attend(spec, descriptors, watch, &unguarded, started, || Undone::Nothing),
+        Hold::Room(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
             // It stands in the room's namespaces now.
             Clean::No
+        }
+        Hold::Fence(fencing) => {
+            let kept = match (Kept::of(&fencing.guarded), &descriptors.ruleset) {
+                (Ok(kept), Some(ruleset)) => ruleset.try_clone().map(|ruleset| (kept, ruleset)),
+                (Err(error), _) => Err(error),
+                (_, None) => Err(std::io::ErrorKind::NotFound.into()),
+            };
+            match kept {
+                Ok((kept, ruleset)) => {
+                    let after = || fence::put_back(&kept, fencing, &ruleset);
+                    attend(spec, descriptors, watch, &unguarded, started, after)
+                }
+                Err(error) => {
+                    let fault = Step::Keep.failed()(error);
+                    tell(&descriptors.control, Report::not_confined(&fault));
+                    Clean::Yes
+                }
+            }
         }
     }
 }
@@ -68,7 +89,9 @@ fn supervise_in_room(
     let first = system::hand_over_to_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
         match enter::settle(entrance) {
-            Ok(absent) => drop(attend(spec, descriptors, watch, &Watch::over(absent), || {})),
+            Ok(absent) => {
+                attend(spec, descriptors, watch, &Watch::over(absent), || {}, || Undone::Nothing);
+            }
             Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
         }
         0
@@ -84,19 +107,21 @@ fn supervise_in_room(
     }
 }
 
-/// Starts a command, waits for it, ends what it leaves behind and says how it went.
+/// Starts a command, waits for it, ends what it leaves behind and says how it went. `after` is called when nothing of it is
+/// left.
 fn attend(
     spec: &Spec<'_>,
     descriptors: Descriptors,
     watch: &OwnedFd,
     guards: &Watch<'_>,
     started: impl FnOnce(),
+    after: impl FnOnce() -> Undone,
 ) -> Clean {
     let start = system::start(|| child::become_command(spec, &descriptors));
     started();
-    let Descriptors { control, output, directory, input, doors } = descriptors;
+    let Descriptors { control, output, directory, input, doors, ruleset } = descriptors;
     // The reader of the output must see its end when the command's own copies are gone.
-    drop((output, directory, input, doors));
+    drop((output, directory, input, doors, ruleset));
     let command = match start {
         Ok(command) => command,
         Err(error) => {
@@ -131,7 +156,7 @@ fn attend(
         // It could not be killed, which is in the count of those left.
         None => Ending::Signalled(0),
     };
-    if guards.undo() == Undone::Something {
+    if [guards.undo(), after()].contains(&Undone::Something) {
         undone = Undone::Something;
     }
     let exceeded = if let End::Exceeded(what) = end { Some(what) } else { None };

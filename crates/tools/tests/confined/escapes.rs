@@ -26,6 +26,41 @@ enum Success {
     Seen(fn(&Stage) -> bool),
 }
 
+/// Which sandbox it is tried in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Within {
+    Namespaces,
+    /// What takes their place, with its smaller promise.
+    Landlock,
+}
+
+impl Within {
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            Self::Namespaces => "",
+            Self::Landlock => "_behind_a_fence",
+        }
+    }
+
+    fn sandbox(self, stage: &Stage) -> Sandbox {
+        match self {
+            Self::Namespaces => stage.sandbox(),
+            Self::Landlock => stage.fence(),
+        }
+    }
+}
+
+/// What the smaller promise leaves out, and why.
+const NOT_PROMISED: [(&str, &str); 7] = [
+    ("change_mode_of_a_device", "Landlock does not know of modes"),
+    ("see_a_process", "/proc is the machine's"),
+    ("list_processes", "/proc is the machine's"),
+    ("read_its_parents_command_line", "/proc is the machine's; only what tracing would show is refused"),
+    ("see_memory_of_others", "/proc/sysvipc tells that it is there; it cannot be attached"),
+    ("write_our_directory", "it holds the journal, which is too large to be kept"),
+    ("replace_our_directory", "it holds the journal, which is too large to be kept"),
+];
+
 /// What it is first tried under.
 #[derive(PartialEq, Eq)]
 enum Without {
@@ -40,7 +75,13 @@ enum Without {
 }
 
 impl Attempt {
-    pub(crate) fn fails_only_in_the_sandbox(&self, stage: &Stage) {
+    /// The sandboxes that promise to stop it.
+    pub(crate) fn tried_in(&self) -> Vec<Within> {
+        let left_out = NOT_PROMISED.iter().any(|(name, _)| *name == self.name);
+        if left_out { vec![Within::Namespaces] } else { vec![Within::Namespaces, Within::Landlock] }
+    }
+
+    pub(crate) fn fails_only_in_the_sandbox(&self, stage: &Stage, within: Within) {
         if matches!(self.without, Without::SandboxAsRoot | Without::SandboxWherePossible) && !is_root() {
             return;
         }
@@ -61,7 +102,7 @@ impl Attempt {
         let base = again.base.display().to_string();
         let command = self.command.replace("$OUTSIDE", &format!("{base}/outside")).replace("$BASE", &base);
         let kept = (self.prepare)(&again);
-        let outcome = again.run(&again.sandbox(), &command);
+        let outcome = again.run(&within.sandbox(&again), &command);
         assert!(outcome.result.is_ok(), "it must run in the sandbox: {outcome:?}");
         assert!(!self.succeeded(&again, &outcome.output), "it got out of the sandbox:\n{}", outcome.output);
         drop(kept);

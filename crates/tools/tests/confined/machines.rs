@@ -1,10 +1,10 @@
-//! What holds on machines of other kinds: for a normal user, for root where there are no user namespaces, and where
-//! there is nothing to confine commands with.
+//! What holds on machines of other kinds: for a normal user, for root where there are no user namespaces, in containers
+//! that have none, on kernels without Landlock, and where there is nothing to confine commands with.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use fusee_tools::sandbox::{Probe, probe};
+use fusee_tools::sandbox::{Probe, Strength, probe};
 
 use crate::stage::{SECRET, Stage, Test, is_root};
 
@@ -13,6 +13,12 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("a_normal_user_is_confined", a_normal_user_is_confined),
     ("root_works_for_the_owner_of_the_workspace", root_works_for_the_owner_of_the_workspace),
     ("root_is_confined_without_user_namespaces", root_is_confined_without_user_namespaces),
+    ("a_container_without_user_namespaces_has_a_fence", a_container_without_user_namespaces_has_a_fence),
+    (
+        "where_namespaces_are_refused_a_normal_user_has_a_fence",
+        where_namespaces_are_refused_a_normal_user_has_a_fence,
+    ),
+    ("without_landlock_namespaces_hold", without_landlock_namespaces_hold),
     ("where_nothing_holds_nothing_runs", where_nothing_holds_nothing_runs),
 ];
 
@@ -59,7 +65,8 @@ pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
         .replace("$OUTSIDE", &stage.outside("").display().to_string())
         .replace("$KEEPER", &stage.keeper.process_id().to_string())
         .replace("$PORT", &listener.local_addr().unwrap().port().to_string());
-    let outcome = stage.run(&stage.sandbox(), &tries);
+    let sandbox = if probed.strength == Strength::Landlock { stage.fence() } else { stage.sandbox() };
+    let outcome = stage.run(&sandbox, &tries);
     let _ = out.write_all(outcome.output.as_bytes());
     if let Err(failure) = outcome.result {
         let _ = writeln!(out, "{failure}");
@@ -81,10 +88,10 @@ fn on_a_machine(stage: &Stage, around: &str) -> String {
 fn this_machine_confines_commands(stage: &Stage) {
     let probed: Probe = stage.runtime.block_on(probe(&stage.keeper));
     assert_eq!(probed.complaint(), None);
-    assert!(probed.holds());
-    assert_eq!(probed.state(), "namespaces");
+    assert_eq!((probed.strength, probed.state()), (Strength::Namespaces, "namespaces"));
+    assert_eq!(probed.smaller_promise(), None);
     let names: Vec<&str> = probed.layers.iter().map(|layer| layer.name).collect();
-    assert_eq!(names, ["namespaces", "seccomp"]);
+    assert_eq!(names, ["namespaces", "landlock", "seccomp"]);
 }
 
 fn a_normal_user_is_confined(stage: &Stage) {
@@ -119,17 +126,82 @@ fn root_is_confined_without_user_namespaces(stage: &Stage) {
     assert_eq!(said, format!("namespaces\n0\n{ALL_HOLDS}"));
 }
 
+/// Behind a fence: the same, except that the hook is made and set aside when the command is over, and that the machine's
+/// routes and temporary files can be seen or not.
+const FENCE_HOLDS: &str = "made
+no secret
+no writing outside
+no writing to the system
+no mounting
+no namespaces
+no other processes
+no settings of the kernel
+no network
+";
+
+fn assert_fenced(stage: &Stage, said: &str, user: u32, why: &str) {
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..3], ["landlock", why, &user.to_string()], "{said}");
+    let rest: String = lines[3..].iter().take(9).map(|line| format!("{line}\n")).collect();
+    assert_eq!(rest, FENCE_HOLDS, "{said}");
+    assert!(!said.contains("tmp\ntmp"), "{said}");
+    assert!(!stage.path(".git/hooks/pre-commit").exists());
+    assert!(stage.path(".git/hooks/pre-commit.refused").exists());
+    assert_eq!(std::fs::read_to_string(stage.outside("secret")).unwrap(), SECRET);
+}
+
+const NO_USER_NAMESPACES: &str = "exec unshare --user --map-root-user sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"' sh";
+
+fn a_container_without_user_namespaces_has_a_fence(stage: &Stage) {
+    let said = on_a_machine(stage, NO_USER_NAMESPACES);
+    let why = "making a user namespace: No space left on device (os error 28) (sysctl user.max_user_namespaces is 0)";
+    assert_fenced(stage, &said, 0, why);
+}
+
+/// Answers a system call by its number with an error from here on, as the filters of container engines do.
+const WITHOUT_CALL: &str = "exec python3 -c 'import ctypes, os, struct, sys
+calls, error = [int(word) for word in sys.argv[1].split(\",\")], int(sys.argv[2])
+steps = [(0x20, 0, 0, 0)]
+for call in calls: steps += [(0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | error)]
+steps.append((0x06, 0, 0, 0x7fff0000))
+code = b\"\".join(struct.pack(\"HBBI\", *step) for step in steps)
+buffer = ctypes.create_string_buffer(code)
+program = struct.pack(\"HxxxxxxP\", len(steps), ctypes.addressof(buffer))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0) == 0
+os.execvp(sys.argv[3], sys.argv[3:])'";
+
+fn without_calls(calls: &[libc::c_long], error: i32) -> String {
+    let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    format!("{WITHOUT_CALL} {} {error}", calls.join(","))
+}
+
+fn where_namespaces_are_refused_a_normal_user_has_a_fence(stage: &Stage) {
+    if !is_root() {
+        return;
+    }
+    stage.bare("chown -R 65534:65534 ..");
+    let refused = without_calls(&[libc::SYS_unshare], libc::EPERM);
+    let said = on_a_machine(stage, &format!("{refused} setpriv --reuid 65534 --regid 65534 --clear-groups"));
+    assert_fenced(stage, &said, 65534, "making a user namespace: Operation not permitted (os error 1)");
+}
+
+fn without_landlock_namespaces_hold(stage: &Stage) {
+    let said = on_a_machine(stage, &without_calls(&[libc::SYS_landlock_create_ruleset], libc::ENOSYS));
+    assert_eq!(said, format!("namespaces\n{}\n{ALL_HOLDS}", rustix::process::geteuid().as_raw()));
+}
+
 fn where_nothing_holds_nothing_runs(stage: &Stage) {
-    let said = on_a_machine(
-        stage,
-        "exec unshare --user --map-root-user sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"' sh",
-    );
+    let refused = without_calls(&[libc::SYS_unshare, libc::SYS_landlock_create_ruleset], libc::ENOSYS);
+    let said = on_a_machine(stage, &refused);
+    // Root goes without a user namespace where there is none, and fails at the next one.
+    let step = if is_root() { "making mount and network namespaces" } else { "making a user namespace" };
+    let why = "Function not implemented (os error 38)";
+    let refusal = "The command was not run, because its sandbox could not be set up";
     assert_eq!(
         said,
-        "none
-making a user namespace: No space left on device (os error 28) (sysctl user.max_user_namespaces is 0)
-The command was not run, because its sandbox could not be set up: making a user namespace: No space left on device (os error 28).
-"
+        format!("none\n{step}: {why}; this kernel has no Landlock: {why}\n{refusal}: {step}: {why}.\n")
     );
     assert!(!stage.path("made").exists());
 }

@@ -95,6 +95,11 @@ impl Stage {
         Sandbox::namespaces(self.policy(&self.environment()))
     }
 
+    /// What holds commands where there are no namespaces.
+    pub(crate) fn fence(&self) -> Sandbox {
+        Sandbox::landlock(self.policy(&self.environment()))
+    }
+
     pub(crate) fn run(&self, sandbox: &Sandbox, command: &str) -> Outcome {
         self.run_in(sandbox, command, &self.workspace(), &self.environment())
     }

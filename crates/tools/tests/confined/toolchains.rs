@@ -237,7 +237,7 @@ fn a_model_is_told(stage: &Stage) {
     };
     assert_eq!(
         run(serde_json::json!({ "command": "echo x > fusee.toml" })),
-        "(no output)\n[exit code 0; what it made at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was set aside, with `.refused` behind its name]"
+        "(no output)\n[exit code 0; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name]"
     );
     assert_eq!(
         run(serde_json::json!({ "command": "ls", "background": true })),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use fusee_engine::tools::Keeper;
-use fusee_engine::tools::sandbox::{self, Layer};
+use fusee_engine::tools::sandbox::{self, Layer, Strength};
 
 use super::{Finding, State};
 use crate::command::Process;
@@ -15,48 +15,27 @@ const UNUSED: &str = "available, not used yet by this build";
 pub(crate) async fn look(process: &Process) -> Vec<Finding> {
     let mut findings = match &process.keeper {
         Some(keeper) => used(keeper).await,
-        None => ["namespaces", "seccomp"]
+        None => ["namespaces", "landlock", "seccomp"]
             .map(|name| {
                 Finding::new(name, State::Absent, "no process keeps commands, so it could not be tried")
             })
             .into(),
     };
-    findings.insert(1, landlock());
     findings.push(cgroup());
     findings
 }
 
 /// The layers that commands run in, by trying.
 async fn used(keeper: &Keeper) -> Vec<Finding> {
+    let probed = sandbox::probe(keeper).await;
     let found = |layer: Layer| match layer.missing {
+        None if layer.name == "landlock" && probed.strength == Strength::Namespaces => {
+            Finding::new(layer.name, State::Unused, layer.does)
+        }
         None => Finding::new(layer.name, State::Ready, layer.does),
         Some(why) => Finding::new(layer.name, State::Absent, why),
     };
-    sandbox::probe(keeper).await.layers.into_iter().map(found).collect()
-}
-
-fn landlock() -> Finding {
-    let name = "landlock";
-    match fs::read_to_string("/sys/kernel/security/lsm") {
-        Ok(modules) if modules.split(',').any(|module| module.trim() == name) => {
-            Finding::new(name, State::Unused, UNUSED)
-        }
-        Ok(_) => Finding::new(name, State::Absent, "this kernel does not have it turned on"),
-        Err(_) => match kernel() {
-            Some(version) if version >= (5, 13) => Finding::new(
-                name,
-                State::Unused,
-                "probably: this kernel is new enough; not used yet by this build",
-            ),
-            _ => Finding::new(name, State::Absent, "this kernel is too old (5.13 is needed), or not Linux"),
-        },
-    }
-}
-
-fn kernel() -> Option<(u32, u32)> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
-    let mut numbers = release.split(['.', '-']).map(|part| part.trim().parse::<u32>());
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    probed.layers.iter().cloned().map(found).collect()
 }
 
 fn cgroup() -> Finding {

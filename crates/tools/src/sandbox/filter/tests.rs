@@ -9,7 +9,7 @@ enum Verdict {
     Answered(i32),
 }
 
-fn verdict(architecture: u32, call: c_long, arguments: [u64; 6]) -> Verdict {
+fn verdict(sockets: Sockets, architecture: u32, call: c_long, arguments: [u64; 6]) -> Verdict {
     let mut data = Vec::new();
     data.extend(number(call).to_ne_bytes());
     data.extend(architecture.to_ne_bytes());
@@ -17,7 +17,7 @@ fn verdict(architecture: u32, call: c_long, arguments: [u64; 6]) -> Verdict {
     for argument in arguments {
         data.extend(argument.to_ne_bytes());
     }
-    let program = filter();
+    let program = filter(sockets);
     let (mut accumulator, mut at) = (0u32, 0usize);
     loop {
         let step = program[at];
@@ -31,6 +31,7 @@ fn verdict(architecture: u32, call: c_long, arguments: [u64; 6]) -> Verdict {
             0x15 => at += jump(accumulator == step.k),
             0x35 => at += jump(accumulator >= step.k),
             0x45 => at += jump(accumulator & step.k != 0),
+            0x54 => accumulator &= step.k,
             0x06 if step.k == libc::SECCOMP_RET_ALLOW => return Verdict::Allowed,
             0x06 => {
                 assert_eq!(step.k & !libc::SECCOMP_RET_DATA, libc::SECCOMP_RET_ERRNO);
@@ -44,7 +45,12 @@ fn verdict(architecture: u32, call: c_long, arguments: [u64; 6]) -> Verdict {
 fn native(call: c_long, arguments: &[u64]) -> Verdict {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
-    verdict(NATIVE, call, all)
+    verdict(Sockets::OfARoom, NATIVE, call, all)
+}
+
+fn fenced(sockets: Sockets, call: c_long, arguments: [u64; 2]) -> Verdict {
+    let [first, second] = arguments;
+    verdict(sockets, NATIVE, call, [first, second, 0, 0, 0, 0])
 }
 
 #[test]
@@ -68,7 +74,7 @@ fn refused_calls_are_answered() {
 
 #[test]
 fn another_machines_calls_are_unknown() {
-    assert_eq!(verdict(0x4000_0003, libc::SYS_read, [0; 6]), Verdict::Answered(ENOSYS));
+    assert_eq!(verdict(Sockets::OfARoom, 0x4000_0003, libc::SYS_read, [0; 6]), Verdict::Answered(ENOSYS));
     #[cfg(target_arch = "x86_64")]
     assert_eq!(native(0x4000_0000 + libc::SYS_read, &[]), Verdict::Answered(ENOSYS));
 }
@@ -78,9 +84,9 @@ fn no_call_makes_a_file_that_runs_as_its_owner() {
     for &(call, index) in MODES {
         let mut arguments = [0; 6];
         arguments[usize::try_from(index).unwrap()] = 0o755;
-        assert_eq!(verdict(NATIVE, call, arguments), Verdict::Allowed, "{call}");
+        assert_eq!(verdict(Sockets::OfARoom, NATIVE, call, arguments), Verdict::Allowed, "{call}");
         arguments[usize::try_from(index).unwrap()] = 0o4755;
-        assert_eq!(verdict(NATIVE, call, arguments), Verdict::Answered(EPERM), "{call}");
+        assert_eq!(verdict(Sockets::OfARoom, NATIVE, call, arguments), Verdict::Answered(EPERM), "{call}");
     }
     let create = u64::from(libc::O_CREAT.cast_unsigned());
     let unnamed = u64::from(libc::O_TMPFILE.cast_unsigned());
@@ -107,6 +113,30 @@ fn only_sockets_that_know_namespaces_can_be_had() {
 }
 
 #[test]
+fn behind_a_fence_sockets_lead_to_each_other_or_to_the_network_but_never_to_a_path() {
+    let family = |family: i32| u64::from(family.cast_unsigned());
+    let stream = u64::from((libc::SOCK_STREAM | libc::SOCK_CLOEXEC).cast_unsigned());
+    let datagrams = u64::from((libc::SOCK_DGRAM | libc::SOCK_NONBLOCK).cast_unsigned());
+    let refused = Verdict::Answered(EAFNOSUPPORT);
+    for (sockets, network) in [(Sockets::Pairs, &refused), (Sockets::PairsAndNetwork, &Verdict::Allowed)] {
+        for known in [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
+            assert_eq!(&fenced(sockets, libc::SYS_socket, [family(known), stream]), network, "{known}");
+        }
+        for unknown in [libc::AF_UNIX, libc::AF_VSOCK, libc::AF_PACKET] {
+            assert_eq!(fenced(sockets, libc::SYS_socket, [family(unknown), stream]), refused, "{unknown}");
+        }
+        let local = family(libc::AF_UNIX);
+        assert_eq!(fenced(sockets, libc::SYS_socketpair, [local, stream]), Verdict::Allowed);
+        assert_eq!(fenced(sockets, libc::SYS_socketpair, [local, datagrams]), refused);
+        assert_eq!(fenced(sockets, libc::SYS_socketpair, [family(libc::AF_TIPC), stream]), refused);
+        for &call in MESSAGES {
+            assert_eq!(fenced(sockets, call, [0, 0]), Verdict::Answered(ENOSYS), "{call}");
+            assert_eq!(native(call, &[]), Verdict::Allowed, "{call}");
+        }
+    }
+}
+
+#[test]
 fn nobody_types_into_a_terminal_or_makes_namespaces() {
     assert_eq!(native(libc::SYS_ioctl, &[0, 0x5412]), Verdict::Answered(EPERM));
     // The kernel looks at the low half of a request only, and so does the filter.
@@ -116,13 +146,15 @@ fn nobody_types_into_a_terminal_or_makes_namespaces() {
 
 #[test]
 fn every_call_is_decided_in_a_few_steps_and_no_jump_is_cut_short() {
-    let rules = rules();
-    assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0), "each call has one rule");
-    for part in rules.chunks(PART) {
-        let steps: usize = part.iter().map(|(_, steps)| steps.len() + 1).sum();
-        assert!(steps < usize::from(u8::MAX), "{steps}");
-    }
-    for call in 0..512 {
-        native(call, &[]);
+    for sockets in [Sockets::OfARoom, Sockets::Pairs, Sockets::PairsAndNetwork] {
+        let rules = rules(sockets);
+        assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0), "each call has one rule");
+        for part in rules.chunks(PART) {
+            let steps: usize = part.iter().map(|(_, steps)| steps.len() + 1).sum();
+            assert!(steps < usize::from(u8::MAX), "{steps}");
+        }
+        for call in 0..512 {
+            fenced(sockets, call, [0, 0]);
+        }
     }
 }

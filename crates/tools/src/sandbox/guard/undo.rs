@@ -84,7 +84,7 @@ impl<'w> Watch<'w> {
         }
         let mut undone = Undone::Nothing;
         for (path, made) in &self.paths {
-            if undo(path, *made) == Undone::Something {
+            if undo_at(path, *made) == Undone::Something {
                 undone = Undone::Something;
             }
         }
@@ -114,7 +114,8 @@ impl<'w> Watch<'w> {
     }
 }
 
-fn undo(path: &Path, made: Made) -> Undone {
+/// Takes back what was made at a guarded path.
+pub(in crate::sandbox) fn undo_at(path: &Path, made: Made) -> Undone {
     let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
     let fine = match made {
         Made::SetAside => false,

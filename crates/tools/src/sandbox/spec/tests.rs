@@ -18,9 +18,9 @@ proptest! {
     #[test]
     fn a_spec_survives_the_way(command in "[^\0]{0,40}", variables in proptest::collection::vec(("[A-Z_]{1,8}", "[^\0]{0,20}"), 0..5)) {
         let pairs = variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let message = encode(None, &Allowance::default(), OsStr::new(&command), pairs).unwrap();
+        let message = encode(Way::Free, &Allowance::default(), OsStr::new(&command), pairs).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
-        prop_assert!(spec.entrance.is_none());
+        prop_assert!(matches!(spec.hold, Hold::Free));
         prop_assert_eq!(spec.command.to_str().unwrap(), command);
         prop_assert_eq!(environment_of(&spec), variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>());
     }
@@ -38,10 +38,10 @@ proptest! {
         let users = if own_users { Users::Own } else { Users::Machine };
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
-        let way = Way { users, network, owner, directory: Path::new(&directory), absent: &absent };
-        let message = encode(Some(way), &Allowance { cpu_s: 7, ..Allowance::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let way = RoomWay { users, network, owner, directory: Path::new(&directory), absent: &absent };
+        let message = encode(Way::Room(way), &Allowance { cpu_s: 7, ..Allowance::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
-        let entrance = spec.entrance.as_ref().unwrap();
+        let Hold::Room(entrance) = &spec.hold else { panic!("not into a room") };
         prop_assert_eq!(entrance.users, users);
         prop_assert_eq!(entrance.network, network);
         prop_assert_eq!(entrance.owner, owner);
@@ -53,12 +53,31 @@ proptest! {
     }
 
     #[test]
+    fn a_way_behind_a_fence_survives_the_way(
+        own_network in any::<bool>(),
+        owner in any::<Option<(u32, u32)>>(),
+        guarded in proptest::collection::vec(("/[^\0]{0,20}", 0usize..4), 0..5),
+    ) {
+        let guarded: Vec<(&Path, Made)> =
+            guarded.iter().map(|(path, made)| (Path::new(path), MADE[*made])).collect();
+        let network = if own_network { Network::Own } else { Network::Machine };
+        let owner = owner.map(|(user, group)| Owner { user, group });
+        let way = Way::Fence { network, owner, guarded: &guarded };
+        let message = encode(way, &Allowance { cpu_s: 7, ..Allowance::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
+        let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
+        let Hold::Fence(fencing) = &spec.hold else { panic!("not behind a fence") };
+        prop_assert_eq!((fencing.network, fencing.owner, &fencing.guarded), (network, owner, &guarded));
+        prop_assert_eq!((spec.allowance.cpu_s, spec.command.to_str().unwrap()), (7, "true"));
+        prop_assert_eq!(environment_of(&spec), ["A=b"]);
+    }
+
+    #[test]
     fn no_message_makes_decoding_panic(message in any::<Vec<u8>>()) {
         let _ = (decode(&message), Report::decode(&message));
     }
 
     #[test]
-    fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..18) {
+    fn a_report_survives_the_way(code in any::<i32>(), ended in any::<u32>(), left in any::<u32>(), step in 0u32..20) {
         for (undone, exceeded) in [(Undone::Nothing, None), (Undone::Something, Some(Exceeded::Memory))] {
             for report in [
                 Report::NotStarted(code),
@@ -82,9 +101,12 @@ fn a_policy_survives_the_way() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    assert_eq!(encode(None, &Allowance::default(), OsStr::new("a\0b"), [].into_iter()), Err(SpecError::Nul));
     assert_eq!(
-        encode(None, &Allowance::default(), OsStr::new(&"x".repeat(MOST)), [].into_iter()),
+        encode(Way::Free, &Allowance::default(), OsStr::new("a\0b"), [].into_iter()),
+        Err(SpecError::Nul)
+    );
+    assert_eq!(
+        encode(Way::Free, &Allowance::default(), OsStr::new(&"x".repeat(MOST)), [].into_iter()),
         Err(SpecError::TooLong)
     );
     let odd = Policy { read: vec![OsStr::from_bytes(b"/\xff").into()], ..Policy::default() };

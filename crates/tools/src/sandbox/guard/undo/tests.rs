@@ -65,7 +65,7 @@ fn a_link_is_set_aside_and_not_followed() {
     fs::create_dir(&target).unwrap();
     let path = directory.path().join(".fusee");
     std::os::unix::fs::symlink(&target, &path).unwrap();
-    assert_eq!(undo(&path, Made::SetAside), Undone::Something);
+    assert_eq!(undo_at(&path, Made::SetAside), Undone::Something);
     assert_eq!(names(directory.path()), [".fusee.refused", "target"]);
 }
 
@@ -75,12 +75,12 @@ fn samples_of_hooks_stay_and_hooks_do_not() {
     let hooks = directory.path().join("hooks");
     fs::create_dir(&hooks).unwrap();
     fs::write(hooks.join("pre-commit.sample"), "").unwrap();
-    assert_eq!(undo(&hooks, Made::WithoutHooks), Undone::Nothing);
+    assert_eq!(undo_at(&hooks, Made::WithoutHooks), Undone::Nothing);
     fs::write(hooks.join("pre-commit"), "evil").unwrap();
     std::os::unix::fs::symlink("pre-commit.sample", hooks.join("post-checkout")).unwrap();
-    assert_eq!(undo(&hooks, Made::WithoutHooks), Undone::Something);
+    assert_eq!(undo_at(&hooks, Made::WithoutHooks), Undone::Something);
     assert_eq!(names(&hooks), ["post-checkout.refused", "pre-commit.refused", "pre-commit.sample"]);
-    assert_eq!(undo(&hooks, Made::WithoutHooks), Undone::Nothing);
+    assert_eq!(undo_at(&hooks, Made::WithoutHooks), Undone::Nothing);
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn settings_that_are_not_tame_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config");
     fs::write(&path, "[core]\n\tfsmonitor = evil\n").unwrap();
-    assert_eq!(undo(&path, Made::Tamed), Undone::Something);
+    assert_eq!(undo_at(&path, Made::Tamed), Undone::Something);
     assert_eq!(fs::read_to_string(&path).unwrap(), PLAIN_SETTINGS);
-    assert_eq!(undo(&path, Made::Tamed), Undone::Nothing);
+    assert_eq!(undo_at(&path, Made::Tamed), Undone::Nothing);
     assert_eq!(names(directory.path()), ["config", "config.refused"]);
 }
 
@@ -99,10 +99,10 @@ fn only_a_directory_may_be_a_repository() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(".git");
     fs::create_dir(&path).unwrap();
-    assert_eq!(undo(&path, Made::UnlessDirectory), Undone::Nothing);
+    assert_eq!(undo_at(&path, Made::UnlessDirectory), Undone::Nothing);
     fs::remove_dir(&path).unwrap();
     fs::write(&path, "gitdir: bad").unwrap();
-    assert_eq!(undo(&path, Made::UnlessDirectory), Undone::Something);
+    assert_eq!(undo_at(&path, Made::UnlessDirectory), Undone::Something);
     assert_eq!(names(directory.path()), [".git.refused"]);
 }
 

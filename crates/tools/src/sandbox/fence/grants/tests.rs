@@ -1,0 +1,61 @@
+//! Neighbours of what is hidden are granted, and it is not.
+
+use super::*;
+
+fn names(grants: &[(PathBuf, Grant)], base: &Path) -> Vec<(String, Grant)> {
+    let inside = |path: &PathBuf| path.strip_prefix(base).ok().map(|path| path.display().to_string());
+    grants.iter().filter_map(|(path, grant)| Some((inside(path)?, *grant))).collect()
+}
+
+fn tree() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    for name in ["read/a/b", "read/c", "work/deep"] {
+        std::fs::create_dir_all(base.join(name)).unwrap();
+    }
+    for name in ["read/a/b/secret", "read/a/b/plain", "read/c/file", "work/key"] {
+        std::fs::write(base.join(name), "x").unwrap();
+    }
+    std::os::unix::fs::symlink("a/b/secret", base.join("read/link")).unwrap();
+    (directory, base)
+}
+
+#[test]
+fn what_is_around_something_hidden_is_granted_piece_by_piece() {
+    let (_directory, base) = tree();
+    let policy = Policy {
+        read: vec![base.join("read"), base.join("gone")],
+        write: vec![base.join("work")],
+        hidden: vec![base.join("read/link"), base.join("read/none")],
+        ..Policy::default()
+    };
+    let grants = of(&policy, &[base.join("own")]).unwrap();
+    assert_eq!(
+        names(&grants, &base),
+        [
+            ("own".to_owned(), Grant::Write),
+            ("read".to_owned(), Grant::List),
+            ("read/a".to_owned(), Grant::List),
+            ("read/a/b".to_owned(), Grant::List),
+            ("read/a/b/plain".to_owned(), Grant::Read),
+            ("read/c".to_owned(), Grant::Read),
+            ("work".to_owned(), Grant::Write),
+        ]
+    );
+    assert!(grants.contains(&("/dev/null".into(), Grant::Device)));
+}
+
+#[test]
+fn what_is_hidden_in_the_workspace_makes_a_fence_impossible() {
+    let (_directory, base) = tree();
+    let policy =
+        Policy { write: vec![base.join("work")], hidden: vec![base.join("work/key")], ..Policy::default() };
+    let refusal = of(&policy, &[]).unwrap_err();
+    assert_eq!(
+        refusal,
+        format!(
+            "{0}/work/key lies in {0}/work, which commands can change, and without namespaces it cannot be hidden there",
+            base.display()
+        )
+    );
+}
