@@ -1,6 +1,6 @@
 //! The rows of a journal: what a run has to say (`Op`) and the statements that write it.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, params};
 
 use crate::blob::Hash;
 use crate::{Branch, Kind, RunStatus, StepKey, sum};
@@ -54,12 +54,12 @@ pub(crate) enum Op {
 }
 
 /// Writes one row of a run.
-pub(crate) fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlite::Result<()> {
+pub(crate) fn write(connection: &Connection, run: i64, op: &Op) -> rusqlite::Result<()> {
     match op {
         Op::Intent { key, kind, callee, args, intent, at_ms } => {
             let kind = kind.as_str();
             let asked = sum::asked(run, key, kind, callee, args, Some(intent));
-            transaction
+            connection
                 .prepare_cached(
                     "INSERT INTO steps (run, branch, n, kind, callee, args, intent, asked_sum, at_ms) \
                      VALUES (?,?,?,?,?,?,?,?,?)",
@@ -70,7 +70,7 @@ pub(crate) fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlit
             let (branch, kind) = (key.branch.as_str(), kind.as_str());
             let asked = sum::asked(run, key, kind, callee, args, None);
             let done = sum::done(run, key, result, *at_ms, *duration_ms);
-            transaction
+            connection
                 .prepare_cached(
                     "INSERT INTO steps (run, branch, n, kind, callee, args, asked_sum, result, at_ms, \
                      duration_ms, done_sum) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
@@ -91,7 +91,7 @@ pub(crate) fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlit
         }
         Op::Conclusion { key, result, at_ms, duration_ms } => {
             let done = sum::done(run, key, result, *at_ms, *duration_ms);
-            transaction
+            connection
                 .prepare_cached(
                     "UPDATE steps SET result = ?, at_ms = ?, duration_ms = ?, done_sum = ? \
                      WHERE run = ? AND branch = ? AND n = ?",
@@ -101,26 +101,26 @@ pub(crate) fn write(transaction: &Transaction<'_>, run: i64, op: &Op) -> rusqlit
         Op::Event { seq, task, k, ts_ms, body } => {
             let task = task.as_str();
             let sum = sum::event(run, *seq, task, *k, *ts_ms, body);
-            transaction
+            connection
                 .prepare_cached(
                     "INSERT INTO events (run, seq, task, k, ts_ms, body, sum) VALUES (?,?,?,?,?,?,?)",
                 )?
                 .execute(params![run, seq, task, k, ts_ms, body, sum])?
         }
         Op::Content { hash, text } => {
-            transaction
+            connection
                 .prepare_cached("INSERT OR IGNORE INTO blobs (hash, text) VALUES (?,?)")?
                 .execute(params![hash, text])?;
-            transaction
+            connection
                 .prepare_cached(
                     "INSERT OR IGNORE INTO refs (run, blob) SELECT ?, id FROM blobs WHERE hash = ?",
                 )?
                 .execute(params![run, hash])?
         }
         Op::Taken { signal } => {
-            transaction.prepare_cached("DELETE FROM signals WHERE id = ?")?.execute(params![signal])?
+            connection.prepare_cached("DELETE FROM signals WHERE id = ?")?.execute(params![signal])?
         }
-        Op::Status { status, at_ms } => transaction
+        Op::Status { status, at_ms } => connection
             .prepare_cached("UPDATE runs SET status = ?1, ended_ms = ?2 WHERE id = ?3 AND status != ?1")?
             .execute(params![status.as_str(), at_ms, run])?,
     };

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Names, read_toml};
+use crate::profile::{Names, entries_for, read_toml};
 use crate::{ChoiceError, Usage};
 
 const SHIPPED: &str = include_str!("price/prices.toml");
@@ -71,6 +71,13 @@ impl Prices {
     pub fn shipped() -> Result<Prices, ChoiceError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", SHIPPED)?;
+        Ok(prices)
+    }
+
+    /// The part of it that a model of this provider can be in.
+    pub fn shipped_for(provider: Option<&str>) -> Result<Prices, ChoiceError> {
+        let mut prices = Prices::default();
+        prices.add("prices.toml", &entries_for(SHIPPED, provider))?;
         Ok(prices)
     }
 

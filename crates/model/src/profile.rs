@@ -192,6 +192,13 @@ impl Profiles {
         Ok(profiles)
     }
 
+    /// Those of this product that a model of this provider can have.
+    pub fn shipped_for(provider: Option<&str>) -> Result<Profiles, ChoiceError> {
+        let mut profiles = Profiles::default();
+        profiles.add("profiles.toml", &entries_for(SHIPPED, provider))?;
+        Ok(profiles)
+    }
+
     /// Adds the entries of a file of the same format; they go before what is there. `file` is named in faults.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
         #[derive(Deserialize)]
@@ -213,6 +220,23 @@ impl Profiles {
         let fitting = self.entries.iter().filter(|(names, _)| names.fit(provider, model));
         fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below))
     }
+}
+
+/// The entries of a file of ours without those that are plainly about other providers: every run begins with this, and
+/// reading them all took a tenth of its start.
+pub(crate) fn entries_for(text: &str, provider: Option<&str>) -> String {
+    let Some(provider) = provider else { return text.to_owned() };
+    let quoted = format!("\"{provider}\"");
+    let names_others = |entry: &str| {
+        entry
+            .lines()
+            .any(|line| line.starts_with("provider") && line.contains('=') && !line.contains(&quoted))
+    };
+    text.split("\n[[")
+        .skip(1)
+        .filter(|entry| !names_others(entry))
+        .map(|entry| format!("[[{entry}\n"))
+        .collect()
 }
 
 /// Serde cannot refuse unknown fields of two structs in one table, so the names are taken out first.

@@ -25,6 +25,9 @@ const READ_BYTES: u64 = 16 << 20;
 /// More files than this are not followed; their changes are not seen.
 const MOST_FILES: usize = 400_000;
 
+/// So few files are looked at sooner than another thread is awake to do it.
+const FEW_FILES: usize = 64;
+
 /// The workspace as it was at the last look.
 #[derive(Debug)]
 pub(crate) struct Tracker {
@@ -94,6 +97,23 @@ impl Tracker {
             tracker.directories.insert(path, Directory { stamp: directory.stamp, files });
         }
         Some(tracker)
+    }
+
+    /// Whether it is plain at a glance that nothing changed: the files are few, and none of their stamps moved.
+    pub(crate) fn is_unmoved(&self) -> bool {
+        self.files + self.directories.len() <= FEW_FILES
+            && self.root.stamps_of(&self.names()).into_iter().all(|(path, now)| {
+                let (Some(known), Some(now)) = (self.directories.get(&path), now) else { return false };
+                let same = |name: &OsString, stamp: &Stamp| {
+                    !stamp.is_fresh() && known.files.get(name).is_some_and(|file| file.stamp == *stamp)
+                };
+                now.stamp.is_some()
+                    && now.stamp == known.stamp
+                    && now
+                        .files
+                        .iter()
+                        .all(|(name, stamp)| stamp.as_ref().is_some_and(|stamp| same(name, stamp)))
+            })
     }
 
     /// What changed since the last look, in order of path.

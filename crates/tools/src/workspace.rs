@@ -123,6 +123,18 @@ impl Workspace {
         }
     }
 
+    /// Whether somebody watches, and it is plain at a glance that nothing changed since the last look.
+    #[must_use]
+    pub fn is_unmoved(&self) -> bool {
+        self.changes.try_lock().is_ok_and(|changes| changes.as_ref().is_some_and(Tracker::is_unmoved))
+    }
+
+    /// Whether changes are told already.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.changes.try_lock().is_ok_and(|changes| changes.is_some())
+    }
+
     /// What changed since the last look, by content; nothing if nobody watches.
     #[must_use]
     pub fn look_for_changes(&self) -> Vec<FileChange> {

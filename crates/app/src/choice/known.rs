@@ -16,7 +16,7 @@ pub(crate) fn profile(
     model: &str,
     environment: &Environment,
 ) -> Result<Profile, Failure> {
-    let mut profiles = Profiles::shipped()?;
+    let mut profiles = Profiles::shipped_for(provider)?;
     if let Some((name, text)) = own_file("profiles.toml", environment)? {
         profiles.add(&name, &text)?;
     }
@@ -25,11 +25,7 @@ pub(crate) fn profile(
 
 /// All prices.
 pub(crate) fn prices(environment: &Environment) -> Result<Prices, Failure> {
-    let mut prices = Prices::shipped()?;
-    if let Some((name, text)) = own_file("prices.toml", environment)? {
-        prices.add(&name, &text)?;
-    }
-    Ok(prices)
+    with_own(Prices::shipped()?, environment)
 }
 
 /// The price of a model, if it is known.
@@ -38,7 +34,14 @@ pub(crate) fn price(
     model: &str,
     environment: &Environment,
 ) -> Result<Option<Price>, Failure> {
-    Ok(prices(environment)?.of(provider, model))
+    Ok(with_own(Prices::shipped_for(provider)?, environment)?.of(provider, model))
+}
+
+fn with_own(mut prices: Prices, environment: &Environment) -> Result<Prices, Failure> {
+    if let Some((name, text)) = own_file("prices.toml", environment)? {
+        prices.add(&name, &text)?;
+    }
+    Ok(prices)
 }
 
 /// A file of the user's configuration folder, if it is there.

@@ -200,6 +200,10 @@ impl Config {
 
 /// A name that is nearly a tool's is a slip. One that is far from all may be the tool of a server not yet asked.
 fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<(), Failure> {
+    let mut names = names.peekable();
+    if names.peek().is_none() {
+        return Ok(());
+    }
     let known = fusee_engine::flow::tool_names();
     for name in names.filter(|name| !known.contains(name)) {
         if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {

@@ -24,10 +24,14 @@ pub(crate) async fn perform(
     if tool.repeat() != Repeat::Never {
         return Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     }
-    watching(&context.workspace, Workspace::watch_for_changes).await;
+    if !context.workspace.is_watched() {
+        watching(&context.workspace, Workspace::watch_for_changes).await;
+    }
     let mut called = Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     put_back(&mut called, protected, &context.workspace).await;
-    called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
+    if !context.workspace.is_unmoved() {
+        called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
+    }
     called
 }
 

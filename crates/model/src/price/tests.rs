@@ -64,3 +64,23 @@ fn a_wrong_file_is_named_with_its_line() {
     assert!(fault.starts_with("mine.toml:1:"), "{fault}");
     assert!(fault.contains("output"), "{fault}");
 }
+
+#[test]
+fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
+    let whole = shipped();
+    let providers: std::collections::BTreeSet<&str> =
+        whole.entries.iter().flat_map(|entry| entry.names.provider.iter().map(String::as_str)).collect();
+    let models: Vec<String> = whole
+        .entries
+        .iter()
+        .flat_map(|entry| &entry.names.model)
+        .map(|model| model.replace('*', "x"))
+        .collect();
+    assert!(providers.len() > 2 && models.len() > 10);
+    for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
+        let part = Prices::shipped_for(provider).unwrap();
+        for model in &models {
+            assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
+        }
+    }
+}

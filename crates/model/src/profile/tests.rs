@@ -68,3 +68,23 @@ fn what_is_wrong_in_a_file_is_named_with_its_place() {
     insta::assert_snapshot!(fault("[[profile]]\ntool_format = \"magic\"\n"), @"mine.toml:1:1: unknown variant `magic`, expected one of `native`, `text`, `schema`; in `tool_format`");
     insta::assert_snapshot!(fault("[[profile]]\nmodel = \"a\"\n"), @r#"mine.toml:1:1: invalid type: string "a", expected a sequence; in `model`"#);
 }
+
+#[test]
+fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
+    let whole = shipped();
+    let providers: std::collections::BTreeSet<&str> =
+        whole.entries.iter().flat_map(|(names, _)| names.provider.iter().map(String::as_str)).collect();
+    let models: Vec<String> = whole
+        .entries
+        .iter()
+        .flat_map(|(names, _)| &names.model)
+        .map(|model| model.replace('*', "x"))
+        .collect();
+    assert!(providers.len() > 2 && models.len() > 2);
+    for provider in providers.into_iter().map(Some).chain([Some("unheard-of"), None]) {
+        let part = Profiles::shipped_for(provider).unwrap();
+        for model in models.iter().map(String::as_str).chain(["anything"]) {
+            assert_eq!(part.of(provider, model), whole.of(provider, model), "{provider:?} {model}");
+        }
+    }
+}

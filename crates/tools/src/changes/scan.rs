@@ -17,6 +17,9 @@ use crate::walk;
 /// Threads that stat.
 const THREADS: usize = 4;
 
+/// A tree of so few entries is listed by one thread.
+const FEW_ENTRIES: usize = 256;
+
 /// Fewer directories than this are not worth a thread.
 const WORTH_A_THREAD: usize = 64;
 
@@ -109,6 +112,24 @@ impl Root {
 
     /// All files, ignored ones left out.
     pub(super) fn list_all(&self, most: usize) -> Listed {
+        self.list_few().unwrap_or_else(|| self.list_many(most))
+    }
+
+    /// A small tree, listed before threads for it would have started; `None` if it is not small.
+    fn list_few(&self) -> Option<Listed> {
+        let mut listed = Listed::new();
+        for (n, entry) in walk::builder(&self.path, true).filter_entry(is_followed).build().enumerate() {
+            if n >= FEW_ENTRIES {
+                return None;
+            }
+            if let Some((directory, name)) = entry.ok().and_then(|entry| self.placed(&entry)) {
+                listed.entry(directory).or_default().extend(name);
+            }
+        }
+        Some(listed)
+    }
+
+    fn list_many(&self, most: usize) -> Listed {
         let listed = Mutex::new((Listed::new(), 0_usize));
         let walk =
             walk::builder(&self.path, true).threads(THREADS).filter_entry(is_followed).build_parallel();

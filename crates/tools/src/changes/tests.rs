@@ -152,3 +152,31 @@ fn a_change_of_the_same_size_right_after_a_look_is_found() {
         assert_eq!(outline(&tracker.look()), ["~a.txt"], "change {n}");
     }
 }
+
+#[test]
+fn at_a_glance_only_that_nothing_moved_is_seen() {
+    let tree = Tree::new();
+    tree.write("a.txt", "a\n");
+    tree.write("dir/b.txt", "b\n");
+    let settled = || std::thread::sleep(std::time::Duration::from_millis(60));
+    settled();
+    let mut tracker = tree.tracker();
+    assert!(tracker.is_unmoved());
+    for (script, expected) in [
+        ("echo more >> a.txt", vec!["~a.txt"]),
+        ("echo new > dir/c.txt", vec!["+dir/c.txt"]),
+        ("rm dir/b.txt", vec!["-dir/b.txt"]),
+        ("rm -r dir", vec!["-dir/c.txt"]),
+    ] {
+        tree.sh(script);
+        assert!(!tracker.is_unmoved(), "{script}");
+        assert_eq!(outline(&tracker.look()), expected);
+        settled();
+        tracker.look();
+        assert!(tracker.is_unmoved(), "after {script}");
+    }
+    (0..FEW_FILES).for_each(|n| tree.write(&format!("many/{n}"), ""));
+    settled();
+    tracker.look();
+    assert!(!tracker.is_unmoved(), "of many files nothing is said at a glance");
+}

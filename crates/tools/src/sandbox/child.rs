@@ -78,7 +78,7 @@ fn prepare(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     // Every descriptor here is made to close at exec already; this is for one that was forgotten.
     let _ = system::close_from(3, Close::AtExec);
-    system::reset_signals();
+    system::hear_again();
     Ok(())
 }
 

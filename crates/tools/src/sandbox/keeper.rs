@@ -248,6 +248,7 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell: &OwnedFd) -> i32 {
 /// Leaves everything of the parent's behind: its terminal, its session, its open files.
 fn settle_in(socket: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
+    system::forget_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let _ = rustix::thread::set_name(c"fusee-keeper");
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;

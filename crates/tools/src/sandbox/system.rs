@@ -183,34 +183,51 @@ pub(super) fn end_all_others_of_own_namespace() {
     }
 }
 
+/// Lets all threads share one heap. They are few and seldom ask at once, and a heap for each costs more memory and time
+/// than waiting for another. To be called before there are threads.
+pub(super) fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes two numbers; where they mean nothing nothing happens.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Makes a write past the largest allowed file an error like any other, instead of the end of this process.
 pub(super) fn outlive_file_limits() {
     set_disposition(libc::SIGXFSZ, libc::SIG_IGN);
 }
 
+/// Gives every signal its default action, whatever this process was started with. Once, in the keeper: what it and
+/// its supervisors are deaf to is then all that a command has to be given back.
+pub(super) fn forget_signals() {
+    (1..=64).for_each(set_default);
+}
+
 /// Puts signals back to how a program expects to find them.
-///
-/// By the bare system call: the C library refuses to touch two signals it uses itself, yet leaves them ignored in
-/// what it starts.
-pub(super) fn reset_signals() {
-    // The kernel's form of a signal action, larger than it is anywhere; all zero is the default action.
-    let default_action = [0u64; 8];
-    for signal in 1..=64 {
-        // SAFETY: the kernel reads the action, which is long enough, and 8 is the size of its signal set. Signals that
-        // cannot be set give an error and stay as they are.
-        unsafe {
-            libc::syscall(
-                libc::SYS_rt_sigaction,
-                signal,
-                default_action.as_ptr(),
-                std::ptr::null_mut::<u64>(),
-                8usize,
-            );
-        }
-    }
+pub(super) fn hear_again() {
+    DEAF_TO.into_iter().for_each(set_default);
     let set = signal_set(None);
     // SAFETY: the set is initialised, and a null old set is allowed.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// By the bare system call: the C library refuses to touch two signals it uses itself, yet leaves them ignored in
+/// what it starts.
+fn set_default(signal: c_int) {
+    // The kernel's form of a signal action, larger than it is anywhere; all zero is the default action.
+    let default_action = [0u64; 8];
+    // SAFETY: the kernel reads the action, which is long enough, and 8 is the size of its signal set. Signals that
+    // cannot be set give an error and stay as they are.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigaction,
+            signal,
+            default_action.as_ptr(),
+            std::ptr::null_mut::<u64>(),
+            8usize,
+        );
+    }
 }
 
 fn set_disposition(signal: c_int, disposition: libc::sighandler_t) {
