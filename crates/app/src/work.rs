@@ -9,8 +9,8 @@ use fusee_engine::approval::rules::Rules;
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
 use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode};
-use fusee_engine::tools::sandbox::{self, Allowance, Fence, Network, Policy, Strength, Surroundings};
-use fusee_engine::tools::{CommandSettings, Environment, Sandbox, Secrets};
+use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Fence, Network, Policy, Strength, Surroundings};
+use fusee_engine::tools::{CommandSettings, Environment, Keeper, Sandbox, Secrets};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approvals::Approvals;
@@ -122,6 +122,7 @@ async fn held(workspace: &Path, confine: &Confine, process: &Process) -> Result<
     let policy = Policy::usual(&surroundings)
         .and_then(|policy| policy.with(&confine.read, &confine.write))
         .map_err(|error| error.to_string())?;
+    surround(keeper.clone(), confine.allowance);
     let Some(promise) = probed.smaller_promise() else {
         return Ok(Held { sandbox: Sandbox::namespaces(policy), smaller: None });
     };
@@ -130,6 +131,14 @@ async fn held(workspace: &Path, confine: &Confine, process: &Process) -> Result<
     fence.prepare().await.map_err(|error| format!("{complaint}; {error}"))?;
     let smaller = format!("no namespaces hold commands here ({complaint}), Landlock does: {promise}");
     Ok(Held { sandbox: Sandbox::Landlock(Arc::new(fence)), smaller: Some(smaller) })
+}
+
+/// Bounds what all commands use together, where this machine lets us; beside the run's first steps, since nothing depends
+/// on it. Each command is counted anyway.
+fn surround(keeper: Keeper, allowance: Allowance) {
+    tokio::spawn(async move {
+        let _ = keeper.surround(Bounds::around(&allowance)).await;
+    });
 }
 
 /// What commands see of the environment.

@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions};
 use tokio::sync::OnceCell;
 
 use super::child::Descriptors;
+use super::group::{self, Surrounding};
 use super::probe::Probe;
 use super::room;
 use super::spec::{self, Order};
@@ -53,6 +54,8 @@ struct Line {
     pid: Pid,
     /// What was found out about this machine.
     probed: OnceCell<Probe>,
+    /// What bounds all commands together, or why nothing does.
+    surrounding: OnceCell<Result<Surrounding, String>>,
 }
 
 /// Starts the keeper. To be called first in `main`, before any thread or runtime: it forks.
@@ -67,7 +70,9 @@ pub fn init() -> Result<Keeper, KeeperError> {
     // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
     match system::fork_deaf()? {
         Fork::Parent(pid) => {
-            Ok(Keeper { line: Arc::new(Line { socket: Some(ours), pid, probed: OnceCell::new() }) })
+            let line =
+                Line { socket: Some(ours), pid, probed: OnceCell::new(), surrounding: OnceCell::new() };
+            Ok(Keeper { line: Arc::new(line) })
         }
         Fork::Child => {
             drop(ours);
@@ -88,6 +93,10 @@ impl Keeper {
         &self.line.probed
     }
 
+    pub(super) fn surrounding(&self) -> &OnceCell<Result<Surrounding, String>> {
+        &self.line.surrounding
+    }
+
     /// The keeper's process id, for those who want to show it.
     #[must_use]
     pub fn process_id(&self) -> i32 {
@@ -104,6 +113,9 @@ impl Drop for Line {
             let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_PATIENCE));
         }
         let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
+        if let Some(Ok(surrounding)) = self.surrounding.get() {
+            surrounding.remove();
+        }
     }
 }
 
@@ -231,6 +243,11 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell: &OwnedFd) -> i32 {
                         started();
                         room::make(&policy, received);
                         Clean::No
+                    }
+                    Some(Order::Bound(bounds)) => {
+                        started();
+                        group::answer(keeper, bounds, received);
+                        Clean::Yes
                     }
                     None => Clean::Yes,
                 };

@@ -4,26 +4,18 @@
 //! here. So a command pays for stepping in, not for building; files in `/tmp` and servers on the loopback device are
 //! there for the next command; and when we are gone, however that came, so is the room.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::SendFlags;
 use tokio::sync::OnceCell;
 
 use super::fault::Fault;
-use super::keeper::{receive_with_descriptors, send_with_descriptors};
+use super::keeper::send_with_descriptors;
 use super::namespaces::{self, Doors, Users};
 use super::policy::{Made, Network, Policy};
-use super::running::CommandFailure;
-use super::{Keeper, spec, system, view};
-
-/// How long a room may take to be made. It needs a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Longest answer: words about what went wrong.
-const MOST_ANSWER: usize = 4096;
+use super::running::{CommandFailure, MOST_ANSWER};
+use super::{Keeper, spec, view};
 
 /// The namespaces and the view of a run's commands, made when they are first needed.
 #[derive(Debug)]
@@ -92,30 +84,7 @@ async fn ask_for(policy: &Policy, keeper: &Keeper) -> Result<Standing, CommandFa
     }
     let message = spec::encode_room(policy)
         .map_err(|error| CommandFailure::NotConfined(format!("the policy is unfit: {error}")))?;
-    let (control, theirs) =
-        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(io::Error::from)?;
-    keeper.hand_over(&message, &[theirs.as_fd()]).await?;
-    drop(theirs);
-    let control = system::register(control)?;
-    let answer = async {
-        loop {
-            let mut ready = control.readable().await?;
-            let received = ready.try_io(|control| {
-                let mut answer = vec![0; MOST_ANSWER];
-                let (length, descriptors) =
-                    receive_with_descriptors(control.get_ref(), &mut answer, RecvFlags::DONTWAIT)?;
-                answer.truncate(length);
-                Ok((answer, descriptors))
-            });
-            if let Ok(received) = received {
-                return received;
-            }
-        }
-    };
-    let (answer, descriptors) = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
-        CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()))
-    })??;
+    let (answer, descriptors) = keeper.ask(&message).await?;
     read_answer(policy, &answer, descriptors)
 }
 

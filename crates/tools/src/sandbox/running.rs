@@ -17,6 +17,7 @@ use tokio::net::unix::pipe;
 use super::allowance::{Allowance, Exceeded};
 use super::fault::Fault;
 use super::guard::Undone;
+use super::keeper::receive_with_descriptors;
 use super::report::Report;
 use super::spec::{self, RoomWay, Way};
 use super::{Environment, Keeper, Policy, Sandbox, system};
@@ -26,6 +27,12 @@ const SEND_TRIES: u32 = 5000;
 
 /// How long a supervisor that was told to end its command is waited for. It gives up earlier itself.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long an answer of the keeper's may take. A room needs a few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest answer: words about what went wrong.
+pub(super) const MOST_ANSWER: usize = 4096;
 
 /// What to run.
 #[derive(Debug)]
@@ -173,6 +180,34 @@ impl Keeper {
                 Ok(Request { message, doors: vec![standing.ruleset()] })
             }
         }
+    }
+
+    /// Gives the keeper something to do that has an answer, and waits for it.
+    pub(super) async fn ask(&self, message: &[u8]) -> Result<(Vec<u8>, Vec<OwnedFd>), CommandFailure> {
+        let (control, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(io::Error::from)?;
+        self.hand_over(message, &[theirs.as_fd()]).await?;
+        drop(theirs);
+        let control = system::register(control)?;
+        let answer = async {
+            loop {
+                let mut ready = control.readable().await?;
+                let received = ready.try_io(|control| {
+                    let mut answer = vec![0; MOST_ANSWER];
+                    let (length, descriptors) =
+                        receive_with_descriptors(control.get_ref(), &mut answer, RecvFlags::DONTWAIT)?;
+                    answer.truncate(length);
+                    Ok((answer, descriptors))
+                });
+                if let Ok(received) = received {
+                    return received;
+                }
+            }
+        };
+        let late =
+            |_| CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()));
+        Ok(tokio::time::timeout(PATIENCE, answer).await.map_err(late)??)
     }
 
     /// Gives the keeper something to do, waiting while it is busy with others.

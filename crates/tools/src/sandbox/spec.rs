@@ -1,4 +1,4 @@
-//! What the keeper is told: to run a command, or to make a room. One message, with descriptors beside it.
+//! What the keeper is told: to run a command, to make a room, or to bound what all commands use. One message, with descriptors beside it.
 //!
 //! Everything about a command is strings without NUL, so its message is a few marks and then the strings, each ended by
 //! a NUL: the receiver can hand them to exec as they lie.
@@ -10,6 +10,7 @@ use std::path::Path;
 use super::allowance::Allowance;
 use super::enter::Entrance;
 use super::fence::Fencing;
+use super::group::Bounds;
 use super::namespaces::Users;
 use super::policy::{Made, Network, Owner, Policy};
 
@@ -24,6 +25,7 @@ pub(super) const MOST_GUARDED: usize = 64;
 pub(super) enum Order<'m> {
     Run(Spec<'m>),
     MakeRoom(Policy),
+    Bound(Bounds),
 }
 
 /// A command as it lies in a message.
@@ -74,6 +76,7 @@ const RUN: u8 = 0;
 const RUN_IN_ROOM: u8 = 1;
 const MAKE_ROOM: u8 = 2;
 const RUN_FENCED: u8 = 3;
+const BOUND: u8 = 4;
 
 const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
 
@@ -150,10 +153,22 @@ pub(super) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
+/// The message that asks for bounds around everything.
+pub(super) fn encode_bounds(bounds: Bounds) -> Vec<u8> {
+    let numbers = [bounds.memory_bytes, bounds.tasks];
+    [BOUND].into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
+}
+
 pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
     let (mark, rest) = message.split_first()?;
     if *mark == MAKE_ROOM {
         return serde_json::from_slice(rest).ok().map(Order::MakeRoom);
+    }
+    if *mark == BOUND {
+        let (memory, rest) = rest.split_first_chunk::<8>()?;
+        let tasks = rest.first_chunk::<8>()?;
+        let (memory_bytes, tasks) = (u64::from_le_bytes(*memory), u64::from_le_bytes(*tasks));
+        return Some(Order::Bound(Bounds { memory_bytes, tasks }));
     }
     let (allowance, rest) = rest.split_first_chunk::<{ Allowance::LENGTH }>()?;
     let (hold, words) = match *mark {

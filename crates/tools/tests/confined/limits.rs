@@ -1,9 +1,10 @@
 //! What a command may use: a bomb is ended, says why, and leaves the machine as it was.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use fusee_tools::Sandbox;
-use fusee_tools::sandbox::{Allowance, Ending, Exceeded};
+use fusee_tools::sandbox::{Allowance, Bounds, Ending, Exceeded};
 
 use crate::stage::{Outcome, Stage, Test, eventually, processes_with};
 
@@ -14,6 +15,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("memory_of_many_processes_counts_together", memory_of_many_processes_counts_together),
     ("processor_time_of_many_processes_counts_together", processor_time_of_many_processes_counts_together),
     ("a_file_does_not_grow_past_its_limit", a_file_does_not_grow_past_its_limit),
+    ("all_commands_together_stay_below_a_bound", all_commands_together_stay_below_a_bound),
     ("what_stays_within_its_bounds_is_left_alone", what_stays_within_its_bounds_is_left_alone),
 ];
 
@@ -108,6 +110,51 @@ fn a_file_does_not_grow_past_its_limit(stage: &Stage) {
         let outcome = bounded(stage, &sandbox, allowance, "head -c 5000000 /dev/zero > large; wc -c < large");
         assert!(outcome.output.ends_with("1048576\n"), "{}", outcome.output);
     }
+}
+
+/// In a control group nobody has to count, so nothing grows faster than it is seen.
+#[expect(clippy::disallowed_methods, reason = "only the runner says whether this process has one test")]
+fn all_commands_together_stay_below_a_bound(stage: &Stage) {
+    // Other tests of the same process would be bounded as well.
+    if std::env::var_os("NEXTEST").is_none() {
+        return;
+    }
+    let bounds = Bounds { memory_bytes: 300 << 20, tasks: 120 };
+    let surrounded = stage.runtime.block_on(stage.keeper.surround(bounds));
+    let Ok(held) = surrounded else {
+        let _ = writeln!(std::io::stderr(), "this machine lets us make no control group: {surrounded:?}");
+        return;
+    };
+    let unbounded = Allowance::default();
+    if held.contains("pids") {
+        let forks = "exec python3 -c 'import os, time
+for count in range(4000):
+    try: pid = os.fork()
+    except OSError: break
+    if pid == 0:
+        time.sleep(60)
+        os._exit(0)
+print(count < 120, flush=True)'";
+        for sandbox in both(stage) {
+            assert_eq!(bounded(stage, &sandbox, unbounded, forks).output, "True\n");
+        }
+    }
+    if held.contains("memory") {
+        let memory = "exec python3 -c 'import os, time
+children = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        kept = bytearray(80 << 20)
+        time.sleep(3)
+        os._exit(0)
+    children.append(pid)
+print(any(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9 for pid in children))'";
+        for sandbox in both(stage) {
+            assert_eq!(bounded(stage, &sandbox, unbounded, memory).output, "True\n");
+        }
+    }
+    assert_eq!(stage.good(&stage.sandbox(), "echo alive"), "alive\n");
 }
 
 fn what_stays_within_its_bounds_is_left_alone(stage: &Stage) {

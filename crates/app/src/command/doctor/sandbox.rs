@@ -1,15 +1,10 @@
-//! What confines commands here, by trying, and what the system offers that is not used yet.
-
-use std::fs;
-use std::path::Path;
+//! What confines commands here, and what bounds them, by trying.
 
 use fusee_engine::tools::Keeper;
-use fusee_engine::tools::sandbox::{self, Layer, Strength};
+use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer, Strength};
 
 use super::{Finding, State};
 use crate::command::Process;
-
-const UNUSED: &str = "available, not used yet by this build";
 
 /// Looks at every layer.
 pub(crate) async fn look(process: &Process) -> Vec<Finding> {
@@ -21,7 +16,9 @@ pub(crate) async fn look(process: &Process) -> Vec<Finding> {
             })
             .into(),
     };
-    findings.push(cgroup());
+    if let Some(keeper) = &process.keeper {
+        findings.push(cgroup(keeper).await);
+    }
     findings
 }
 
@@ -38,20 +35,14 @@ async fn used(keeper: &Keeper) -> Vec<Finding> {
     probed.layers.iter().cloned().map(found).collect()
 }
 
-fn cgroup() -> Finding {
+/// Whether all commands together can be bounded, by trying.
+async fn cgroup(keeper: &Keeper) -> Finding {
     let name = "cgroup";
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let (version, folder) = match own.lines().find_map(|line| line.strip_prefix("0::")) {
-        Some(path) if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() => {
-            ("v2", Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/')))
+    match keeper.surround(Bounds::around(&Allowance::usual())).await {
+        Ok(bounded) => Finding::new(name, State::Ready, format!("bounds all commands together: {bounded}")),
+        Err(why) => {
+            let instead = "the processes of each command are counted instead, ten times a second";
+            Finding::new(name, State::Absent, format!("{why}; {instead}"))
         }
-        _ => ("v1", Path::new("/sys/fs/cgroup/memory").to_owned()),
-    };
-    if !folder.exists() {
-        return Finding::new(name, State::Absent, "not mounted");
-    }
-    match rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => Finding::new(name, State::Unused, format!("{version}, {UNUSED}")),
-        Err(_) => Finding::new(name, State::Absent, format!("{version}, not writable for this user")),
     }
 }

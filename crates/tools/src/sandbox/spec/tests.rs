@@ -100,6 +100,12 @@ fn a_policy_survives_the_way() {
 }
 
 #[test]
+fn bounds_survive_the_way() {
+    let bounds = Bounds { memory_bytes: u64::MAX - 1, tasks: 0x0102_0304 };
+    assert!(matches!(decode(&encode_bounds(bounds)), Some(Order::Bound(received)) if received == bounds));
+}
+
+#[test]
 fn what_cannot_be_sent_is_refused() {
     assert_eq!(
         encode(Way::Free, &Allowance::default(), OsStr::new("a\0b"), [].into_iter()),
