@@ -1,13 +1,16 @@
 //! `cargo xtask bench`: builds what is measured and starts the test kit's `bench` program, which measures it.
 
-use crate::{Outcome, root, stage};
+use crate::{Outcome, needs, root, stage};
 
 /// Release builds of the product, the floor and the bench; the names pick some of the figures.
 pub(crate) fn run(names: &[String]) -> Outcome {
+    needs::meet(needs::BENCH)?;
     // In one go: built apart, the packages would be given other features and everything be built twice.
-    let packages = ["-p", "fusee", "-p", "fusee-testkit", "-p", "fusee-engine"];
-    let parts = ["build", "--release", "--locked", "--bins", "--example", "many_tasks"];
-    stage::run("release build", stage::cargo(), parts.into_iter().chain(packages))?;
+    let packages = ["-p", "fusee", "-p", "fusee-testkit", "-p", "fusee-engine", "-p", "fusee-tools"];
+    let parts = ["build", "--release", "--locked", "--bins"];
+    let examples =
+        ["many_tasks", "search_cost", "sandbox_cost"].into_iter().flat_map(|name| ["--example", name]);
+    stage::run("release build", stage::cargo(), parts.into_iter().chain(examples).chain(packages))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let release = target.join("release");
     stage::run(

@@ -12,6 +12,7 @@
 mod bench;
 mod effect;
 mod lint;
+mod mcp_servers;
 mod needs;
 mod real_model;
 mod stage;

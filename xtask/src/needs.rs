@@ -44,7 +44,11 @@ pub(crate) const TEST: &[Need] = &[
         why: "gives a second verdict on templates",
         source: Source::Apt("libxml2-utils"),
     },
+    Need { program: "npm", why: "installs real MCP servers, which node runs", source: Source::Apt("npm") },
 ];
+
+pub(crate) const BENCH: &[Need] =
+    &[Need { program: "rg", why: "is what searching is measured against", source: Source::Apt("ripgrep") }];
 
 pub(crate) const LINT: &[Need] = &[
     Need { program: "rustfmt", why: "formats", source: Source::Rustup("rustfmt") },

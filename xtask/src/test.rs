@@ -3,26 +3,28 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, needs, real_model, root, stage};
+use crate::{Outcome, mcp_servers, needs, real_model, root, stage};
 
-/// Unit and integration tests, those with a real model, then doc tests; all run even if the first fail.
+/// Unit and integration tests, those with a real model and real MCP servers, then doc tests; all run even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     needs::meet(needs::TEST)?;
     let mut summary = None;
     let tests = stage::timed("tests", || nextest(filter, &mut summary));
     let real =
         if filter.is_empty() { real_model::install().and_then(|()| real_model::test()) } else { Ok(()) };
+    let servers =
+        if filter.is_empty() { mcp_servers::install().and_then(|()| mcp_servers::test()) } else { Ok(()) };
     let docs = if filter.is_empty() {
         stage::run("doc tests", stage::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
     } else {
         Ok(())
     };
-    for failure in [&tests, &real, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
+    for failure in [&tests, &real, &servers, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
         eprintln!("xtask: {failure}");
     }
     println!("{}", summary.unwrap_or_else(|| "no test was run".to_owned()).trim());
     // Said above: the counts are the last line, whatever happened.
-    tests.and(real).and(docs).map_err(|_| String::new())
+    tests.and(real).and(servers).and(docs).map_err(|_| String::new())
 }
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {

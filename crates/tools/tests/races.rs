@@ -1,5 +1,6 @@
 //! Races: another process swaps a directory, or a file, with a link that leads out, as fast as it can, while each tool is
 //! called. Nothing outside may be seen or changed, and both sides of the swap must have been met.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use std::fs;
 use std::path::Path;

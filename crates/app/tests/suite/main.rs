@@ -12,6 +12,7 @@
 mod answers;
 mod approvals;
 mod architecture;
+mod asked;
 mod benchmark;
 mod cancel;
 mod continues;

@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop), `tasks` (many in one process) and `crowd` (many processes at once). Machines are noisy: runs of ours and of
+//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once) and `hands` (tools and the
+//! sandbox). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -13,6 +14,7 @@
 
 mod against_floor;
 mod crowd;
+mod hands;
 mod measure;
 mod tasks;
 mod turns;
@@ -65,6 +67,8 @@ const BENCHES: &[Bench] = &[
     ("floor", against_floor::ratios),
     ("tasks", tasks::memory),
     ("crowd", crowd::ratio),
+    ("search", hands::search),
+    ("sandbox", hands::sandbox),
 ];
 
 fn main() -> ExitCode {
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         fusee: directory.join("fusee"),
         floor: directory.join("floor"),
         many_tasks: directory.join("examples/many_tasks"),
+        search_cost: directory.join("examples/search_cost"),
+        sandbox_cost: directory.join("examples/sandbox_cost"),
     };
     println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
     let mut all_hold = true;

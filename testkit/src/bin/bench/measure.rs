@@ -19,6 +19,8 @@ pub(crate) struct Programs {
     pub(crate) floor: PathBuf,
     /// Many tasks in one process.
     pub(crate) many_tasks: PathBuf,
+    pub(crate) search_cost: PathBuf,
+    pub(crate) sandbox_cost: PathBuf,
 }
 
 /// Which of them runs.

@@ -18,6 +18,10 @@ use crate::tui::change;
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
 
+/// What is asked before a call, and what can be answered.
+const WIDE_QUESTION: &str = "allow it? y, s for this run, a for always here, or n and why: ";
+const NARROW_QUESTION: &str = "allow it? y, s, a, or n and why: ";
+
 /// Lines of a failed command's output that stay.
 const FAILURE_LINES: usize = 5;
 
@@ -466,7 +470,8 @@ impl View {
             return Vec::new();
         }
         if self.is_asking() {
-            return vec![Line::of(Style::Bold, "allow it? y, or n and why: ").cut(columns)];
+            let words = if columns < WIDE_QUESTION.len() { NARROW_QUESTION } else { WIDE_QUESTION };
+            return vec![Line::of(Style::Bold, words).cut(columns)];
         }
         let mut area = Vec::new();
         match (self.manner, self.stream.growing()) {

@@ -1,0 +1,52 @@
+//! Real MCP servers for the tests: the reference servers from npm, installed once into the target folder.
+
+use std::path::PathBuf;
+
+use crate::{Outcome, root, stage};
+
+/// The variable by which tests know where they are.
+const VARIABLE: &str = "FUSEE_MCP_SERVERS";
+
+const PACKAGES: [&str; 2] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+];
+
+fn folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("mcp-servers")
+}
+
+/// Installs them unless these very ones are there.
+pub(crate) fn install() -> Outcome {
+    let (folder, wanted) = (folder(), PACKAGES.join("\n"));
+    let installed = folder.join("installed");
+    if std::fs::read_to_string(&installed).is_ok_and(|known| known == wanted) {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let place = folder.display().to_string();
+    let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
+    stage::run("MCP servers", "npm", settings.into_iter().chain(PACKAGES)).map_err(|error| {
+        format!("{error}: the tests with real MCP servers need npm's registry, or a filled {place}")
+    })?;
+    std::fs::write(&installed, wanted).map_err(failed)
+}
+
+/// The tests that need them, which a plain `cargo nextest run` leaves out by name.
+pub(crate) fn test() -> Outcome {
+    stage::timed("tests with real MCP servers", || {
+        let tests =
+            ["nextest", "run", "--locked", "-p", "fusee", "--test", "mcp_servers", "--run-ignored", "only"];
+        let status = std::process::Command::new(stage::cargo())
+            .args(tests)
+            .arg("--config-file")
+            .arg(root().join("xtask/nextest.toml"))
+            .env(VARIABLE, folder())
+            .current_dir(root())
+            .status()
+            .map_err(|error| format!("cargo nextest: {error}"))?;
+        if status.success() { Ok(()) } else { Err(format!("tests with real MCP servers failed ({status})")) }
+    })
+}
