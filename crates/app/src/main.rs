@@ -56,8 +56,14 @@ fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
     sandbox::withstand_limits();
     let process = Process { environment: Environment::of_this_process()?, keeper };
     // One thread works: a run waits most of its time, and a second worker costs memory and start-up. The
-    // journal's writer and the face have threads of their own, so neither a disk nor a terminal holds it up.
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // journal's writer and the face have threads of their own, so neither a disk nor a terminal holds it up. The face of a
+    // conversation is this thread: there the one that works is another.
+    let mut builder = match typed.command {
+        Some(_) => tokio::runtime::Builder::new_current_thread(),
+        None => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;

@@ -1,4 +1,5 @@
-//! What the word before the cursor could become: a command at the beginning, a path after an `@`.
+//! What the word before the cursor could become: a command at the beginning, a path after an `@`, after `/task` a name and
+//! then its inputs.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use super::commands::TABLE;
 mod tests;
 
 /// Candidates shown at once.
-const SHOWN: usize = 6;
+const SHOWN: usize = 8;
 
 /// Entries of one directory that are looked at.
 const LOOKED_AT: usize = 5_000;
@@ -21,9 +22,20 @@ pub(crate) struct Completion {
     pub(crate) candidates: Vec<String>,
 }
 
+/// A template or workflow that `/task` could run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) name: String,
+    pub(crate) inputs: Vec<String>,
+}
+
 /// Candidates for what stands before the cursor.
-pub(crate) fn candidates(before: &str, workspace: &Path) -> Completion {
+pub(crate) fn candidates(before: &str, workspace: &Path, offers: &[Offer]) -> Completion {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    if let Some(line) = before.strip_prefix("/task ") {
+        let given: Vec<&str> = line[..line.len() - word.len()].split_whitespace().collect();
+        return Completion { replaces: word.len(), candidates: for_task(&given, word, offers) };
+    }
     if before.starts_with('/') && word.len() == before.len() {
         let names =
             TABLE.iter().map(|entry| entry.name).filter(|name| name.starts_with(word) && *name != word);
@@ -34,6 +46,23 @@ pub(crate) fn candidates(before: &str, workspace: &Path) -> Completion {
         Some(path) => Completion { replaces: path.len(), candidates: paths(path, workspace) },
         None => Completion::default(),
     }
+}
+
+/// Names first, then the inputs of the one named that are not given yet.
+fn for_task(given: &[&str], word: &str, offers: &[Offer]) -> Vec<String> {
+    let Some((name, inputs)) = given.split_first() else {
+        let names = offers.iter().map(|offer| offer.name.as_str());
+        return names
+            .filter(|name| name.starts_with(word))
+            .take(SHOWN)
+            .map(|name| format!("{name} "))
+            .collect();
+    };
+    let named = offers.iter().filter(|offer| offer.name == *name);
+    let keys = named.flat_map(|offer| &offer.inputs).map(|key| format!("{key}="));
+    let wanted =
+        keys.filter(|key| key.starts_with(word) && !inputs.iter().any(|input| input.starts_with(key)));
+    wanted.take(SHOWN).collect()
 }
 
 fn paths(typed: &str, workspace: &Path) -> Vec<String> {

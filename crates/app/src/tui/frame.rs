@@ -91,6 +91,9 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
     let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).cut(columns);
     rows.extend(asked.rows.iter().map(indented));
+    if matches!(&asked.matter, Matter::Call(question) if question.name.starts_with("shell")) {
+        rows.extend(Line::of(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "));
+    }
     match &asked.stage {
         Stage::Choosing => {
             let lead = match asked.matter {

@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use fusee_engine::approval::{Approve, Approver, Question};
 use fusee_engine::journal::{Journal, RunId, RunStatus};
+use fusee_engine::lang::Callable;
 use fusee_engine::model::Model;
 use fusee_engine::run::{
     self, Carry, Confine, PromptText, Resources, RunOutcome, Running, Settings, Templates, Work,
 };
 
+use super::complete::Offer;
 use crate::approvals::Approvals;
 use crate::choice::{self, Choice, StandIn};
 use crate::command::Process;
@@ -26,8 +28,8 @@ use crate::failure::Failure;
 use crate::mcp::{self, Servers};
 use crate::project::Project;
 use crate::selection;
-use crate::templates;
 use crate::work::{self, Confinement};
+use crate::{registered, templates};
 
 pub(crate) use opening::Beginning;
 
@@ -92,6 +94,33 @@ impl Session<'_> {
             Approve::Never => "never",
         };
         format!("approve {approve} · sandbox {} · /help", self.confinement.state)
+    }
+
+    /// What holds a command that is allowed, for people.
+    pub(crate) fn confines(&self) -> &'static str {
+        match self.confinement.state {
+            "namespaces" => "in the sandbox: it can change the project only, and has no network",
+            "namespaces, network allowed" => {
+                "in the sandbox: it can change the project only, the network is open"
+            }
+            _ => "no sandbox: it can do whatever you can",
+        }
+    }
+
+    /// Templates and workflows that `/task` could run now.
+    pub(crate) fn offers(&self) -> Vec<Offer> {
+        let environment = &self.process.environment;
+        let loaded = templates::gather(&self.project, environment);
+        let workflows = registered::workflows(&self.project, environment);
+        let known = templates::callables(&loaded.registry).into_iter();
+        let known = known.chain(workflows.iter().map(registered::Registered::callable));
+        let offer = |task: Callable| {
+            let inputs = task.params.iter().map(|param| param.name.clone()).collect();
+            Offer { name: task.name, inputs }
+        };
+        let mut offers: Vec<Offer> = known.map(offer).collect();
+        offers.sort_by(|a, b| a.name.cmp(&b.name));
+        offers
     }
 
     /// Whether the next message goes on with an earlier one.

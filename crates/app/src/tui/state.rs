@@ -12,7 +12,7 @@ use fusee_engine::approval::{Answer, Question};
 use fusee_engine::journal::Stamped;
 
 use super::commands::{Errand, Said, Slash, understand};
-use super::complete::{self, Completion};
+use super::complete::{self, Completion, Offer};
 use super::editor::Editor;
 use super::past::Past;
 use crate::face::Plan;
@@ -70,6 +70,10 @@ pub(crate) struct State {
     /// When a person first asked to leave.
     pub(super) leaving: Option<Duration>,
     pub(super) completion: Completion,
+    /// What `/task` could run, as long as that is being typed.
+    offers: Option<Vec<Offer>>,
+    /// What holds commands, for whoever is asked about one.
+    pub(super) confined: &'static str,
     /// Facts that stand below the input while nothing runs.
     pub(super) standing: String,
     printed: Vec<Line>,
@@ -90,6 +94,8 @@ impl State {
             cancelled: None,
             leaving: None,
             completion: Completion::default(),
+            offers: None,
+            confined: "",
             standing: String::new(),
             printed: Vec::new(),
         }
@@ -260,6 +266,28 @@ impl State {
     }
 
     fn look_for_completions(&mut self) {
-        self.completion = complete::candidates(self.editor.before(), &self.workspace);
+        let offers = self.offers.as_deref().unwrap_or_default();
+        self.completion = complete::candidates(self.editor.before(), &self.workspace, offers);
+    }
+
+    /// Whether it should be told what `/task` could run. That is looked up anew each time somebody begins to type it,
+    /// since files change.
+    pub(crate) fn wants_offers(&mut self) -> bool {
+        let typing = self.editor.text().starts_with("/task ");
+        if !typing {
+            self.offers = None;
+        }
+        typing && self.offers.is_none()
+    }
+
+    /// Tells it.
+    pub(crate) fn offer(&mut self, offers: Vec<Offer>) {
+        self.offers = Some(offers);
+        self.look_for_completions();
+    }
+
+    /// Tells what holds commands.
+    pub(crate) fn confine(&mut self, how: &'static str) {
+        self.confined = how;
     }
 }

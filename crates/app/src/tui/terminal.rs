@@ -105,6 +105,7 @@ impl Driver<'_, '_> {
 
     fn greet(&mut self) {
         let directory = self.session.directory().display().to_string();
+        self.state.confine(self.session.confines());
         let title = Line::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
         self.state.print(vec![title]);
         self.stand();
@@ -200,6 +201,9 @@ impl Driver<'_, '_> {
             }
             _ => Vec::new(),
         };
+        if self.state.wants_offers() {
+            self.state.offer(self.session.offers());
+        }
         self.perform(effects).await
     }
 

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
+use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
-use crate::fusee::{binary, fusee};
+use crate::fusee::{KEY, binary, fusee};
 
 /// A tmux server of its own with one session.
 struct Terminal {
@@ -28,9 +29,9 @@ impl Terminal {
         let directory = project.dir().display().to_string();
         let new =
             ["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", &directory, "-e", &home];
-        self.tmux(
-            &[&new[..], &["-e", "LANG=C.UTF-8", "-e", "EDITOR=printf edited >", "sh", "-c", &line]].concat(),
-        );
+        let key = format!("OPENAI_API_KEY={KEY}");
+        let variables = ["-e", "LANG=C.UTF-8", "-e", &key, "-e", "EDITOR=printf edited >"];
+        self.tmux(&[&new[..], &variables, &["sh", "-c", &line]].concat());
     }
 
     fn tmux(&self, arguments: &[&str]) -> String {
@@ -150,4 +151,31 @@ fn killed_in_the_middle_of_a_task_it_asks_and_goes_on() {
     again.until("LEFT 0");
     let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
     assert!(runs.contains("\"completed\"") && !runs.contains("\"open\""), "{runs}");
+}
+
+#[test]
+fn a_resize_in_the_middle_of_an_answer_loses_nothing_and_what_is_typed_meanwhile_waits() {
+    let project = Project::new();
+    let words: Vec<String> = (0..120).map(|n| format!("word{n:03}")).collect();
+    let text = words.chunks(12).map(|line| line.join(" ")).collect::<Vec<_>>().join("\n\n");
+    let slow = Message::text(&text).stream().in_pieces_of(200).pausing(Duration::from_millis(80)).prepare();
+    let quick = Message::text("Second answer.").stream().prepare();
+    let server = Server::answering(move |n, _| if n == 0 { slow.clone() } else { quick.clone() });
+    let model = format!("-m openai:scripted --api chat --base-url {} --sandbox off", server.base_url());
+    let terminal = Terminal::open(&project, &model);
+    terminal.until("approve auto");
+    terminal.say("write a lot");
+    terminal.until("word020");
+    terminal.tmux(&["resize-window", "-x", "44", "-y", "12"]);
+    terminal.until("word040");
+    terminal.say("/task (+ 40 2)");
+    terminal.until("then: /task (+ 40 2)");
+    terminal.tmux(&["resize-window", "-x", "100", "-y", "30"]);
+    terminal.until("42");
+    terminal.say("and again");
+    let screen = terminal.until("Second answer.");
+    let lost: Vec<&String> = words.iter().filter(|word| !screen.contains(word.as_str())).collect();
+    assert!(lost.is_empty(), "{lost:?} are not on the screen:\n{screen}");
+    terminal.say("/quit");
+    terminal.until("LEFT 0");
 }

@@ -127,6 +127,17 @@ fn a_question_about_an_edit_and_a_reason_for_no() {
 }
 
 #[test]
+fn a_question_about_a_command_tells_what_holds_it() {
+    let mut state = until(4_503);
+    state.confine("in the sandbox: it can change the project only, and has no network");
+    let arguments = json!({"command": "git push\u{1b}[2J origin main\nmake 日本語"});
+    let reason = "a rule of this project asks about it".to_owned();
+    let question = Question { call_id: "c4".into(), name: "shell".into(), arguments, reason };
+    state.ask(question, Duration::from_millis(4_504));
+    assert_snapshot!(shown(&state, 5_000));
+}
+
+#[test]
 fn coming_back_and_leaving() {
     let mut state = fresh();
     state.ask_return("a-run".to_owned(), "Make the failing test pass (5 m)", Duration::ZERO);
