@@ -5,6 +5,7 @@
 
 mod entry;
 mod rank;
+mod step;
 mod stored;
 mod symbols;
 mod tokens;
@@ -17,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 pub use entry::Entry;
+pub(crate) use step::asked;
 pub use walk::MOST_FILES;
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub use outcome::{Exit, RunOutcome};
 pub use outlook::{Share, Shorter, conversation, shorter, window};
 pub use prompted::{open_section, sections};
 pub use settings::{Carry, Confine, PromptText, SandboxMode, Settings};
-pub use work::{TemplateTask, Work, Workflow};
+pub use work::{JsonForm, TemplateTask, Work, Workflow};
 
 /// What a run needs from its process.
 pub struct Resources {

@@ -3,8 +3,10 @@
 //! [`Loading`] finds the text, [`catalog()`] says what a program may call. `start` takes a workflow from its text to its
 //! outcome; `driver` performs what its machine wants, step by step.
 
+mod asking;
 mod budget;
 mod catalog;
+mod context;
 mod driver;
 mod element;
 mod loading;

@@ -4,10 +4,10 @@ mod ended;
 
 use clap::Args;
 use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
-use fusee_engine::run::{self, Exit, Resources, Settings, Work};
+use fusee_engine::run::{self, Exit, JsonForm, Resources, RunOutcome, Settings, Work};
 use fusee_engine::tools::sandbox::Network;
 
-use super::Process;
+use super::{Process, task};
 use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
 use crate::choice::{self, Choice, StandIn};
 use crate::config::Config;
@@ -16,6 +16,7 @@ use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::history;
 use crate::mcp;
+use crate::output;
 use crate::project::Project;
 use crate::selection;
 use crate::templates;
@@ -33,7 +34,7 @@ pub(crate) struct ResumeArgs {
     run: Option<String>,
     #[command(flatten)]
     place: Place,
-    /// Print events as JSON Lines instead of the answer
+    /// Print what the command that began it prints with --json: events as JSON Lines, or the result of `fusee task`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,10 +57,15 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let began_with = run::settings_of(&journal, &row.id)?;
     let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let show = Show::new(args.json, &config, environment).for_benchmark(began_with.flow.benchmark);
+    let wants_result = args.json && began_with.json_form == JsonForm::Result;
+    let show = match wants_result {
+        true => Show::for_result(true, &config, environment),
+        false => Show::new(args.json, &config, environment),
+    };
+    let show = show.for_benchmark(began_with.flow.benchmark);
     show.warn(&config);
     if row.status != RunStatus::Open {
-        return ended::repeat(&journal, &row.id, began_with, &show).await;
+        return ended::repeat(&journal, &row.id, began_with, &show, wants_result).await;
     }
     let past = past(&journal, &row.id)?;
     drop(journal);
@@ -83,7 +89,18 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     confinement.warn(&show);
     let plan = Plan::of(&settings);
     let running = run::resume(&row.id, settings, resources)?;
-    work::see_on(running, &show, plan, &past).await
+    let (exit, outcome) = work::see_to_its_end(running, &show, plan, &past).await?;
+    if wants_result {
+        print_result(outcome)?;
+    }
+    Ok(exit)
+}
+
+/// The result of a task, as `fusee task --json` prints it.
+fn print_result(outcome: Option<RunOutcome>) -> Result<(), Failure> {
+    let result = task::result_of(outcome);
+    output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+    Ok(())
 }
 
 /// What was shown before and still matters: the files that changed, and the call that has no result.

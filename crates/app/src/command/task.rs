@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use fusee_engine::lang::{Limits, Machine};
-use fusee_engine::run::{self, Exit, RunOutcome, Settings, Work, Workflow};
+use fusee_engine::run::{self, Exit, JsonForm, RunOutcome, Settings, Work, Workflow};
 use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
 use fusee_engine::template::{Loaded, Registered};
 
@@ -216,6 +216,7 @@ async fn run_work(
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         work,
+        json_form: if args.events { JsonForm::Events } else { JsonForm::Result },
         record: args.record.as_ref().map(|file| environment.directory().join(file)),
         ..Settings::new(request(&args), choice.name.clone(), &project.directory)
     };
@@ -250,7 +251,8 @@ fn request(args: &TaskArgs) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
+/// The result of the task that a run was.
+pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
     let failed =
         |message: String| TaskResult::failed(&TaskError::failure(Reason::UnexpectedError, message), "");
     match outcome {

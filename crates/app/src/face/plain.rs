@@ -125,6 +125,10 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                     words::one_line(reason, 200)
                 ))
             }
+            Event::ApprovalRequested { name, arguments, .. } if name == "ask_user" => {
+                let question = arguments["question"].as_str().unwrap_or_default();
+                self.line(&format!("    asking you: {}", words::one_line(question, 2000)))
+            }
             Event::ApprovalRequested { name, reason, .. } => {
                 self.line(&format!("    asking about {name}: {reason}"))
             }

@@ -273,3 +273,44 @@ fn what_cannot_be_kept_is_refused_and_not_ignored() {
         assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_workflow_asks_the_index_of_files_and_hands_on_what_it_finds() {
+    let project = Project::new()
+        .with("src/parser.rs", "//! Reads expressions.\nfn parse() {}\n")
+        .with("src/lexer.rs", "//! Makes tokens.\nfn lex() {}\n")
+        .with("notes.txt", "nothing about it\n");
+    let text = "(define found (get-context (query \"parser\") (files (list \"notes.txt\")) (limit 1)))
+        (define paths (map (lambda (m) (get m \"path\")) (get found \"matches\")))
+        (list (get found \"summary\") paths (content (call \"say something\" (files paths))))";
+    let script =
+        project.script(&[Line::text("Said.").matching("Reads expressions[\\s\\S]*|nothing about it")]);
+    let done = task(&project, text).args(["-m", &script, "--run-id", "g"]).run().exits(0);
+    let expected = "(\"1 of 3 files fit: src/parser.rs\" (\"notes.txt\" \"src/parser.rs\") \"Said.\")\n";
+    assert_eq!(done.stdout, expected);
+    // What was found once is what was found.
+    project.write("src/parser.rs", "// nothing\n");
+    assert_eq!(fusee(&project).args(["replay", "g"]).run().exits(0).stdout, expected);
+
+    let caught =
+        "(try (get-context (inputs (dict))) (catch (e) (list (error-reason e) (get e \"message\"))))";
+    assert_eq!(
+        task(&project, caught).run().exits(0).stdout,
+        "(\"input_validation_failure\" \"`get-context` has nothing to search for: give `query` or `inputs`\")\n"
+    );
+}
+
+#[test]
+fn a_resumed_task_prints_as_json_what_the_task_prints() {
+    let project = Project::new();
+    let script = project.script(&[Line::text("Said.").usage(10, 1)]);
+    let text = format!("{ATOM} (say (n 1))");
+    let begun = task(&project, &text).args(["-m", &script, "--json", "--run-id", "t"]).run().exits(0);
+    let again = fusee(&project).args(["resume", "t", "--json"]).run().exits(0);
+    assert_eq!(result(&again), result(&begun));
+    // What `fusee run` began prints events, also where it is a workflow.
+    let script = project.script(&[Line::text("Said.").usage(10, 1)]);
+    fusee(&project).args(["run", &text, "-m", &script, "--run-id", "r"]).run().exits(0);
+    let again = fusee(&project).args(["resume", "r", "--json"]).run().exits(0);
+    assert!(again.stdout.contains("\"type\":\"task_complete\""), "{}", again.stdout);
+}

@@ -11,7 +11,7 @@ use fusee_tools::sandbox::{Allowance, Network};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::work::Work;
+use super::work::{JsonForm, Work};
 use crate::agent::{Limits, Restrictions, Terms};
 use crate::approval::Approve;
 use crate::approval::rules::Rules;
@@ -31,6 +31,9 @@ pub struct Settings {
     /// What is done about it.
     #[serde(default, skip_serializing_if = "Work::is_request")]
     pub work: Work,
+    /// What is printed of it as JSON.
+    #[serde(default, skip_serializing_if = "JsonForm::is_events")]
+    pub json_form: JsonForm,
     /// What is good to know for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
@@ -160,6 +163,7 @@ impl Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             request: request.into(),
             work: Work::Request,
+            json_form: JsonForm::Events,
             background: None,
             continues: None,
             carry: Carry::Whole,

@@ -27,6 +27,24 @@ impl Work {
     }
 }
 
+/// What a face prints of a run where JSON is wanted: the same when it is resumed as when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JsonForm {
+    /// Its events, one a line.
+    #[default]
+    Events,
+    /// The result of its task, as one object.
+    Result,
+}
+
+impl JsonForm {
+    /// Whether it is what older journals say nothing of.
+    pub(crate) fn is_events(&self) -> bool {
+        *self == Self::Events
+    }
+}
+
 /// A workflow with everything that decides how it goes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {

@@ -3,9 +3,7 @@
 //! The index of files knows paths and words; only the handler's own tools read content or run commands, through the same
 //! gates as a model's calls.
 
-use std::sync::Arc;
-
-use fusee_journal::{Body, BoxFuture, Branch, Call, Kind, Stop};
+use fusee_journal::{Branch, Stop};
 use fusee_tools::Category;
 use serde_json::{Value, json};
 
@@ -16,7 +14,7 @@ use super::error::{ErrorType, Reason, TaskError};
 use super::request::{FreshContext, SubtaskRequest};
 use crate::agent::{Called, Calling, Limits, Session};
 use crate::approval::{Gate, Gatekeeper, Question};
-use crate::memory::{Answer, Query};
+use crate::memory::{self, Answer, Query};
 use crate::template::{FilePaths, Template, shown};
 
 /// The share of the context that what was prepared may fill where nothing is said.
@@ -173,31 +171,12 @@ impl Preparing<'_> {
     /// Asks the index of files, as a step.
     async fn found(&self, words: &str, limit: usize) -> Result<Answer, Trouble> {
         let query = Query { words: words.to_owned(), limit };
-        let call = Call {
-            branch: self.branch.clone(),
-            kind: Kind::Environment,
-            callee: "memory".to_owned(),
-            args: json!(query),
-        };
-        let memory = Arc::clone(&self.system.memory);
-        let body: Body<'_> = Box::new(move || {
-            let ask = async move {
-                let asked = tokio::task::spawn_blocking(move || memory.relevant(&query)).await;
-                match asked {
-                    Ok(Ok(answer)) => json!({ "found": answer }),
-                    Ok(Err(problem)) => json!({ "problem": problem }),
-                    Err(lost) => json!({ "problem": lost.to_string() }),
-                }
-            };
-            Box::pin(ask) as BoxFuture<'_, Value>
-        });
-        let mut value = self.system.engine.step(call, body).await?.value;
-        if let Some(problem) = value.get("problem").and_then(Value::as_str) {
+        let system = self.system;
+        let (found, _) = memory::asked(&system.memory, &*system.engine, self.branch, query).await?;
+        found.map_err(|problem| {
             let message = format!("the files of the workspace cannot be searched: {problem}");
-            return Err(TaskError::failure(Reason::ContextMatchingFailure, message).into());
-        }
-        let found = value.get_mut("found").map(Value::take).unwrap_or_default();
-        serde_json::from_value(found).map_err(|error| Stop::Unreadable(error.to_string()).into())
+            TaskError::failure(Reason::ContextMatchingFailure, message).into()
+        })
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Result<Called, Trouble> {

@@ -1,7 +1,7 @@
 //! Drives a workflow's machine: performs each effect as steps of the machine's branch and resumes it with the answer.
 //!
 //! The main branch and every element of a `pmap` have a driver of their own. What kinds of effect need is in
-//! `tools` (calls of tools), `tasks` (calls of tasks) and `parallel` (`pmap`); what may be spent is in `budget`.
+//! `tools` (calls of tools), `tasks` (calls of tasks), `parallel` (`pmap`), `asking` and `context`; what may be spent is in `budget`.
 //!
 //! Everything here is a function of the journal: a driver that is started again on the same branch asks the same
 //! things in the same order, and is answered from what was recorded.
@@ -177,32 +177,6 @@ impl<'w> Driver<'w> {
             true => Answer::Cancelled,
             false => Answer::Go(Input::Go),
         })
-    }
-
-    /// Asks a person. Their answer is a step; waiting for it is not working time.
-    async fn ask(&mut self, question: &str) -> Result<Answer, Stop> {
-        let call = self.call(Kind::Wait, "ask_user", json!({ "question": question }));
-        let body = Box::new(move || Box::pin(async { Json::Null }) as BoxFuture<'_, Json>);
-        let recorded = self.world.engine.step(call, body).await?;
-        Ok(Answer::Go(match recorded.value {
-            Json::String(answer) => Input::Json(Json::String(answer)),
-            _ => Input::Failed(Failure {
-                kind: "TASK_FAILURE".to_owned(),
-                reason: Some("tool_execution_error".to_owned()),
-                message: "nobody is there to ask".to_owned(),
-                cause: None,
-            }),
-        }))
-    }
-
-    async fn context(&mut self, query: serde_json::Map<String, Json>) -> Result<Answer, Stop> {
-        let _ = query;
-        Ok(Answer::Go(Input::Failed(Failure {
-            kind: "TASK_FAILURE".to_owned(),
-            reason: Some("context_retrieval_failure".to_owned()),
-            message: "this run has no index of the project's files".to_owned(),
-            cause: None,
-        })))
     }
 
     pub(super) fn call(&self, kind: Kind, callee: &str, args: Json) -> Call {

@@ -16,6 +16,7 @@ pub(crate) async fn repeat(
     run: &RunId,
     settings: Settings,
     show: &Show,
+    wants_result: bool,
 ) -> Result<Exit, Failure> {
     let mut end: Vec<Stamped> = Vec::new();
     let mut complete = None;
@@ -39,16 +40,36 @@ pub(crate) async fn repeat(
             {
                 output::print(&format!("{line}\n"))?;
             }
-            outcome.exit()
+            let exit = outcome.exit();
+            if wants_result {
+                super::print_result(Some(outcome))?;
+            }
+            exit
         }
         // Another version of fusee ran it: what the event says is all there is.
-        RunOutcome::Stopped(_) | RunOutcome::Lost(_) => recorded_exit(&complete),
+        RunOutcome::Stopped(_) | RunOutcome::Lost(_) => {
+            if wants_result {
+                output::print(&format!("{}\n", recorded_result(&complete)))?;
+            }
+            recorded_exit(&complete)
+        }
     };
     let mut face = show.face(Plan::of(&settings), CancellationToken::new());
     for event in &end {
         face.show(event).and_then(|()| face.close()).map_err(|error| Failure::failed(error.to_string()))?;
     }
     Ok(exit)
+}
+
+/// As much of the task's result as its last event holds.
+fn recorded_result(complete: &TaskComplete) -> serde_json::Value {
+    let error = complete.error.as_ref();
+    let status = if error.is_none() { "COMPLETE" } else { "FAILED" };
+    let error = error.map(|error| {
+        serde_json::json!({ "type": "TASK_FAILURE", "reason": error.reason, "message": error.message })
+    });
+    let notes = error.map_or_else(|| serde_json::json!({}), |error| serde_json::json!({ "error": error }));
+    serde_json::json!({ "status": status, "content": complete.answer, "notes": notes })
 }
 
 fn recorded_exit(complete: &TaskComplete) -> Exit {

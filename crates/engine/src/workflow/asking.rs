@@ -1,0 +1,58 @@
+//! `ask-user`: a question of a program to the person. The answer is a step, so nobody is asked twice. Who asks is the
+//! approver's half.
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, Kind, Stop};
+use fusee_lang::{Failure, Input};
+use serde_json::{Value as Json, json};
+
+use super::driver::{Answer, Driver};
+
+/// Why a person is asked, for those who show the question.
+const REASON: &str = "the workflow has a question";
+
+impl Driver<'_> {
+    /// Asks, and waits as long as it takes: waiting for a person is not working time.
+    pub(super) async fn ask(&mut self, question: &str) -> Result<Answer, Stop> {
+        let arguments = json!({ "question": question });
+        let call_id = format!("{}:{}", self.branch, self.effects);
+        self.emit(Event::ApprovalRequested {
+            call_id: call_id.clone(),
+            name: "ask_user".to_owned(),
+            arguments: arguments.clone(),
+            reason: REASON.to_owned(),
+        });
+        let call = self.call(Kind::Wait, "ask_user", arguments);
+        let (approver, cancel) = (&self.world.session.gatekeeper.approver, &self.cancel);
+        let body = Box::new(move || {
+            let ask = async move {
+                match cancel.run_until_cancelled(approver.ask_user(question)).await {
+                    Some(answer) => json!({ "answer": answer }),
+                    None => json!({ "cancelled": true }),
+                }
+            };
+            Box::pin(ask) as BoxFuture<'_, Json>
+        });
+        let recorded = self.world.engine.step(call, body).await?;
+        let answer = recorded.value["answer"].as_str().map(str::to_owned);
+        let (approved, reason) = (answer.is_some(), answer.clone());
+        let reason = reason.or_else(|| Some("nobody answered".to_owned()));
+        self.emit(Event::ApprovalResolved { call_id, approved, reason });
+        if recorded.value["cancelled"] == Json::Bool(true) {
+            return Ok(Answer::Cancelled);
+        }
+        Ok(Answer::Go(match answer {
+            Some(answer) => Input::Json(Json::String(answer)),
+            None => Input::Failed(nobody()),
+        }))
+    }
+}
+
+fn nobody() -> Failure {
+    Failure {
+        kind: "TASK_FAILURE".to_owned(),
+        reason: Some("tool_execution_error".to_owned()),
+        message: "nobody is there to ask".to_owned(),
+        cause: None,
+    }
+}

@@ -1,0 +1,104 @@
+//! `get-context`: what the index of files knows about some words, as a value that a program hands on.
+
+use fusee_journal::Stop;
+use fusee_lang::{Failure, Input};
+use serde_json::{Map, Value as Json};
+
+use super::driver::{Answer, Driver};
+use crate::memory::{self, Found, Query};
+
+/// Files that are found where no limit is given.
+const USUAL: usize = 5;
+
+/// No program is given more files.
+const MOST: usize = 1000;
+
+/// What words are taken from, the most telling first.
+const WORDS: [&str; 5] = ["query", "inputs", "previous_outputs", "inherited_context", "history"];
+
+/// What a program asks the index.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    query: Query,
+    /// Files that belong to it whatever the words are.
+    listed: Vec<String>,
+}
+
+impl Driver<'_> {
+    pub(super) async fn context(&mut self, asked: Map<String, Json>) -> Result<Answer, Stop> {
+        let wanted = match wanted(&asked) {
+            Ok(wanted) => wanted,
+            Err(message) => return Ok(failed("input_validation_failure", message)),
+        };
+        let Wanted { query, listed } = wanted;
+        let world = self.world;
+        let (found, recorded) = memory::asked(&world.memory, &*world.engine, &self.branch, query).await?;
+        self.passed(&recorded);
+        let mut answer = match found {
+            Ok(answer) => answer,
+            Err(problem) => {
+                let message = format!("the files of the workspace cannot be searched: {problem}");
+                return Ok(failed("context_matching_failure", message));
+            }
+        };
+        answer.matches.retain(|found| !listed.contains(&found.path));
+        let listed = listed.into_iter().map(|path| Found { path, score: 1.0, reason: "listed".to_owned() });
+        answer.matches.splice(0..0, listed);
+        Ok(Answer::Go(Input::Json(serde_json::to_value(answer).unwrap_or_default())))
+    }
+}
+
+/// The query that the arguments make, or what is wrong with them.
+fn wanted(asked: &Map<String, Json>) -> Result<Wanted, String> {
+    let mut words = Vec::new();
+    for value in WORDS.iter().filter_map(|key| asked.get(*key)) {
+        collect(value, &mut words);
+    }
+    let words = words.join(" ");
+    let listed = match asked.get("files") {
+        None | Some(Json::Null) => Vec::new(),
+        Some(Json::Array(paths)) => paths
+            .iter()
+            .map(|path| {
+                path.as_str()
+                    .map(str::to_owned)
+                    .ok_or_else(|| format!("`files` holds {path}, which is no path"))
+            })
+            .collect::<Result<_, _>>()?,
+        Some(other) => return Err(format!("`files` is a list of paths, and not {other}")),
+    };
+    if words.trim().is_empty() && listed.is_empty() {
+        return Err("`get-context` has nothing to search for: give `query` or `inputs`".to_owned());
+    }
+    let limit = match asked.get("limit") {
+        None | Some(Json::Null) => USUAL,
+        Some(limit) => match limit.as_u64().and_then(|limit| usize::try_from(limit).ok()) {
+            Some(limit @ 1..=MOST) => limit,
+            _ => return Err(format!("`limit` is a whole number from 1 to {MOST}, and not {limit}")),
+        },
+    };
+    Ok(Wanted { query: Query { words, limit }, listed })
+}
+
+/// The texts in a value, without the names of its fields: those are the program's, not the files'.
+fn collect(value: &Json, words: &mut Vec<String>) {
+    match value {
+        Json::Null | Json::Bool(_) => {}
+        Json::Number(number) => words.push(number.to_string()),
+        Json::String(text) => words.push(text.clone()),
+        Json::Array(items) => items.iter().for_each(|item| collect(item, words)),
+        Json::Object(fields) => fields.values().for_each(|field| collect(field, words)),
+    }
+}
+
+fn failed(reason: &str, message: String) -> Answer {
+    Answer::Go(Input::Failed(Failure {
+        kind: "TASK_FAILURE".to_owned(),
+        reason: Some(reason.to_owned()),
+        message,
+        cause: None,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Questions of a workflow to a person: asked once, whatever becomes of the process.
+#![expect(clippy::expect_used, reason = "a test stops where it fails")]
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fusee_engine::approval::{Answer, Approver, Question};
+use fusee_engine::run::{self, Resources, RunOutcome, SandboxMode, Settings, Work, Workflow};
+use fusee_journal::{Clock, Event, Journal, Options, RunId};
+use fusee_model::{BoxFuture, Models};
+use fusee_tools::CommandSettings;
+
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now_ms(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A person who answers `blue` to the first question and does not come back from the second.
+#[derive(Default)]
+struct Person {
+    asked: Mutex<Vec<String>>,
+    answers: usize,
+}
+
+impl Approver for Person {
+    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::yes() })
+    }
+
+    fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        let count = {
+            let mut asked = self.asked.lock().expect("nobody panics");
+            asked.push(question.to_owned());
+            asked.len()
+        };
+        let away = count > self.answers;
+        Box::pin(async move {
+            if away {
+                std::future::pending::<()>().await;
+            }
+            Some(format!("answer {count}"))
+        })
+    }
+}
+
+const TEXT: &str = "(define first (ask-user \"which colour?\"))
+(define second (ask-user \"and which shape?\"))
+(list first second)";
+
+struct World {
+    directory: tempfile::TempDir,
+    journal: Journal,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000)));
+        let path = directory.path().join(".fusee/journal.db");
+        let journal = Journal::open(&path, Options::default(), clock).expect("a journal");
+        std::fs::write(directory.path().join("script.jsonl"), "").expect("a script");
+        Self { directory, journal }
+    }
+
+    fn model_name(&self) -> String {
+        format!("script:{}", self.directory.path().join("script.jsonl").display())
+    }
+
+    fn settings(&self) -> Settings {
+        let work = Workflow { name: "workflow".to_owned(), text: TEXT.to_owned(), ..Workflow::default() };
+        Settings {
+            work: Work::Workflow(Box::new(work)),
+            sandbox: SandboxMode::Off,
+            commands_settled: true,
+            ..Settings::new("ask", self.model_name(), self.directory.path())
+        }
+    }
+
+    fn resources(&self, person: &Arc<Person>) -> Resources {
+        let models = Models::new(|| std::time::UNIX_EPOCH);
+        Resources {
+            journal: self.journal.clone(),
+            model: models.open(&self.model_name(), &fusee_model::Settings::default()).expect("a script"),
+            others: Default::default(),
+            commands: CommandSettings::default(),
+            extra_tools: Vec::new(),
+            commands_settled: true,
+            approver: Arc::clone(person) as Arc<dyn Approver>,
+            jitter: || 0.0,
+            trace: None,
+            templates: fusee_engine::run::Templates::default(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_was_answered_is_not_asked_again() {
+    let world = World::new();
+    let run = "asks".parse::<RunId>().expect("an id");
+    let person = Arc::new(Person { answers: 1, ..Person::default() });
+    let running = run::start(&run, world.settings(), world.resources(&person)).await.expect("it starts");
+    while person.asked.lock().expect("nobody panics").len() < 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    running.cancel();
+    running.outcome().await;
+
+    let later = Arc::new(Person { answers: 1, ..Person::default() });
+    let running = run::resume(&run, world.settings(), world.resources(&later)).expect("it goes on");
+    let RunOutcome::Ended(ended) = running.outcome().await else { unreachable!("it ends") };
+    assert_eq!(ended.answer, "(\"answer 1\" \"answer 1\")");
+    assert_eq!(*later.asked.lock().expect("nobody panics"), ["and which shape?"]);
+
+    let replayed = run::replay(&world.journal, &run, world.settings(), Vec::new()).await.expect("it replays");
+    let RunOutcome::Ended(again) = replayed else { unreachable!("it ends") };
+    assert_eq!(again.answer, ended.answer);
+    let events = world.journal.events(&run, 0, u64::MAX, 1000).expect("its events");
+    let answers: Vec<Option<String>> = events
+        .into_iter()
+        .filter_map(|event| match event.event {
+            Event::ApprovalResolved { reason, .. } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, [Some("answer 1".to_owned()), Some("answer 1".to_owned())]);
+}
