@@ -8,6 +8,7 @@ mod context;
 mod error;
 mod execute;
 mod finish;
+mod handler;
 pub mod output;
 mod prepare;
 mod preview;
@@ -18,7 +19,8 @@ mod subtask;
 pub use compose::{Composed, Prepared, ReadFile, compose};
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
 pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
-pub use execute::{Place, Ready, TaskSystem, limits, ready, toolbox};
+pub use execute::{Place, Ready, TaskSystem, ready};
+pub use handler::{limits, toolbox};
 pub use preview::{Preview, preview};
 pub use request::AccumulationFormat;
 pub use request::{

@@ -56,7 +56,8 @@ impl Program {
                 SiteTarget::Named(callable) => Some(&callable.name),
                 SiteTarget::Atom(atom) => Some(&atom.name),
                 SiteTarget::Described(text) => Some(text),
-                SiteTarget::Computed | SiteTarget::Inline | SiteTarget::Context => None,
+                SiteTarget::Context => Some(GET_CONTEXT),
+                SiteTarget::Computed | SiteTarget::Inline => None,
             },
             atom: match &site.target {
                 SiteTarget::Atom(atom) => Some(atom),
@@ -74,6 +75,9 @@ impl Program {
         }
     }
 }
+
+/// What a plan calls a question to the file index: a form, so no task has its name.
+pub const GET_CONTEXT: &str = "get-context";
 
 /// A call as far as it is known before it runs.
 pub struct PlannedCall<'p> {

@@ -26,7 +26,7 @@ mod value;
 pub use atom::{Atom, OutputFormat};
 pub use builtin::{Arity, Builtin};
 pub use catalog::{Callable, CallableKind, Catalog};
-pub use code::{Argument, PlannedCall, Program};
+pub use code::{Argument, GET_CONTEXT, PlannedCall, Program};
 pub use compile::{Compiled, Load, NoFiles, compile, params};
 pub use effect::{
     CallForm, Effect, EffectKind, Failure, Input, LimitsId, RunLimits, Target, TaskCall, ToolCall, Yield,

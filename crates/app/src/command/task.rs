@@ -58,6 +58,9 @@ pub(crate) struct TaskArgs {
     /// Whether events are printed, as `fusee run --json` does, and not the result
     #[arg(skip)]
     events: bool,
+    /// Whether `fusee run` was given the task
+    #[arg(skip)]
+    of_run: bool,
     /// A cassette, as `fusee run --record` writes it
     #[arg(skip)]
     record: Option<PathBuf>,
@@ -89,6 +92,7 @@ impl TaskArgs {
             dry_run: false,
             trace: false,
             events: args.json,
+            of_run: true,
             record: args.record,
             direct_tool: false,
             help: false,
@@ -216,7 +220,7 @@ async fn run_work(
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         work,
-        json_form: if args.events { JsonForm::Events } else { JsonForm::Result },
+        json_form: if args.of_run { JsonForm::Events } else { JsonForm::Result },
         record: args.record.as_ref().map(|file| environment.directory().join(file)),
         ..Settings::new(request(&args), choice.name.clone(), &project.directory)
     };

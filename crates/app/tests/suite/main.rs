@@ -39,6 +39,7 @@ mod sandbox;
 mod secrets;
 mod sections;
 mod shipped_workflows;
+mod subtasks;
 mod template_tasks;
 mod templates;
 mod terminal;

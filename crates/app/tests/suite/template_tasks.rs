@@ -376,3 +376,19 @@ fn a_workflow_calls_templates_by_name() {
     let unknown = task(&project, &model, &["(t (whom \"Ann\"))"]).run().exits(2);
     assert!(unknown.stderr.contains("whom"), "{}", unknown.stderr);
 }
+
+#[test]
+fn a_question_about_a_command_of_the_context_comes_after_the_beginning_of_its_task() {
+    let project = with_template(
+        "<instructions>x</instructions><file_paths source=\"command\"><command>ls</command></file_paths>",
+    );
+    let model = project.script(&[]);
+    let flags = ["--json", "--approve", "ask", "--model", &model, "--run-id", "q"];
+    let events = fusee(&project).args(["run", "--template", "t"]).args(flags).run().exits(1).events();
+    assert_eq!(
+        outline(&events),
+        ["task_started", "approval_requested", "approval_resolved", "error", "task_report", "task_complete"]
+    );
+    assert_eq!(events.last().unwrap()["error"]["reason"], json!("context_retrieval_failure"));
+    fusee(&project).args(["replay", "q"]).run().exits(0);
+}

@@ -280,12 +280,15 @@ fn a_workflow_asks_the_index_of_files_and_hands_on_what_it_finds() {
         .with("src/parser.rs", "//! Reads expressions.\nfn parse() {}\n")
         .with("src/lexer.rs", "//! Makes tokens.\nfn lex() {}\n")
         .with("notes.txt", "nothing about it\n");
-    let text = "(define found (get-context (query \"parser\") (files (list \"notes.txt\")) (limit 1)))
+    let text = format!(
+        "{ATOM}
+        (define found (get-context (query \"parser\") (files (list \"notes.txt\")) (limit 1)))
         (define paths (map (lambda (m) (get m \"path\")) (get found \"matches\")))
-        (list (get found \"summary\") paths (content (call \"say something\" (files paths))))";
+        (list (get found \"summary\") paths (content (say (n 1) (files paths))))"
+    );
     let script =
-        project.script(&[Line::text("Said.").matching("Reads expressions[\\s\\S]*|nothing about it")]);
-    let done = task(&project, text).args(["-m", &script, "--run-id", "g"]).run().exits(0);
+        project.script(&[Line::text("Said.").matching("nothing about it[\\s\\S]*Reads expressions")]);
+    let done = task(&project, &text).args(["-m", &script, "--run-id", "g"]).run().exits(0);
     let expected = "(\"1 of 3 files fit: src/parser.rs\" (\"notes.txt\" \"src/parser.rs\") \"Said.\")\n";
     assert_eq!(done.stdout, expected);
     // What was found once is what was found.

@@ -101,6 +101,11 @@ fn a_workflow_survives_a_kill_before_any_journal_write() {
 }
 
 #[test]
+fn a_workflow_survives_a_kill_in_the_middle_of_any_journal_write() {
+    sweep(When::Torn);
+}
+
+#[test]
 fn a_cancelled_workflow_goes_on_when_it_is_resumed() {
     let project = Project::new();
     let slow = Line::text("late").matching("number 1\\.").delay_ms(3_000);

@@ -27,6 +27,8 @@ pub(crate) enum Resolved {
     Control { output: ToolOutput, finish: Option<Finish> },
     /// A call about sections of the prompt.
     Section { output: ToolOutput, expansion: Option<Expanded> },
+    /// A task to be done by another.
+    Spawn(Value),
     /// A question to the person.
     Question(String),
     /// A call to a tool.
@@ -101,6 +103,9 @@ impl Driver<'_> {
         if let Some(resolved) = self.section_call(call) {
             return resolved;
         }
+        if let Some(resolved) = self.spawn_call(call) {
+            return resolved;
+        }
         if let Some(definition) =
             control::definitions().iter().find(|definition| definition.name == call.name)
         {
@@ -156,6 +161,7 @@ impl Driver<'_> {
             Resolved::Section { output, expansion } => {
                 self.answer_step(call, Called { expansion, ..Called::plain(output) }).await
             }
+            Resolved::Spawn(arguments) => self.spawn_subtask(call, arguments).await,
             Resolved::Question(question) => self.ask_person(call, question).await,
             Resolved::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {

@@ -3,12 +3,14 @@
 use fusee_journal::event::TaskError;
 use fusee_journal::{BoxFuture, Stop};
 
+use super::spawn::{Left, Spent};
 use super::turns::Ending;
 
 /// Decides about the answer of a task. It may take steps on branches of its own.
 pub(crate) trait Conclude: Send + Sync {
-    /// What the task ends with; `turns` is how many it took.
-    fn conclude<'a>(&'a self, answer: String, turns: u32) -> BoxFuture<'a, Result<Conclusion, Stop>>;
+    /// What the task ends with, and what was used up for it beside its own turns.
+    fn conclude<'a>(&'a self, answer: String, left: Left)
+    -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>>;
 }
 
 /// The end of a task that had an answer.
@@ -24,19 +26,20 @@ pub(crate) enum Conclusion {
     },
 }
 
-/// How the task ends, and the answer that is kept of it where it fails.
+/// How the task ends, the answer that is kept of it where it fails, and what that used up.
 pub(super) async fn concluded(
     ending: Ending,
     conclude: Option<&dyn Conclude>,
-    turns: u32,
-) -> Result<(Ending, Option<String>), Stop> {
-    match (ending, conclude) {
-        (Ending::Completed { answer }, Some(conclude)) => match conclude.conclude(answer, turns).await? {
-            Conclusion::Answer(answer) => Ok((Ending::Completed { answer }, None)),
-            Conclusion::Failed { answer, error } => {
-                Ok((Ending::Failed { error, unreachable: false }, Some(answer)))
-            }
-        },
-        (ending, _) => Ok((ending, None)),
-    }
+    left: Left,
+) -> Result<(Ending, Option<String>, Spent), Stop> {
+    let (Ending::Completed { answer }, Some(conclude)) = (&ending, conclude) else {
+        return Ok((ending, None, Spent::default()));
+    };
+    let (conclusion, spent) = conclude.conclude(answer.clone(), left).await?;
+    Ok(match conclusion {
+        Conclusion::Answer(answer) => (Ending::Completed { answer }, None, spent),
+        Conclusion::Failed { answer, error } => {
+            (Ending::Failed { error, unreachable: false }, Some(answer), spent)
+        }
+    })
 }

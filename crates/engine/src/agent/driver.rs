@@ -21,6 +21,7 @@ use super::meanwhile::{Known, preface};
 use super::occupancy::{Occupancy, size};
 use super::plan::Plan;
 use super::session::Session;
+use super::spawn;
 use super::task::{AgentTask, TaskOutcome, Worked};
 use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
@@ -518,6 +519,7 @@ impl<'t> Driver<'t> {
 /// System prompt and tools, in the order a model sees them.
 fn frame(task: &AgentTask, conduct: &Conduct, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
     let mut tools = task.session.specs(|definition| conduct.offers(definition));
+    tools.extend(task.spawn.iter().map(|_| spawn::spec()));
     let Some(shown) = shown else { return (task.system.clone(), tools) };
     tools.retain(|tool| shown.hides(&tool.name).is_none());
     tools.extend(shown.specs());

@@ -28,6 +28,11 @@ impl Money {
         self.usd += limits.price.map_or(0.0, |price| price.cost_usd(&usage));
     }
 
+    /// Another task cost this.
+    pub(crate) fn charge(&mut self, limits: &Limits, usage: &Usage) {
+        self.usd += limits.price.map_or(0.0, |price| price.cost_usd(usage));
+    }
+
     /// Why a request of so many tokens is not sent, if it is not: it would go over the budget.
     pub(crate) fn too_much(&self, limits: &Limits, tokens: u64) -> Option<String> {
         let (budget, price) = (limits.budget_usd?, limits.price?);

@@ -35,7 +35,10 @@ pub struct AgentTask {
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
     conclude: Option<Arc<dyn super::Conclude>>,
+    pub(crate) spawn: Option<Arc<dyn super::Spawn>>,
     pub(crate) rules: Rules,
+    /// Whether its beginning was told already.
+    announced: bool,
 }
 
 /// How far a task has come, for those who look on.
@@ -120,7 +123,9 @@ impl AgentTask {
             cancel,
             progress,
             conclude: None,
+            spawn: None,
             rules: Rules { attempt: 1, ..Rules::default() },
+            announced: false,
         }
     }
 
@@ -165,6 +170,12 @@ impl AgentTask {
     #[must_use]
     pub(crate) fn concluding(self, conclude: Arc<dyn super::Conclude>) -> Self {
         Self { conclude: Some(conclude), ..self }
+    }
+
+    /// The same task, which may have others do parts of it.
+    #[must_use]
+    pub(crate) fn spawning(self, spawn: Arc<dyn super::Spawn>) -> Self {
+        Self { spawn: Some(spawn), ..self }
     }
 
     /// The same task, begun by another one.
@@ -226,8 +237,8 @@ impl AgentTask {
         if self.rules.parent.is_none() {
             crate::report::settle_changes(self, &mut driver.facts).await?;
         }
-        let turns = driver.turns.turn_index();
-        let (ending, kept) = concluded(ending, self.conclude.as_deref(), turns).await?;
+        let (ending, kept, spent) = concluded(ending, self.conclude.as_deref(), driver.left()).await?;
+        driver.spend(&spent);
         let mut outcome = outcome(ending, &driver);
         outcome.answer = kept.unwrap_or(outcome.answer);
         let outcome = self.end(&driver, outcome);
@@ -242,7 +253,21 @@ impl AgentTask {
         self.end(&driver, outcome)
     }
 
+    /// Tells of its beginning now, because something is told of it before it runs.
+    pub(crate) fn announce(&self, started_ms: i64) {
+        Self::begin(self, started_ms);
+    }
+
+    /// The same task, whose beginning was told.
+    #[must_use]
+    pub(crate) fn announced(self, announced: bool) -> Self {
+        Self { announced, ..self }
+    }
+
     fn begin(&self, started_ms: i64) {
+        if self.announced {
+            return;
+        }
         self.engine.emit(
             &self.branch,
             Event::TaskStarted(TaskStarted {
@@ -303,7 +328,7 @@ impl AgentTask {
 
 fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
     let partial = driver.turns.answer.clone();
-    let (total_turns, usage) = (driver.turns.turn_index(), driver.turns.usage);
+    let (total_turns, usage) = (driver.turns.all_turns(), driver.turns.usage);
     let base = TaskOutcome {
         status: TaskStatus::Failed,
         blocked: false,

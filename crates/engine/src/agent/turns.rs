@@ -115,6 +115,8 @@ pub(crate) struct Turns {
     limits: Limits,
     guard: Guard,
     turn_index: u32,
+    /// Turns of the tasks that this one began.
+    others: u32,
     attempt: u32,
     asked_again: bool,
     overflowed: bool,
@@ -133,6 +135,7 @@ impl Turns {
             limits,
             guard: Guard::default(),
             turn_index: 0,
+            others: 0,
             attempt: 1,
             asked_again: false,
             overflowed: false,
@@ -148,6 +151,22 @@ impl Turns {
     /// Assistant messages so far.
     pub(crate) fn turn_index(&self) -> u32 {
         self.turn_index
+    }
+
+    /// The same with those of the tasks that this one began: the limit is for all of them together.
+    pub(crate) fn all_turns(&self) -> u32 {
+        self.turn_index.saturating_add(self.others)
+    }
+
+    /// Takes note of what a task that this one began has used up.
+    pub(crate) fn spend(&mut self, turns: u32, usage: &Usage) {
+        self.others = self.others.saturating_add(turns);
+        self.money.charge(&self.limits, usage);
+        self.usage.input_tokens += usage.input_tokens;
+        self.usage.output_tokens += usage.output_tokens;
+        self.usage.cached_tokens += usage.cached_tokens;
+        self.usage.reasoning_tokens += usage.reasoning_tokens;
+        self.usage.cache_write_tokens += usage.cache_write_tokens;
     }
 
     /// Other limits from here on.
@@ -198,7 +217,7 @@ impl Turns {
             let message = format!("the model made the same call {times} times in a row with the same result");
             return Some(fail(ErrorCode::TurnFailed, "execution_halted", message));
         }
-        if self.turn_index >= self.limits.max_turns {
+        if self.all_turns() >= self.limits.max_turns {
             let message = format!(
                 "the task did not end within {} turns; `--max-turns` allows more",
                 self.limits.max_turns
@@ -230,7 +249,7 @@ impl Turns {
     fn warn(&mut self, gauge: Gauge, warnings: &mut Vec<Event>) {
         let share = |used: u64, limit: u64| limit > 0 && used * 5 >= limit * 4;
         let limits = [
-            ("turns", u64::from(self.turn_index), u64::from(self.limits.max_turns), "turns"),
+            ("turns", u64::from(self.all_turns()), u64::from(self.limits.max_turns), "turns"),
             ("tokens", gauge.tokens, self.limits.max_tokens, "tokens of context"),
             ("time", gauge.active_ms / 1000, self.limits.task_timeout_s.unwrap_or_default(), "seconds"),
         ];

@@ -47,6 +47,12 @@ impl Prepared {
         self.inherited.parts.extend(parts);
     }
 
+    /// What tasks that this one begins may inherit: what it was given itself.
+    pub fn for_subtasks(&self) -> InheritedContext {
+        let files = self.files.iter().map(|file| file.path.clone()).collect();
+        InheritedContext { parts: self.inherited.parts.clone(), files }
+    }
+
     /// Where the context comes from, for the notes.
     pub fn source(&self) -> String {
         let named = [

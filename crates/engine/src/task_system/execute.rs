@@ -4,12 +4,13 @@
 //! its own works through it, and what comes of that is held to the declared format. Whatever fails is a result.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fusee_journal::event::TurnType;
 use fusee_journal::{Body, BoxFuture, Branch, Call, Engine, Kind, Stop};
 use fusee_model::CancellationToken;
 use fusee_text::Source;
-use fusee_tools::{Toolbox, Workspace};
+use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,12 +18,13 @@ use super::compose::{Composed, Prepared, compose};
 use super::context::{self, ContextSettings};
 use super::error::{Reason, TaskError};
 use super::finish::{Finishing, result_of};
+use super::handler::{limits, may_spawn, toolbox};
 use super::output::{self, Schema};
 use super::prepare::{Preparing, Trouble};
-use super::request::{LimitOverrides, SubtaskRequest};
+use super::request::SubtaskRequest;
 use super::result::{ExecutionPath, TaskResult};
 use super::subtask::Subtasks;
-use crate::agent::{AgentTask, Limits, Progress, Session, TaskOutcome};
+use crate::agent::{AgentTask, Left, Progress, Session, TaskOutcome};
 use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::template::{Matching, Registry, Template, TemplateText, bind};
@@ -64,8 +66,8 @@ pub struct Place {
     pub path: ExecutionPath,
     /// The requests that led here, outermost first, by their hashes.
     pub chain: Vec<String>,
-    /// Turns that are left for it and all it begins, if somebody counts them.
-    pub turns_left: Option<u32>,
+    /// What is left for it and all it begins, if somebody counts that.
+    pub left: Option<Left>,
     /// What tasks before it came to, for those that accumulate.
     pub earlier: Vec<(String, TaskResult)>,
 }
@@ -81,7 +83,7 @@ impl Place {
             progress,
             path: ExecutionPath::Template,
             chain: Vec::new(),
-            turns_left: None,
+            left: None,
             earlier: Vec::new(),
         }
     }
@@ -126,6 +128,9 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, Tas
         let message = format!("the inputs of `{}` do not fit: {}", template.name, problems.join("; "));
         TaskError::failure(Reason::InputValidationFailure, message)
     };
+    if let Some(problem) = request.history_config.and_then(|history| history.problem()) {
+        return Err(TaskError::invalid(Reason::ConfigurationError, problem));
+    }
     let inputs = bind(template, &request.inputs)
         .map_err(|problems| wrong(problems.iter().map(ToString::to_string).collect()))?;
     let filled = template.filled(&inputs).map_err(|missing| {
@@ -169,11 +174,15 @@ impl TaskSystem {
             };
             let (template, used) = match self.read(found, &mut place) {
                 Ok(found) => found,
-                Err(error) => return Ok(self.refused(&request, error, &place)),
+                Err(error) => return Ok(self.refused(&request, error, &place, false)),
             };
-            match self.prepared(&template, &request, &place).await {
-                Ok(work) => self.work(work, &request, used, place).await,
-                Err(Trouble::Failed(error)) => Ok(self.refused(&request, *error, &place)),
+            let herald =
+                Herald { system: self, request: &request, place: &place, told: AtomicBool::new(false) };
+            let prepared = self.prepared(&template, &request, &place, &herald).await;
+            let announced = herald.told.into_inner();
+            match prepared {
+                Ok(work) => self.work(work, &request, used, place, announced).await,
+                Err(Trouble::Failed(error)) => Ok(self.refused(&request, *error, &place, announced)),
                 Err(Trouble::Stopped(stop)) => Err(stop),
             }
         })
@@ -251,21 +260,29 @@ impl TaskSystem {
         template: &Template,
         request: &SubtaskRequest,
         place: &Place,
+        herald: &Herald<'_>,
     ) -> Result<Work, Trouble> {
         let Ready { template, context } = ready(template, request)?;
-        let limits = limits(self.base.limits, &template.limits, request.limits.as_ref(), place.turns_left);
+        let limits = limits(self.base.limits, &template.limits, request.limits.as_ref(), place.left);
         let toolbox = toolbox(&self.base.toolbox, &template)?;
         let schema = self.schema(&template, place).await?;
         let mut options = self.base.options.clone();
         if let Some(constraint) = output::constraint(template.output_format.as_ref(), schema.as_ref())
             && toolbox.definitions().next().is_none()
+            && !may_spawn(&template)
         {
             // With tools on offer a constrained reply could never call one.
             options.extra.entry("response_format").or_insert(constraint);
         }
         let session = self.handler(toolbox, limits, options);
-        let preparing =
-            Preparing { system: self, session: &session, branch: &place.branch, cancel: &place.cancel };
+        let session = self.asked_for_model(session, &template, request, place)?;
+        let preparing = Preparing {
+            system: self,
+            session: &session,
+            branch: &place.branch,
+            cancel: &place.cancel,
+            herald,
+        };
         let mut prepared = preparing.prepare(&template, request, &context, &limits).await?;
         if context.accumulate_data {
             prepared.accumulate(&place.earlier, context.accumulation_format);
@@ -273,11 +290,6 @@ impl TaskSystem {
         let composed = compose(&template, &prepared, &self.environment)
             .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
         Ok(Work { template, prepared, composed, schema, session })
-    }
-
-    /// A handler of its own for each task: nothing leaks between two of them.
-    fn handler(&self, toolbox: Toolbox, limits: Limits, options: fusee_model::RequestOptions) -> Session {
-        Session { toolbox, options, ..self.base.for_child(limits) }
     }
 
     /// The JSON Schema that an output format names, read as a step.
@@ -317,22 +329,25 @@ impl TaskSystem {
         request: &SubtaskRequest,
         used: String,
         place: Place,
+        announced: bool,
     ) -> Result<TaskOutcome, Stop> {
         let Work { template, prepared, composed, schema, session } = work;
-        let subtasks = Arc::new(Subtasks::new(Arc::clone(self), &place, request, &session.limits));
+        let subtasks = Arc::new(Subtasks::new(Arc::clone(self), &place, request, prepared.for_subtasks()));
         let finishing = Arc::new(Finishing::new(&template, schema, Arc::clone(&subtasks)));
         let task = self
             .task(Arc::new(session), &composed.system, &composed.request, &place)
+            .announced(announced)
             .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::Conclude>)
             .watched(place.cancel.clone(), Arc::clone(&place.progress));
         let task = match composed.disclosure {
             Some(disclosure) => task.disclosing(disclosure),
             None => task,
         };
+        let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
         let mut outcome = task.run(place.started_ms).await?;
         let mut result = result_of(&outcome, &finishing);
         note(&mut result, &used, &prepared, place.path);
-        result.measure(super::error::ResourceMetrics::of(&outcome).plus(subtasks.spent()));
+        result.measure(super::error::ResourceMetrics::of(&outcome));
         outcome.result = Some(Box::new(result));
         Ok(outcome)
     }
@@ -360,8 +375,14 @@ impl TaskSystem {
     }
 
     /// A task that fails before a model was asked: it has a beginning and an end all the same.
-    fn refused(&self, request: &SubtaskRequest, error: TaskError, place: &Place) -> TaskOutcome {
-        let task = self.task(Arc::clone(&self.base), "", request.title(), place);
+    fn refused(
+        &self,
+        request: &SubtaskRequest,
+        error: TaskError,
+        place: &Place,
+        announced: bool,
+    ) -> TaskOutcome {
+        let task = self.task(Arc::clone(&self.base), "", request.title(), place).announced(announced);
         let told = fusee_journal::event::TaskError {
             code: error.code(),
             reason: error.reason.map_or("unexpected_error", Reason::as_str).to_owned(),
@@ -374,6 +395,24 @@ impl TaskSystem {
         result.measure(super::error::ResourceMetrics::default());
         outcome.result = Some(Box::new(result));
         outcome
+    }
+}
+
+/// Tells of a task's beginning before it is prepared, where somebody is asked about what prepares it.
+pub(super) struct Herald<'a> {
+    system: &'a TaskSystem,
+    request: &'a SubtaskRequest,
+    place: &'a Place,
+    told: AtomicBool,
+}
+
+impl Herald<'_> {
+    /// Once.
+    pub(super) fn tell(&self) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            let Self { system, request, place, .. } = self;
+            system.task(Arc::clone(&system.base), "", request.title(), place).announce(place.started_ms);
+        }
     }
 }
 
@@ -391,59 +430,6 @@ fn note(result: &mut TaskResult, used: &str, prepared: &Prepared, path: Executio
     result.note("context_source", prepared.source());
     result.note("context_files_count", prepared.files.len());
     result.note("execution_path", path);
-}
-
-/// The limits of a task: as configured, then the template, then the request, never more turns than are left.
-pub fn limits(
-    base: Limits,
-    template: &LimitOverrides,
-    request: Option<&LimitOverrides>,
-    left: Option<u32>,
-) -> Limits {
-    let mut limits = base;
-    for layer in [Some(template), request].into_iter().flatten() {
-        limits.max_turns = layer.max_turns.unwrap_or(limits.max_turns);
-        // A model holds what it holds: a template can only ask for less.
-        limits.max_tokens = layer.max_tokens.map_or(limits.max_tokens, |most| most.min(limits.max_tokens));
-        limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
-    }
-    limits.max_turns = left.map_or(limits.max_turns, |left| limits.max_turns.min(left));
-    limits
-}
-
-/// The tools that a template has, found by name or alias.
-pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
-    let mut unknown: Vec<String> = Vec::new();
-    let mut resolve = |names: &[String]| -> Vec<String> {
-        names
-            .iter()
-            .filter_map(|name| match base.find(name) {
-                Some(tool) => Some(tool.definition().name.to_string()),
-                None => {
-                    let near = base.nearest(name);
-                    let hint =
-                        near.first().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
-                    unknown.push(format!("`{name}`{hint}"));
-                    None
-                }
-            })
-            .collect()
-    };
-    let allowed = template.allowed_tools.as_deref().map(&mut resolve);
-    let blocked = resolve(&template.blocked_tools);
-    if !unknown.is_empty() {
-        let message = format!("`{}` names tools that are not there: {}", template.name, unknown.join(", "));
-        return Err(TaskError::invalid(Reason::ConfigurationError, message));
-    }
-    let mut chosen = Toolbox::new();
-    for tool in base.iter() {
-        let name = tool.definition().name.to_string();
-        if allowed.as_ref().is_none_or(|allowed| allowed.contains(&name)) && !blocked.contains(&name) {
-            // Their names differ already.
-            let _ = chosen.insert(Arc::clone(tool));
-        }
-    }
-    Ok(chosen)
 }
 
 fn read_schema(workspace: &Workspace, path: &str) -> Result<Value, String> {

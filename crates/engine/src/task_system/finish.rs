@@ -10,8 +10,8 @@ use super::error::{Cause, ErrorType, Mismatch, Reason, TaskError};
 use super::output::{self, Output, Schema};
 use super::request::SubtaskRequest;
 use super::result::{Status, TaskResult};
-use super::subtask::Subtasks;
-use crate::agent::{Conclude, Conclusion, TaskOutcome};
+use super::subtask::{Ended, Subtasks};
+use crate::agent::{Conclude, Conclusion, Left, Spent, TaskOutcome};
 use crate::template::{OutputFormat, Template};
 
 /// Judges the answer of one task.
@@ -41,28 +41,36 @@ impl Finishing {
 }
 
 impl Conclude for Finishing {
-    fn conclude<'a>(&'a self, answer: String, turns: u32) -> BoxFuture<'a, Result<Conclusion, Stop>> {
+    fn conclude<'a>(
+        &'a self,
+        answer: String,
+        left: Left,
+    ) -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>> {
         Box::pin(async move {
+            let mut used = Spent::default();
             let answer = match continuation(&answer) {
                 None => answer,
                 Some(request) => {
-                    let result = self.subtasks.spawn(request, turns).await?;
+                    let Ended { result, spent, .. } = self.subtasks.run(request, left).await?;
+                    used = spent;
                     let failed = result.error();
                     let content = result.content.clone();
                     *self.continued.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                     if let Some(error) = failed {
-                        return Ok(Conclusion::Failed { answer: content, error: event_error(&error) });
+                        let failed = Conclusion::Failed { answer: content, error: event_error(&error) };
+                        return Ok((failed, used));
                     }
                     content
                 }
             };
-            Ok(match self.judge(&answer) {
+            let conclusion = match self.judge(&answer) {
                 Output::Mismatched(mismatch) => {
                     let error = mismatched(mismatch);
                     Conclusion::Failed { answer, error: event_error(&error) }
                 }
                 Output::Text | Output::Parsed(_) | Output::Unparsed(_) => Conclusion::Answer(answer),
-            })
+            };
+            Ok((conclusion, used))
         })
     }
 }

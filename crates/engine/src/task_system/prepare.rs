@@ -11,6 +11,7 @@ use super::TaskSystem;
 use super::compose::{Prepared, ReadFile};
 use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TaskError};
+use super::execute::Herald;
 use super::request::{FreshContext, SubtaskRequest};
 use crate::agent::{Called, Calling, Limits, Session};
 use crate::approval::{Gate, Gatekeeper, Question};
@@ -35,6 +36,7 @@ pub(super) struct Preparing<'a> {
     pub(super) session: &'a Session,
     pub(super) branch: &'a Branch,
     pub(super) cancel: &'a fusee_model::CancellationToken,
+    pub(super) herald: &'a Herald<'a>,
 }
 
 /// A step that failed the task, or the run.
@@ -203,6 +205,8 @@ impl Preparing<'_> {
                 Gate::Ask(reason) => {
                     let name = definition.name.to_string();
                     let call_id = format!("{}:context", self.branch);
+                    // What is asked about a task comes after its beginning.
+                    self.herald.tell();
                     let question = Question { call_id, name, arguments: arguments.clone(), reason };
                     if let Some(refusal) = calling.ask(question).await? {
                         return Err(refused(refusal.output.content.trim()));

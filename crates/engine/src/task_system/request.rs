@@ -142,6 +142,18 @@ pub struct HistoryConfig {
     pub record_in_session_history: bool,
 }
 
+impl HistoryConfig {
+    /// Why it cannot be kept, if it cannot: a conversation that is not there cannot be shown.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let asks = self.use_session_history || self.history_turns_to_include.is_some_and(|turns| turns > 0);
+        asks.then(|| {
+            "`history_config` asks for the history of the session, and a task begins without one: hand on what it \
+             needs as its context"
+                .to_owned()
+        })
+    }
+}
+
 impl Default for HistoryConfig {
     fn default() -> Self {
         Self { use_session_history: false, history_turns_to_include: None, record_in_session_history: true }

@@ -2,18 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fusee_journal::{Branch, Stop};
+use fusee_journal::event::TaskStatus;
+use fusee_journal::{BoxFuture, Branch, Stop};
 use fusee_model::CancellationToken;
-use fusee_tools::ContentHash;
+use fusee_tools::{ContentHash, ToolOutput};
+use serde_json::Value;
 
-use super::error::{ErrorType, Reason, ResourceMetrics, TaskError};
+use super::error::{ErrorType, Reason, TaskError};
 use super::execute::{Place, TaskSystem};
-use super::request::SubtaskRequest;
+use super::request::{InheritedContext, SubtaskRequest};
 use super::result::{ExecutionPath, TaskResult};
-use crate::agent::{Limits, Progress};
+use crate::agent::{Left, Progress, Spawn, Spawned, Spent};
 
 /// Tasks begin tasks no deeper than this.
 pub const DEEPEST: usize = 5;
+
+/// Of the answer of a task that a call began, so many characters are the call's result.
+const SHOWN: usize = 50_000;
 
 /// Those of one task.
 pub(super) struct Subtasks {
@@ -23,19 +28,31 @@ pub(super) struct Subtasks {
     cancel: CancellationToken,
     /// The requests that led here, this task's own included.
     chain: Vec<String>,
-    max_turns: u32,
+    /// What the task was given.
+    context: InheritedContext,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     begun: u32,
-    spent: ResourceMetrics,
     earlier: Vec<(String, TaskResult)>,
 }
 
+/// How one ended.
+pub(super) struct Ended {
+    pub(super) result: TaskResult,
+    pub(super) spent: Spent,
+    cancelled: bool,
+}
+
 impl Subtasks {
-    pub(super) fn new(system: Arc<TaskSystem>, place: &Place, own: &SubtaskRequest, limits: &Limits) -> Self {
+    pub(super) fn new(
+        system: Arc<TaskSystem>,
+        place: &Place,
+        own: &SubtaskRequest,
+        context: InheritedContext,
+    ) -> Self {
         let chain = place.chain.iter().cloned().chain([hash(own)]).collect();
         Self {
             system,
@@ -43,31 +60,26 @@ impl Subtasks {
             started_ms: place.started_ms,
             cancel: place.cancel.clone(),
             chain,
-            max_turns: limits.max_turns,
+            context,
             state: Mutex::default(),
         }
-    }
-
-    /// What they used up so far.
-    pub(super) fn spent(&self) -> ResourceMetrics {
-        self.state().spent
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one to its end; `turns` is what the task that begins it has used itself. A failure is wrapped.
-    pub(super) async fn spawn(
+    /// Runs one to its end, with what is left for it. A failure is wrapped.
+    pub(super) async fn run(
         &self,
         request: Result<SubtaskRequest, String>,
-        turns: u32,
-    ) -> Result<TaskResult, Stop> {
-        let (request, left) = match request.map_err(invalid).and_then(|request| self.admit(request, turns)) {
+        left: Left,
+    ) -> Result<Ended, Stop> {
+        let mut request = match request.map_err(invalid).and_then(|request| self.admit(request, left)) {
             Ok(admitted) => admitted,
             Err(error) => {
-                let wrapped = TaskError::subtask(error, "subtask");
-                return Ok(TaskResult::failed(&wrapped, ""));
+                let result = TaskResult::failed(&TaskError::subtask(error, "subtask"), "");
+                return Ok(Ended { result, spent: Spent::default(), cancelled: false });
             }
         };
         let (number, earlier) = {
@@ -76,6 +88,9 @@ impl Subtasks {
             (state.begun, state.earlier.clone())
         };
         let name = request.title().to_owned();
+        if request.inherited_context.is_none() && !self.context.is_empty() {
+            request.inherited_context = Some(self.context.clone());
+        }
         let place = Place {
             branch: self.branch.child(format!("sub-{number}")),
             parent: Some(self.branch.clone()),
@@ -84,7 +99,7 @@ impl Subtasks {
             progress: Arc::new(Progress::default()),
             path: ExecutionPath::Template,
             chain: self.chain.clone(),
-            turns_left: Some(left),
+            left: Some(left),
             earlier,
         };
         let outcome = self.system.execute(request, None, place).await?;
@@ -93,24 +108,13 @@ impl Subtasks {
             .as_deref()
             .cloned()
             .unwrap_or_else(|| TaskResult::complete(outcome.answer.as_str()));
-        let mut state = self.state();
-        state.spent = state.spent.plus(spent(&result, &outcome));
-        state.earlier.push((name.clone(), result.clone()));
-        drop(state);
-        Ok(match result.error() {
-            None => result,
-            Some(error) => {
-                let mut wrapped =
-                    TaskResult::failed(&TaskError::subtask(error, &name), result.content.as_str());
-                let rest = result.notes.into_iter().filter(|(key, _)| !wrapped.notes.contains_key(key));
-                let rest: Vec<_> = rest.collect();
-                wrapped.notes.extend(rest);
-                wrapped
-            }
-        })
+        self.state().earlier.push((name.clone(), result.clone()));
+        let spent = Spent { turns: outcome.total_turns, usage: outcome.usage, active_ms: outcome.active_ms };
+        let cancelled = outcome.status == TaskStatus::Cancelled;
+        Ok(Ended { result: wrapped(result, &name), spent, cancelled })
     }
 
-    fn admit(&self, request: SubtaskRequest, turns: u32) -> Result<(SubtaskRequest, u32), TaskError> {
+    fn admit(&self, request: SubtaskRequest, left: Left) -> Result<SubtaskRequest, TaskError> {
         if self.chain.len() > DEEPEST {
             let message = format!("tasks begin tasks at most {DEEPEST} deep, and this would be one more");
             return Err(TaskError::failure(Reason::ExecutionHalted, message));
@@ -122,28 +126,68 @@ impl Subtasks {
             );
             return Err(TaskError::failure(Reason::ExecutionHalted, message));
         }
-        let left = self.max_turns.saturating_sub(turns).saturating_sub(self.spent().turns);
-        if left == 0 {
-            let message = format!("the {} turns that all tasks together may have are used", self.max_turns);
-            let failure = TaskError::failure(Reason::Turns, message);
-            return Err(TaskError { kind: ErrorType::ResourceExhaustion, ..failure });
+        let used_up = |reason, what: &str| {
+            let message = format!("the {what} that all tasks together may have used is used up");
+            let failure = TaskError::failure(reason, message);
+            Err(TaskError { kind: ErrorType::ResourceExhaustion, ..failure })
+        };
+        match left {
+            Left { turns: 0, .. } => used_up(Reason::Turns, "number of turns"),
+            Left { ms: Some(0), .. } => used_up(Reason::Time, "time"),
+            Left { usd: Some(usd), .. } if usd <= 0.0 => used_up(Reason::Cost, "money"),
+            Left { .. } => Ok(request),
         }
-        Ok((request, left))
     }
+}
+
+impl Spawn for Subtasks {
+    fn spawn<'a>(&'a self, arguments: Value, left: Left) -> BoxFuture<'a, Result<Spawned, Stop>> {
+        Box::pin(async move {
+            let request = serde_json::from_value(arguments).map_err(|error| error.to_string());
+            let Ended { result, spent, cancelled } = self.run(request, left).await?;
+            let (content, truncated) = shown(&result);
+            let ok = result.error().is_none();
+            let output = ToolOutput { ok, content, truncated, aborted: cancelled, ..ToolOutput::default() };
+            Ok(Spawned { output, spent })
+        })
+    }
+}
+
+/// The failure of one is its caller's to tell, with the inner failure whole.
+fn wrapped(result: TaskResult, name: &str) -> TaskResult {
+    let Some(error) = result.error() else { return result };
+    let mut wrapped = TaskResult::failed(&TaskError::subtask(error, name), result.content.as_str());
+    let rest = result.notes.into_iter().filter(|(key, _)| !wrapped.notes.contains_key(key));
+    let rest: Vec<_> = rest.collect();
+    wrapped.notes.extend(rest);
+    wrapped
+}
+
+/// A result in words for the model that asked for it, and whether something was cut.
+fn shown(result: &TaskResult) -> (String, bool) {
+    let mut text = match (result.error(), result.content.trim()) {
+        (None, _) => result.content.clone(),
+        (Some(error), "") => format!("subtask_failure: {}", error.message),
+        (Some(error), partial) => {
+            format!("subtask_failure: {}\n\nWhat there is of its answer:\n{partial}", error.message)
+        }
+    };
+    let Some((at, _)) = text.char_indices().nth(SHOWN) else { return (text, false) };
+    text.truncate(at);
+    text.push_str("\n[the rest is cut]");
+    (text, true)
 }
 
 fn invalid(problem: String) -> TaskError {
     TaskError::failure(Reason::InputValidationFailure, format!("the request is not valid: {problem}"))
 }
 
-fn spent(result: &TaskResult, outcome: &crate::agent::TaskOutcome) -> ResourceMetrics {
-    let told = result.notes.get("metrics").and_then(|metrics| serde_json::from_value(metrics.clone()).ok());
-    told.unwrap_or_else(|| ResourceMetrics::of(outcome))
-}
-
 /// The same for the same request: what it asks for, not how the caller's context stands.
 fn hash(request: &SubtaskRequest) -> String {
     let essence = SubtaskRequest { inherited_context: None, history_config: None, ..request.clone() };
+    // Where a template is named, the words beside it only say why.
+    let description = essence.description.clone().filter(|_| essence.name.is_none());
+    let essence = SubtaskRequest { description, ..essence };
     let mut value = serde_json::to_value(&essence).unwrap_or_default();
     value.sort_all_objects();
     ContentHash::of(value.to_string().as_bytes()).to_string()

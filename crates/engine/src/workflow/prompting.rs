@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::driver::{Answer, Driver};
 use super::tasks::{is_described, reply};
-use crate::task_system::{Cause, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult};
+use crate::task_system::{Cause, HistoryConfig, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult};
 
 /// What a model is told.
 pub(super) struct Prompted {
@@ -59,6 +59,15 @@ pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
     if let Some(model) = call.settings.get("model").filter(|model| !model.is_null()).or(own.as_ref()) {
         let message = format!("this run has one model; `{}` asks for {model}", call.callee());
         return Err(TaskError::failure(Reason::ConfigurationError, message));
+    }
+    if let Some(history) = call.settings.get("history_config").filter(|history| !history.is_null()) {
+        let problem = match serde_json::from_value::<HistoryConfig>(history.clone()) {
+            Ok(history) => history.problem(),
+            Err(error) => Some(format!("`history_config` cannot be read: {error}")),
+        };
+        if let Some(problem) = problem {
+            return Err(TaskError::failure(Reason::ConfigurationError, problem));
+        }
     }
     let context = call.settings.get("context").map(shown).filter(|context| !context.is_empty());
     if let Some(context) = &context {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::budget::Grant;
 use super::driver::{Answer, Driver};
 use super::tasks::{granted, reply};
+use crate::agent::Left;
 use crate::task_system::{ExecutionPath, Place, Reason, SubtaskRequest, TaskError, TaskResult, TaskSystem};
 
 impl Driver<'_> {
@@ -40,7 +41,11 @@ impl Driver<'_> {
             progress: Arc::default(),
             path: ExecutionPath::Template,
             chain: Vec::new(),
-            turns_left: grant.turns.map(|share| u32::try_from(share.left).unwrap_or(u32::MAX)),
+            left: grant.turns.map(|share| {
+                let turns = u32::try_from(share.left).unwrap_or(u32::MAX);
+                // Time and money are in the session's limits already.
+                Left { turns, ms: None, usd: None }
+            }),
             earlier: Vec::new(),
         };
         let outcome = system.execute(request, None, place).await?;

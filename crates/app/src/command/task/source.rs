@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
-use fusee_engine::lang::{CallableKind, Catalog, Program, compile};
+use fusee_engine::lang::{CallableKind, Catalog, GET_CONTEXT, Program, compile};
 use fusee_engine::run::Workflow;
 use fusee_engine::template::Loaded;
 use fusee_engine::text::render::{self, Colour};
@@ -122,6 +122,8 @@ fn used(program: &Program, catalog: &Catalog) -> Vec<String> {
 pub(super) fn asks_a_model(program: &Program, workflow: &Workflow) -> bool {
     let asks = |program: &Program, catalog: &Catalog| {
         program.calls().any(|call| match call.callee {
+            // The index of files answers without one.
+            Some(GET_CONTEXT) => false,
             Some(name) if call.atom.is_none() => {
                 let is_task = catalog.find(name).is_none_or(|callable| callable.kind == CallableKind::Task);
                 is_task && !workflow.library.contains_key(name)

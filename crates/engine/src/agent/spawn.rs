@@ -1,0 +1,131 @@
+//! `spawn_subtask`: a task that the model hands to another handler, and waits for. Who runs it is the task system's
+//! half; here its cost is counted as the task's own and its end becomes the result of the call.
+
+use std::sync::LazyLock;
+
+use fusee_journal::event::Fate;
+use fusee_journal::{BoxFuture, Recorded, Stop};
+use fusee_model::{ToolCall, ToolSpec, Usage};
+use fusee_tools::{Category, Definition, ToolOutput, arguments};
+use serde_json::{Value, json};
+
+use super::calling::Called;
+use super::calls::Resolved;
+use super::driver::Driver;
+
+/// The name of the tool.
+pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
+
+/// Runs tasks for a task, on branches of their own.
+pub(crate) trait Spawn: Send + Sync {
+    /// Runs the one that these arguments ask for.
+    fn spawn<'a>(&'a self, arguments: Value, left: Left) -> BoxFuture<'a, Result<Spawned, Stop>>;
+}
+
+/// What is left of a task's limits, for everything that it begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Assistant messages.
+    pub turns: u32,
+    /// Working time, if it is limited.
+    pub ms: Option<u64>,
+    /// Money, if it is limited and the price is known.
+    pub usd: Option<f64>,
+}
+
+/// What tasks that a task began have used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spent {
+    pub(crate) turns: u32,
+    pub(crate) usage: Usage,
+    pub(crate) active_ms: u64,
+}
+
+/// How a task that was spawned ended.
+pub(crate) struct Spawned {
+    /// For the model.
+    pub(crate) output: ToolOutput,
+    pub(crate) spent: Spent,
+}
+
+/// What the model is told of the tool.
+pub(crate) fn definition() -> &'static Definition {
+    static DEFINITION: LazyLock<Definition> = LazyLock::new(|| Definition {
+        name: SPAWN_SUBTASK.into(),
+        description:
+            "Have a part of the work done as a task of its own, with a fresh context, and get its answer. \
+                      Name a template, or describe the task in words."
+                .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "description": { "type": "string", "description": "the task in words" },
+                "inputs": { "type": "object", "description": "the template's inputs" },
+                "name": { "type": "string", "description": "a template" },
+                "subtype": { "type": "string" },
+                "context_management": { "type": "object" },
+                "file_paths": { "type": "array", "items": { "type": "string" } }
+            },
+            "required": ["description"],
+            "additionalProperties": false
+        }),
+        category: Category::Control,
+        aliases: &[],
+        parameter_aliases: &[],
+    });
+    &DEFINITION
+}
+
+/// The same as a model is sent it.
+pub(crate) fn spec() -> ToolSpec {
+    let Definition { name, description, parameters, .. } = definition();
+    ToolSpec { name: name.to_string(), description: description.to_string(), parameters: parameters.clone() }
+}
+
+impl Driver<'_> {
+    /// What is left for the tasks that this one begins.
+    pub(crate) fn left(&self) -> Left {
+        let limits = self.task.rules.bound(self.terms.limits);
+        let cost = limits.price.map(|price| price.cost_usd(&self.turns.usage));
+        Left {
+            turns: limits.max_turns.saturating_sub(self.turns.all_turns()),
+            ms: self.left_ms(),
+            usd: limits.budget_usd.zip(cost).map(|(budget, cost)| (budget - cost).max(0.0)),
+        }
+    }
+
+    /// Counts what they used as this task's own.
+    pub(crate) fn spend(&mut self, spent: &Spent) {
+        self.active_ms += spent.active_ms;
+        self.turns.spend(spent.turns, &spent.usage);
+    }
+
+    /// A call for a further task; none if it is about something else, or this task begins no others.
+    pub(crate) fn spawn_call(&self, call: &ToolCall) -> Option<Resolved> {
+        if call.name != SPAWN_SUBTASK || self.task.spawn.is_none() {
+            return None;
+        }
+        Some(match arguments::parse(&call.arguments, definition()) {
+            Ok(arguments) => Resolved::Spawn(arguments),
+            Err(complaint) => {
+                Resolved::Answer { output: ToolOutput::error(complaint), sort: "malformed_arguments" }
+            }
+        })
+    }
+
+    /// Runs it to its end; its answer is the call's.
+    pub(crate) async fn spawn_subtask(
+        &mut self,
+        call: &ToolCall,
+        arguments: Value,
+    ) -> Result<(Called, Recorded), Stop> {
+        let task = self.task;
+        let Some(spawn) = &task.spawn else {
+            let output = ToolOutput::error("This task begins no others.");
+            return self.answer_step(call, Called::ended(output, Fate::Refused)).await;
+        };
+        let Spawned { output, spent } = spawn.spawn(arguments, self.left()).await?;
+        self.spend(&spent);
+        self.answer_step(call, Called::plain(output)).await
+    }
+}

@@ -1,0 +1,125 @@
+//! What the handler of one task has: its limits, its tools, its model.
+
+use std::sync::Arc;
+
+use fusee_journal::event::Event;
+use fusee_tools::Toolbox;
+
+use super::error::{Reason, TaskError};
+use super::execute::{Place, TaskSystem};
+use super::request::{LimitOverrides, SubtaskRequest};
+use crate::agent::{Left, Limits, SPAWN_SUBTASK, Session, control_names};
+use crate::template::Template;
+
+impl TaskSystem {
+    /// A handler of its own for each task: nothing leaks between two of them.
+    pub(super) fn handler(
+        &self,
+        toolbox: Toolbox,
+        limits: Limits,
+        options: fusee_model::RequestOptions,
+    ) -> Session {
+        Session { toolbox, options, ..self.base.for_child(limits) }
+    }
+
+    /// The handler with the model that is asked for. What a request asks for is kept or refused; a template's own
+    /// choice gives way to the run's, and that is said.
+    pub(super) fn asked_for_model(
+        &self,
+        session: Session,
+        template: &Template,
+        request: &SubtaskRequest,
+        place: &Place,
+    ) -> Result<Session, TaskError> {
+        // The main task's model was settled when the run began.
+        let Some(parent) = &place.parent else { return Ok(session) };
+        let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(session) };
+        let has = session.model.name();
+        if has == wanted {
+            return Ok(session);
+        }
+        if self.base.others.contains_key(wanted) {
+            return Ok(session.with_model(wanted));
+        }
+        if request.model.is_some() {
+            let message =
+                format!("this run has one model, `{has}`; `{}` is asked for with `{wanted}`", template.name);
+            return Err(TaskError::failure(Reason::ConfigurationError, message));
+        }
+        let message = format!(
+            "`{}` names the model `{wanted}`; this run has `{has}`, which answers instead",
+            template.name
+        );
+        self.engine.emit(parent, Event::Warning { code: "other_model".to_owned(), message });
+        Ok(session)
+    }
+}
+
+/// The limits of a task: as configured, then the template, then the request, never more than is left.
+pub fn limits(
+    base: Limits,
+    template: &LimitOverrides,
+    request: Option<&LimitOverrides>,
+    left: Option<Left>,
+) -> Limits {
+    let mut limits = base;
+    for layer in [Some(template), request].into_iter().flatten() {
+        limits.max_turns = layer.max_turns.unwrap_or(limits.max_turns);
+        // A model holds what it holds: a template can only ask for less.
+        limits.max_tokens = layer.max_tokens.map_or(limits.max_tokens, |most| most.min(limits.max_tokens));
+        limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
+    }
+    let Some(left) = left else { return limits };
+    limits.max_turns = limits.max_turns.min(left.turns);
+    limits.budget_usd = left.usd.or(limits.budget_usd);
+    if let Some(ms) = left.ms {
+        let seconds = ms.div_ceil(1000);
+        limits.task_timeout_s = Some(limits.task_timeout_s.map_or(seconds, |own| own.min(seconds)));
+    }
+    limits
+}
+
+/// The tools that a template has, found by name or alias.
+pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
+    let mut unknown: Vec<String> = Vec::new();
+    let steers =
+        |name: &&String| name.as_str() != SPAWN_SUBTASK && !control_names().any(|known| known == **name);
+    let mut resolve = |names: &[String]| -> Vec<String> {
+        // What steers a task is always there, or is offered elsewhere.
+        names
+            .iter()
+            .filter(steers)
+            .filter_map(|name| match base.find(name) {
+                Some(tool) => Some(tool.definition().name.to_string()),
+                None => {
+                    let near = base.nearest(name);
+                    let hint =
+                        near.first().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+                    unknown.push(format!("`{name}`{hint}"));
+                    None
+                }
+            })
+            .collect()
+    };
+    let allowed = template.allowed_tools.as_deref().map(&mut resolve);
+    let blocked = resolve(&template.blocked_tools);
+    if !unknown.is_empty() {
+        let message = format!("`{}` names tools that are not there: {}", template.name, unknown.join(", "));
+        return Err(TaskError::invalid(Reason::ConfigurationError, message));
+    }
+    let mut chosen = Toolbox::new();
+    for tool in base.iter() {
+        let name = tool.definition().name.to_string();
+        if allowed.as_ref().is_none_or(|allowed| allowed.contains(&name)) && !blocked.contains(&name) {
+            // Their names differ already.
+            let _ = chosen.insert(Arc::clone(tool));
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether a template's tasks may begin others by a call: as with any tool.
+pub(super) fn may_spawn(template: &Template) -> bool {
+    let names = |names: &[String]| names.iter().any(|name| name == SPAWN_SUBTASK);
+    template.allowed_tools.as_deref().is_none_or(names) && !names(&template.blocked_tools)
+}
