@@ -5,6 +5,7 @@
 //! What the files held at first comes from git's index where their stamps agree with it (`index`), else from reading
 //! them. Ignored files, `.git`, `.fusee` and the caches of tools are left out.
 
+mod baseline;
 mod index;
 mod scan;
 

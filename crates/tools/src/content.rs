@@ -25,6 +25,16 @@ impl ContentHash {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
+    /// The hash itself.
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// What [`as_bytes`](Self::as_bytes) gave.
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+
     /// Whether these bytes are the content.
     #[must_use]
     pub fn is_of(&self, content: &[u8]) -> bool {

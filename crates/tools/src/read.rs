@@ -15,10 +15,10 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::content::{ContentHash, Seen};
+use crate::content::Seen;
 use crate::look::{Look, LookingTool};
 use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
-use crate::workspace::{Opened, PathProblem, WorkspacePath};
+use crate::workspace::{Content, Opened, PathProblem, WorkspacePath};
 
 use page::{Page, Window};
 
@@ -175,10 +175,11 @@ fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, Stri
             None => Read { text: binary(&path, size, "binary data"), truncated: false, seen: None },
         });
     }
-    let mut content = Vec::with_capacity(size as usize + 1);
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, context.limits.file_bytes), &mut content)
-        .map_err(system)?;
-    let seen = Seen { path: path.as_str().to_owned(), hash: ContentHash::of(&content) };
+    let known = workspace.content(&path, file, size, context.limits.file_bytes).map_err(system)?;
+    let Some(Content { bytes: content, hash }) = known else {
+        return Err(format!("`{path}` grew while it was read; read it again."));
+    };
+    let seen = Seen { path: path.as_str().to_owned(), hash };
     if let Some(kind) = kind::of_binary(&content) {
         return Ok(Read { text: binary(&path, content.len() as u64, kind), truncated: false, seen: None });
     }

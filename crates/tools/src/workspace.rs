@@ -7,6 +7,7 @@
 mod beneath;
 mod kept;
 mod path;
+mod remembered;
 mod replace;
 mod seen;
 mod suggest;
@@ -19,7 +20,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
@@ -30,6 +31,7 @@ use crate::tool::ToolOutput;
 
 pub use kept::{Kept, KeptContent, PutBack};
 pub use path::{PathProblem, WorkspacePath};
+pub(crate) use remembered::{Content, Stamp};
 pub(crate) use replace::Change;
 
 /// Larger files are not put back.
@@ -56,6 +58,9 @@ pub struct Workspace {
     /// What was there before the run changed it, and is kept already.
     keeping: Mutex<kept::Keeping>,
     changes: Mutex<Option<Tracker>>,
+    /// Where the first look is written down, for a process that goes on with the run.
+    first_look: OnceLock<PathBuf>,
+    remembered: Mutex<remembered::Remembered>,
     jobs: Jobs,
 }
 
@@ -76,6 +81,8 @@ impl Workspace {
                 seen: Mutex::default(),
                 keeping: Mutex::default(),
                 changes: Mutex::default(),
+                first_look: OnceLock::new(),
+                remembered: Mutex::default(),
                 jobs: Jobs::default(),
             })
         };
@@ -120,6 +127,10 @@ impl Workspace {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.is_none() {
             *changes = Tracker::begin(&self.root);
+            if let (Some(tracker), Some(file)) = (changes.as_ref(), self.first_look.get()) {
+                // Without it only a killed command's changes would go unseen, so the command runs all the same.
+                let _ = tracker.save(file);
+            }
         }
     }
 
@@ -133,6 +144,52 @@ impl Workspace {
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.changes.try_lock().is_ok_and(|changes| changes.is_some())
+    }
+
+    /// Has the first look written down in `file`, so that it outlives the process. Where an earlier process of the run
+    /// did so already, that is the look that later ones are compared with.
+    pub fn keep_first_look(&self, file: PathBuf) {
+        if let Some(tracker) = Tracker::load(&self.root, &file) {
+            *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
+        }
+        // A second file is another run's, and no workspace has two.
+        let _ = self.first_look.set(file);
+    }
+
+    /// Nobody will go on with the run.
+    pub fn drop_first_look(&self) {
+        if let Some(file) = self.first_look.get() {
+            // It may never have been written.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    /// What a file holds: from memory, while its stamp stands as it was. `None` if it is larger than `most`.
+    pub(crate) fn content(
+        &self,
+        path: &WorkspacePath,
+        file: File,
+        size: u64,
+        most: u64,
+    ) -> io::Result<Option<Content>> {
+        let stamp = Stamp::of(&file);
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = stamp.and_then(|stamp| remembered.find(path.as_str(), &stamp)) {
+            return Ok(Some(known));
+        }
+        drop(remembered);
+        let Some(bytes) = read_bounded(file, size, most)? else { return Ok(None) };
+        let content = Content { hash: ContentHash::of(&bytes), bytes: bytes.into() };
+        if let Some(stamp) = stamp {
+            let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            remembered.keep(path.as_str(), stamp, &content, now_ns());
+        }
+        Ok(Some(content))
+    }
+
+    /// Drops what is remembered of a file that is written to.
+    fn forget_content(&self, path: &WorkspacePath) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).forget(path.as_str());
     }
 
     /// What changed since the last look, by content; nothing if nobody watches.
@@ -303,6 +360,15 @@ pub enum Opened {
     Directory(OwnedFd),
     /// Neither; reading it could wait for ever.
     Special(&'static str),
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only to tell how fresh a stamp is; nothing of it is kept in a run"
+)]
+fn now_ns() -> i128 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }
 
 /// The content, or `None` if there is more of it than `most`.

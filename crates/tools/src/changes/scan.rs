@@ -50,7 +50,7 @@ pub(super) struct Stamp {
     pub(super) inode: u64,
     pub(super) link: bool,
     /// Whether it had changed just before the look.
-    fresh: bool,
+    pub(super) fresh: bool,
 }
 
 impl Stamp {

@@ -180,3 +180,44 @@ fn at_a_glance_only_that_nothing_moved_is_seen() {
     tracker.look();
     assert!(!tracker.is_unmoved(), "of many files nothing is said at a glance");
 }
+
+#[test]
+fn a_first_look_outlives_its_process() {
+    let tree = Tree::new();
+    for (path, text) in [("a.txt", "a\n"), ("b.txt", "b\n"), ("dir/c.txt", "c\n"), ("dir/d.txt", "d\n")] {
+        tree.write(path, text);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let kept = tempfile::tempdir().unwrap();
+    let file = kept.path().join("looks/run.look");
+    assert!(Tracker::load(&tree.path(), &file).is_none());
+    tree.tracker().save(&file).unwrap();
+    tree.sh("echo more >> a.txt; rm dir/c.txt; echo n > dir/n.txt; touch b.txt");
+    let mut again = Tracker::load(&tree.path(), &file).unwrap();
+    // What the journal tells of one of them is not told again.
+    again.told("dir/n.txt", Some(ContentHash::of(b"n\n")));
+    assert_eq!(outline(&again.look()), ["~a.txt", "-dir/c.txt"]);
+    assert_eq!(outline(&again.look()), [""; 0]);
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 10, whole.len() / 2, whole.len() - 1] {
+        fs::write(&file, &whole[..length]).unwrap();
+        assert!(Tracker::load(&tree.path(), &file).is_none(), "cut off at {length}");
+    }
+    let mut damaged = whole;
+    damaged[40] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    assert!(Tracker::load(&tree.path(), &file).is_none());
+}
+
+#[test]
+fn looks_of_runs_that_nobody_goes_on_with_are_few() {
+    let tree = Tree::new();
+    let kept = tempfile::tempdir().unwrap();
+    let tracker = tree.tracker();
+    for n in 0..40 {
+        tracker.save(&kept.path().join(format!("{n}.look"))).unwrap();
+    }
+    let names: Vec<_> = fs::read_dir(kept.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 16, "{names:?}");
+    assert!(kept.path().join("39.look").exists());
+}

@@ -61,6 +61,7 @@ impl Workspace {
 
     /// Makes all these changes or none. `token` names the call.
     pub(crate) fn change(&self, changes: &[Change], token: &str, most: u64) -> Result<(), ReplaceError> {
+        changes.iter().for_each(|change| self.forget_content(&change.path));
         let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
         for change in changes {
             let next = Staged::check(self, change, token, most)?;

@@ -1,0 +1,150 @@
+//! A first look that outlives its process: written to a file before the first command of a run, read back by a process
+//! that goes on with the run, so that what a killed command changed is still found. A file that is cut off or damaged is
+//! the same as none: its last bytes name all the bytes before them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use super::scan::{Root, Stamp};
+use super::{Content, Directory, Known, MOST_FILES, Tracker};
+use crate::content::ContentHash;
+
+/// What such a file begins with; the number is that of its form.
+const MARK: &[u8] = b"fusee look 1\n";
+
+/// Files of runs that were killed and never gone on with: more than this many and the oldest goes.
+const MOST_KEPT: usize = 16;
+
+/// A larger file is not read.
+const MOST_BYTES: u64 = 1 << 30;
+
+const CHECK: usize = 32;
+
+impl Tracker {
+    /// Writes it down. The file is whole or not there.
+    pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
+        let mut out = Vec::with_capacity(MARK.len() + self.files * 128);
+        out.extend_from_slice(MARK);
+        for (path, directory) in &self.directories {
+            put_bytes(&mut out, path.as_bytes());
+            put_stamp(&mut out, directory.stamp.as_ref());
+            out.extend_from_slice(&(directory.files.len() as u32).to_le_bytes());
+            for (name, known) in &directory.files {
+                put_bytes(&mut out, name.as_bytes());
+                put_stamp(&mut out, Some(&known.stamp));
+                match &known.content {
+                    Content::Hash(hash) => {
+                        out.push(0);
+                        out.extend_from_slice(hash.as_bytes());
+                    }
+                    Content::Large(stamp) => {
+                        out.push(1);
+                        put_stamp(&mut out, Some(stamp));
+                    }
+                }
+            }
+        }
+        let check = blake3::hash(&out);
+        out.extend_from_slice(check.as_bytes());
+        let folder = file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        drop_oldest(folder);
+        let unfinished = file.with_extension("unfinished");
+        fs::write(&unfinished, out)?;
+        fs::rename(&unfinished, file)
+    }
+
+    /// Reads it back; `None` where there is nothing that can be used.
+    pub(crate) fn load(root: &Path, file: &Path) -> Option<Self> {
+        let size = fs::metadata(file).ok()?.len();
+        let bytes = (size <= MOST_BYTES).then(|| fs::read(file).ok()).flatten()?;
+        let (body, check) = bytes.split_at_checked(bytes.len().checked_sub(CHECK)?)?;
+        if blake3::hash(body).as_bytes() != check {
+            return None;
+        }
+        let mut rest = Rest(body.strip_prefix(MARK)?);
+        let (mut directories, mut count) = (BTreeMap::new(), 0);
+        while !rest.0.is_empty() {
+            let path = String::from_utf8(rest.bytes()?.to_vec()).ok()?;
+            let stamp = rest.stamp()?;
+            let many = rest.number()? as usize;
+            let mut files = HashMap::with_capacity(many.min(MOST_FILES));
+            for _ in 0..many {
+                let name = OsString::from_vec(rest.bytes()?.to_vec());
+                let stamp = rest.stamp()??;
+                let content = match rest.take(1)? {
+                    [0] => Content::Hash(ContentHash::from_bytes(rest.take(CHECK)?.try_into().ok()?)),
+                    _ => Content::Large(rest.stamp()??),
+                };
+                files.insert(name, Known { stamp, content });
+            }
+            count += files.len();
+            directories.insert(path, Directory { stamp, files });
+        }
+        Some(Self { root: Root::open(root)?, directories, files: count })
+    }
+}
+
+/// Makes room for one more.
+fn drop_oldest(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> =
+        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    files.sort();
+    let surplus = (files.len() + 1).saturating_sub(MOST_KEPT);
+    for (_, path) in files.into_iter().take(surplus) {
+        // One that cannot be removed is only larger than need be.
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn put_stamp(out: &mut Vec<u8>, stamp: Option<&Stamp>) {
+    let Some(stamp) = stamp else { return out.push(0) };
+    out.push(1 | u8::from(stamp.link) << 1 | u8::from(stamp.is_fresh()) << 2);
+    out.extend_from_slice(&stamp.size.to_le_bytes());
+    out.extend_from_slice(&stamp.mtime_ns.to_le_bytes());
+    out.extend_from_slice(&stamp.ctime_ns.to_le_bytes());
+    out.extend_from_slice(&stamp.inode.to_le_bytes());
+}
+
+/// What is still to be read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, many: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(many)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let many = self.number()? as usize;
+        self.take(many)
+    }
+
+    fn stamp(&mut self) -> Option<Option<Stamp>> {
+        let [marks] = *self.take(1)? else { return None };
+        if marks == 0 {
+            return Some(None);
+        }
+        let size = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
+        let mtime_ns = i128::from_le_bytes(self.take(16)?.try_into().ok()?);
+        let ctime_ns = i128::from_le_bytes(self.take(16)?.try_into().ok()?);
+        let inode = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
+        let (link, fresh) = (marks & 2 != 0, marks & 4 != 0);
+        Some(Some(Stamp { size, mtime_ns, ctime_ns, inode, link, fresh }))
+    }
+}

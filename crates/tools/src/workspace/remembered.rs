@@ -1,0 +1,111 @@
+//! What files held when they were last read, served again while their stamps stand as they were. Bounded by bytes: the
+//! least recently read go first. A file that changed just before it was read is not kept, since it can change again
+//! under the same stamp.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::content::ContentHash;
+
+/// Bytes of content kept in all.
+const MOST_BYTES: usize = 32 << 20;
+
+/// Larger files are read anew each time.
+const MOST_FILE: usize = 4 << 20;
+
+/// A file changed so shortly before it was read may change again under the same stamp.
+const FRESH_NS: i128 = 20_000_000;
+
+/// When and how a file last changed, as far as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    size: u64,
+    mtime_ns: i128,
+    ctime_ns: i128,
+    inode: u64,
+    device: u64,
+}
+
+impl Stamp {
+    /// Of an open file; `None` where the kernel does not tell.
+    pub(crate) fn of(file: &File) -> Option<Self> {
+        let stat = rustix::fs::fstat(file).ok()?;
+        let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Some(Self {
+            size: stat.st_size as u64,
+            mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
+            ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
+            inode: stat.st_ino,
+            device: stat.st_dev,
+        })
+    }
+
+    fn is_settled(&self, now_ns: i128) -> bool {
+        now_ns - self.mtime_ns.max(self.ctime_ns) > FRESH_NS
+    }
+}
+
+/// The content of a file and its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) hash: ContentHash,
+}
+
+/// Files as they were last read.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    files: HashMap<String, Entry>,
+    bytes: usize,
+    counter: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    stamp: Stamp,
+    content: Content,
+    used: u64,
+}
+
+impl Remembered {
+    /// What the file holds, if it is known under this stamp.
+    pub(super) fn find(&mut self, path: &str, stamp: &Stamp) -> Option<Content> {
+        let known = self.files.get_mut(path)?;
+        if known.stamp != *stamp {
+            self.forget(path);
+            return None;
+        }
+        self.counter += 1;
+        known.used = self.counter;
+        Some(known.content.clone())
+    }
+
+    /// Keeps it, if that is safe and there is room.
+    pub(super) fn keep(&mut self, path: &str, stamp: Stamp, content: &Content, now_ns: i128) {
+        self.forget(path);
+        let length = content.bytes.len();
+        if length > MOST_FILE || length as u64 != stamp.size || !stamp.is_settled(now_ns) {
+            return;
+        }
+        self.counter += 1;
+        self.bytes += length;
+        let entry = Entry { stamp, content: content.clone(), used: self.counter };
+        self.files.insert(path.to_owned(), entry);
+        while self.bytes > MOST_BYTES {
+            let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used).map(|(path, _)| path.clone());
+            let Some(oldest) = oldest else { break };
+            self.forget(&oldest);
+        }
+    }
+
+    /// Drops it: it was written to.
+    pub(super) fn forget(&mut self, path: &str) {
+        if let Some(entry) = self.files.remove(path) {
+            self.bytes -= entry.content.bytes.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
