@@ -19,7 +19,10 @@ pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>
         header["context_tokens"] = tokens.into();
     }
     let mut lines = vec![header];
-    for step in steps.iter().filter(|step| step.kind == Kind::Model) {
+    // In the order in which they came, whatever branch they are on: that is how a cassette is played.
+    let mut attempts: Vec<&StepRow> = steps.iter().filter(|step| step.kind == Kind::Model).collect();
+    attempts.sort_by_key(|step| step.at_ms);
+    for step in attempts {
         let Some(result) = &step.result else { continue };
         lines.extend(attempt(result).map_err(|error| {
             Failure::failed(format!("{} cannot be put on a cassette: {error}", step.key))
