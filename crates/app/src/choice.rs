@@ -92,7 +92,8 @@ impl Choice {
         if let Some(wire) = api.as_deref().and_then(config::wire) {
             choice.settings.wire = wire;
         }
-        choice.context_tokens = entry.and_then(|entry| entry.context_tokens).or(choice.context_tokens);
+        let of_entry = entry.and_then(|entry| entry.context_tokens);
+        choice.context_tokens = config.context_tokens().or(of_entry).or(choice.context_tokens);
         let traits = &mut choice.settings.traits;
         let said = config.text("tool_format").or(entry.and_then(|entry| entry.tool_format.as_deref()));
         traits.tool_format = match said {

@@ -6,6 +6,7 @@ mod json;
 pub(crate) mod line;
 mod log;
 mod markdown;
+mod phases;
 mod plain;
 #[cfg(test)]
 pub(crate) mod scene;
@@ -25,7 +26,7 @@ use tokio::sync::oneshot;
 use crate::failure::Failure;
 
 pub(crate) use json::Json;
-pub(crate) use log::Log;
+pub(crate) use log::{Log, PhasePlace};
 pub(crate) use plain::Plain;
 pub(crate) use show::{Plan, Show, colour};
 pub(crate) use terminal::columns_of_stdout;

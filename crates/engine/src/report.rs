@@ -91,6 +91,10 @@ fn problems(report: &TaskReport) -> Vec<String> {
     );
     let failed = |(name, errors): (&String, &u32)| errors > report.tool_call_counts.get(name).unwrap_or(&0);
     must(!report.tool_error_counts.iter().any(failed), "a tool failed more often than it was called");
+    must(
+        report.read_cache.is_none_or(|cache| cache.hits <= cache.reads),
+        "more reads were served from memory than there were",
+    );
     let sorted = |paths: &[String]| paths.is_sorted() && paths.windows(2).all(|pair| pair[0] != pair[1]);
     must(sorted(&report.files_read), "files_read is not in order, or names a file twice");
     must(sorted(&report.files_changed), "files_changed is not in order, or names a file twice");

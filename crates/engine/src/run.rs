@@ -158,6 +158,7 @@ pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Res
         continued::check(&resources.journal, earlier)?;
     }
     let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
+    workspace.keep_first_look(first_look(&resources.journal, run));
     Ok(spawn(embedded, settings, resources, workspace, Past::default()))
 }
 
@@ -188,6 +189,7 @@ pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<R
         let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(amended::written));
         embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
         amendments.extend(new);
+        workspace.keep_first_look(first_look(&resources.journal, run));
     }
     Ok(spawn(embedded, settings, resources, workspace, Past { resumed: true, amendments }))
 }
@@ -227,6 +229,11 @@ struct Past {
     resumed: bool,
     /// What they changed of its terms.
     amendments: Vec<Amendment>,
+}
+
+/// Where a run keeps what the workspace held before its first command: beside its journal, until it ends.
+fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
+    journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
 
 fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
@@ -270,6 +277,7 @@ async fn work(
     cancel: CancellationToken,
     progress: Arc<Progress>,
 ) -> Result<TaskOutcome, Stop> {
+    let looked_at = Arc::clone(&workspace);
     let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
         Ok(Left::Cancelled(outcome)) => match embedded.flush().await {
@@ -287,7 +295,11 @@ async fn work(
                 TaskStatus::Failed => RunStatus::Failed,
                 TaskStatus::Cancelled => RunStatus::Cancelled,
             };
-            embedded.finish(status).await.map(|()| outcome)
+            let finished = embedded.finish(status).await;
+            if finished.is_ok() {
+                looked_at.drop_first_look();
+            }
+            finished.map(|()| outcome)
         }
         Err(stop) => Err(stop),
     };

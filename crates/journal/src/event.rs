@@ -460,6 +460,28 @@ pub struct TaskReport {
     /// What the command that verifies said last, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verification>,
+    /// Files that the model read, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_cache: Option<ReadCache>,
+}
+
+/// How often a model read what it had read before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadCache {
+    /// Files read, each time counted.
+    pub reads: u32,
+    /// Of them those that had been read before and not changed since: nothing had to be read for them.
+    pub hits: u32,
+    /// Hits among reads, from 0 to 1.
+    pub hit_rate: f64,
+}
+
+impl ReadCache {
+    /// So many hits among so many reads.
+    pub fn of(reads: u32, hits: u32) -> Self {
+        let share = f64::from(hits) / f64::from(reads.max(1));
+        Self { reads, hits, hit_rate: (share * 1000.0).round() / 1000.0 }
+    }
 }
 
 /// What a command that verifies the work said.

@@ -29,6 +29,25 @@ pub struct Conversation {
     hash: blake3::Hasher,
 }
 
+/// Words that stand behind the last message for one request.
+#[must_use = "lent words are taken back"]
+pub struct Lent(Owed);
+
+/// What has to be there again afterwards.
+enum Owed {
+    /// The last message of the user.
+    Words(String),
+    /// The encoded form.
+    Encoded(Box<Encoded>),
+}
+
+struct Encoded {
+    sealed: usize,
+    tail: BytesMut,
+    encoded_len: usize,
+    hash: blake3::Hasher,
+}
+
 impl Conversation {
     /// An empty conversation for a model that speaks `dialect`.
     pub fn new(dialect: impl Into<Dialect>, system: String, tools: Vec<ToolSpec>) -> Self {
@@ -72,6 +91,46 @@ impl Conversation {
     /// The format this conversation is encoded in.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Puts words behind the last message for one request. They are no part of the conversation and are taken back
+    /// ([`take_back`](Self::take_back)) before anything else happens to it. Words behind a message of the user
+    /// stand in that message, since some servers refuse two of them in a row.
+    pub fn lend(&mut self, words: &str) -> Lent {
+        if let Some(Message::User { text }) = self.messages.last_mut() {
+            let kept = text.clone();
+            text.push_str("\n\n");
+            text.push_str(words);
+            self.encode_again();
+            return Lent(Owed::Words(kept));
+        }
+        let before = Encoded {
+            sealed: self.sealed.len(),
+            tail: self.tail.clone(),
+            encoded_len: self.encoded_len,
+            hash: self.hash.clone(),
+        };
+        self.push(Message::User { text: words.to_owned() });
+        Lent(Owed::Encoded(Box::new(before)))
+    }
+
+    /// Takes lent words back: the conversation is, byte for byte, what it was.
+    pub fn take_back(&mut self, lent: Lent) {
+        match lent.0 {
+            Owed::Words(kept) => {
+                if let Some(Message::User { text }) = self.messages.last_mut() {
+                    *text = kept;
+                }
+                self.encode_again();
+            }
+            Owed::Encoded(before) => {
+                self.messages.pop();
+                self.sealed.truncate(before.sealed);
+                self.tail = before.tail;
+                self.encoded_len = before.encoded_len;
+                self.hash = before.hash;
+            }
+        }
     }
 
     /// Replaces all messages. Only a compaction may do this: it breaks the server's prefix cache.

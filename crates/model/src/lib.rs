@@ -31,7 +31,7 @@ pub mod wire;
 
 pub use choose::{ChoiceError, Clock, Models, Settings, Target};
 pub use client::{BoxFuture, Delta, Model};
-pub use conversation::Conversation;
+pub use conversation::{Conversation, Lent};
 pub use error::{ErrorKind, ModelError};
 pub use frames::Frames;
 pub use http::catalog::Listed;

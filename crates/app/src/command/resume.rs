@@ -88,6 +88,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     }
     confinement.warn(&show);
     let plan = Plan::of(&settings);
+    let show = show.with_phases(settings.flow.phase_log);
     let running = run::resume(&row.id, settings, resources)?;
     let (exit, outcome) = work::see_to_its_end(running, &show, plan, &past).await?;
     if wants_result {

@@ -139,7 +139,10 @@ pub(crate) async fn run_as(
     let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
-        None => continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()),
+        None => match continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()) {
+            None => config.prompt_file().map(|file| prompt_text(&file)).transpose()?,
+            earlier => earlier,
+        },
     };
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
     let servers = mcp::connect(&config, &project.directory, process).await;
@@ -179,6 +182,7 @@ pub(crate) async fn run_as(
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
     let plan = Plan::of(&settings);
+    let show = show.with_phases(settings.flow.phase_log);
     let running = run::start(&id, settings, resources).await?;
     work::see_through(running, &show, plan).await
 }

@@ -3,11 +3,13 @@
 use std::io;
 
 use clap::Args;
-use fusee_engine::run::Exit;
+use fusee_engine::flow::{PhaseLog, PhaseMode};
+use fusee_engine::journal::{Journal, RunId};
+use fusee_engine::run::{Exit, settings_of};
 
 use super::Process;
 use crate::arguments::shared::{Place, RunArg};
-use crate::face::{Face, Json, Log, Transcript};
+use crate::face::{Face, Json, Log, PhasePlace, Transcript};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::{history, selection};
@@ -42,8 +44,18 @@ pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> 
     let out = io::BufWriter::new(io::stdout());
     let mut face: Box<dyn Face> = match (args.json, args.log) {
         (true, _) => Box::new(Json::new(out)),
-        (false, true) => Box::new(Log::new(out)),
+        (false, true) => Box::new(Log::new(out, phase_place(&journal, &run))),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
     history::show_all(&journal, &run, &mut *face).map(|()| Exit::Completed)
+}
+
+/// Where a log has the phases of a run: by the run's own `phase_log`. Without phase control the only ones are those of
+/// `staged`, which are part of the story.
+fn phase_place(journal: &Journal, run: &RunId) -> PhasePlace {
+    match settings_of(journal, run).map(|settings| settings.flow) {
+        Ok(flow) if matches!(flow.phase_log, PhaseLog::Log | PhaseLog::Both) => PhasePlace::Apart,
+        Ok(flow) if flow.phase_control.mode != PhaseMode::Off => PhasePlace::Nowhere,
+        _ => PhasePlace::Inline,
+    }
 }

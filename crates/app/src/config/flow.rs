@@ -1,5 +1,7 @@
 //! The knobs of flows, from configuration to what a run keeps of them.
 
+use std::path::{Path, PathBuf};
+
 use fusee_engine::flow::{
     Act, EditFormat, FlowMode, FlowSettings, History, HistoryMode, OutputMode, PhaseControl, PhaseLog,
     PhaseMode, PhasePlace, PhaseRules, PlanMode, Probe, Stage,
@@ -7,23 +9,10 @@ use fusee_engine::flow::{
 use fusee_engine::text::near;
 use serde::de::DeserializeOwned;
 
-use super::{Config, Value};
+use super::{Config, Origin, Value};
 use crate::failure::Failure;
 
-/// The one key of phase control that flows act on today; the others are checked and kept, and change nothing yet.
-const PHASE_KEY_IN_USE: &str = "phase_control.rules.min_files_read_for_plan";
-
 impl Config {
-    /// The keys that somebody set and that this version does not act on. Saying so is better than seeming to obey.
-    pub(crate) fn idle_keys(&self) -> Vec<&str> {
-        let idle = |key: &str| {
-            let of_phases =
-                key.starts_with("phase_control.") || key == "phase_log" || key == "phase_prompt_at";
-            of_phases && key != PHASE_KEY_IN_USE
-        };
-        self.ranks.iter().filter(|(key, rank)| **rank > 0 && idle(key)).map(|(key, _)| *key).collect()
-    }
-
     /// How a task is worked through.
     pub(crate) fn flow(&self) -> Result<FlowSettings, Failure> {
         let default = FlowSettings::default();
@@ -55,6 +44,17 @@ impl Config {
             output: self.word("task_output_mode").unwrap_or(OutputMode::Human),
             benchmark: None,
         })
+    }
+
+    /// The prompt file that an agent file names.
+    pub(crate) fn prompt_file(&self) -> Option<PathBuf> {
+        let (Value::Text(name), Origin::File { path, .. }) = self.value("prompt")? else { return None };
+        Some(path.parent().unwrap_or(Path::new(".")).join(name))
+    }
+
+    /// The size of the model's context, where an agent file says it.
+    pub(crate) fn context_tokens(&self) -> Option<u64> {
+        self.whole("context_tokens")
     }
 
     /// The mode: what was said last, where `task_branching` is another way of saying it.

@@ -85,7 +85,7 @@ pub(super) const FLOW_KEYS: &[Key] = &[
         "phase_control.mode",
         Kind::Word(&["off", "rules", "llm", "hybrid"]),
         Some("off"),
-        "Who says which phase a task is in: off, rules (what was done), llm (a model, asked after each turn), hybrid. Checked, but not acted on by this version.",
+        "Who says which phase a task is in: off, rules (what was done), llm (a model, asked after each turn), hybrid (rules, then the model where they say nothing).",
     ),
     key("phase_control.states", Kind::Names, None, "The phases, in order; context, plan, implement if not set."),
     key("phase_control.default", Kind::Text, None, "The phase a task begins in; the first of the states if not set."),
@@ -148,4 +148,11 @@ pub(crate) const STAGE_KEYS: &[Key] = &[
 pub(crate) const AGENT_KEYS: &[Key] = &[
     key("name", Kind::Text, None, "What the agent is called."),
     key("description", Kind::Text, None, "What it is for."),
+    key("prompt", Kind::Text, None, "A prompt file, from where the agent file is; as --prompt."),
+    key(
+        "context_tokens",
+        whole(1, MANY),
+        None,
+        "The size of the model's context, where its server does not tell.",
+    ),
 ];

@@ -6,7 +6,7 @@ use fusee_engine::journal::Stamped;
 use fusee_engine::text::render::harmless;
 use serde_json::Value;
 
-use super::Face;
+use super::{Face, words};
 
 #[cfg(test)]
 mod tests;
@@ -17,12 +17,26 @@ const SHORT: usize = 60;
 /// Writes a log.
 pub(crate) struct Log<W> {
     out: W,
+    phases: PhasePlace,
+    /// What is told of phases, for the end.
+    apart: String,
+}
+
+/// Where phase events stand in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PhasePlace {
+    /// Among the others.
+    Inline,
+    /// In a part of their own at the end.
+    Apart,
+    /// Nowhere.
+    Nowhere,
 }
 
 impl<W: Write> Log<W> {
     /// A log on `out`.
-    pub(crate) fn new(out: W) -> Self {
-        Self { out }
+    pub(crate) fn new(out: W, phases: PhasePlace) -> Self {
+        Self { out, phases, apart: String::new() }
     }
 }
 
@@ -51,11 +65,23 @@ impl<W: Write + Send> Face for Log<W> {
                 }
             }
         }
-        writeln!(self.out, "{}", harmless(&line))?;
-        self.out.write_all(below.as_bytes())
+        let entry = format!("{}\n{below}", harmless(&line));
+        match self.phases {
+            _ if words::of_phase(&stamped.event).is_none() => self.out.write_all(entry.as_bytes()),
+            PhasePlace::Inline => self.out.write_all(entry.as_bytes()),
+            PhasePlace::Apart => {
+                self.apart.push_str(&entry);
+                Ok(())
+            }
+            PhasePlace::Nowhere => Ok(()),
+        }
     }
 
     fn close(&mut self) -> io::Result<()> {
+        if !self.apart.is_empty() {
+            let apart = std::mem::take(&mut self.apart);
+            write!(self.out, "\nphases\n{apart}")?;
+        }
         self.out.flush()
     }
 }

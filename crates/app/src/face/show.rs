@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use fusee_engine::agent::TaskOutcome;
 use fusee_engine::approval::{Approver, Nobody};
-use fusee_engine::flow::{Benchmark, OutputMode};
+use fusee_engine::flow::{Benchmark, OutputMode, PhaseLog};
 use fusee_engine::model::CancellationToken;
 use fusee_engine::run::Settings;
 use fusee_engine::text::render::Colour;
 
 use super::Face;
 use super::json::Json;
+use super::phases::Phases;
 use super::plain::Plain;
 use super::terminal::{ASCII, Glyphs, Looks, Terminal, UNICODE, size_of_stderr};
 use crate::approvals::Approvals;
@@ -52,6 +53,8 @@ pub(crate) struct Show {
     stdout_is_terminal: bool,
     /// Then stdout belongs to one line.
     benchmark: Option<Benchmark>,
+    /// Where phase events are shown.
+    phase_log: PhaseLog,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,7 @@ impl Show {
             stdin_is_terminal: terminals.stdin,
             stdout_is_terminal: terminals.stdout,
             benchmark: None,
+            phase_log: PhaseLog::Off,
         }
     }
 
@@ -97,6 +101,12 @@ impl Show {
         Self { benchmark, ..self }
     }
 
+    /// The same with phase events where the run's settings want them.
+    #[must_use]
+    pub(crate) fn with_phases(self, phase_log: PhaseLog) -> Self {
+        Self { phase_log, ..self }
+    }
+
     /// What stdout gets at the end of a task of a benchmark.
     pub(crate) fn last_line(&self, outcome: &TaskOutcome) -> Option<String> {
         self.benchmark.map(|benchmark| benchmark::line(benchmark, outcome))
@@ -108,13 +118,6 @@ impl Show {
         if let Some(text) = config.warnings(colour) {
             output::error(&text);
         }
-        let idle = config.idle_keys();
-        if !idle.is_empty() {
-            let keys = idle.join(", ");
-            output::error(&format!(
-                "warning: this version checks {keys} and does not act on it yet: there is no phase control\n"
-            ));
-        }
     }
 
     /// Whether somebody sees it live, and a first ctrl-c should be explained.
@@ -124,6 +127,22 @@ impl Show {
 
     /// The face for a run.
     pub(crate) fn face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
+        let face = self.usual_face(plan, cancel);
+        if self.phases_go_to_stdout() { Box::new(Phases::new(io::stdout(), face)) } else { face }
+    }
+
+    /// Not where stdout is taken: by events, which hold phases anyway, by a result, by a benchmark's line, or by the
+    /// terminal that a live view is drawn on.
+    fn phases_go_to_stdout(&self) -> bool {
+        let free = match self.kind {
+            Kind::Json | Kind::Quiet => false,
+            Kind::Plain => true,
+            Kind::Live => !self.stdout_is_terminal,
+        };
+        free && self.benchmark.is_none() && matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both)
+    }
+
+    fn usual_face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
         match self.kind {
             Kind::Json if self.benchmark.is_some() => Box::new(Json::new(io::stderr())),
             Kind::Json => Box::new(Json::new(io::stdout())),

@@ -60,7 +60,21 @@ pub(crate) fn of_flow(event: &Event) -> Option<String> {
             let word = if report.status == StageStatus::Failed { "failed" } else { "skipped" };
             Some(format!("stage {} {word}: {}", report.label, one_line(&report.summary, 200)))
         }
-        Event::PhaseTransition { from, to, reason, .. } => Some(format!("phase {from} -> {to}: {reason}")),
+        Event::PhaseTransition { .. } | Event::PhaseProbeError { .. } => of_phase(event),
+        _ => None,
+    }
+}
+
+/// What is told of phases, on one line; `None` for events of other sorts.
+pub(crate) fn of_phase(event: &Event) -> Option<String> {
+    match event {
+        Event::PhaseState { phase, .. } => Some(format!("phase {phase}")),
+        Event::PhaseTransition { from, to, reason, .. } => {
+            Some(format!("phase {from} -> {to}: {}", one_line(reason, 200)))
+        }
+        Event::PhaseProbeError { message, .. } => {
+            Some(format!("phase not known, it stays as it is: {}", one_line(message, 200)))
+        }
         _ => None,
     }
 }

@@ -533,11 +533,3 @@ fn files_that_commands_changed_are_in_the_report_and_those_only_touched_are_not(
         ]
     );
 }
-
-#[test]
-fn a_knob_that_changes_nothing_yet_says_so() {
-    let project = project().with("fusee.toml", "phase_log = \"both\"\n\n[phase_control]\nmode = \"rules\"\n");
-    let told = run(&project, "flat", &[Line::text("Done.")]).run().exits(0).stderr;
-    let warning = "this version checks phase_control.mode, phase_log and does not act on it yet";
-    assert!(told.contains(warning), "{told}");
-}

@@ -191,5 +191,5 @@ fn the_rest_of_a_run_is_shown_with_what_came_before_in_mind() {
     assert_eq!(lines[0], "run killed goes on");
     assert_eq!(lines[1], "  > shell echo begun >> effects.txt; sleep 60");
     assert!(lines[2].starts_with("    interrupted"), "{told}");
-    assert!(told.contains("changed new.txt"), "{told}");
+    assert!(told.contains("changed effects.txt, new.txt"), "{told}");
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::disclosure::Expanded;
 use super::driver::to_value;
-use super::perform::{perform, put_back, within};
+use super::perform::{look_after_crash, perform, put_back, within};
 use super::session::Session;
 use crate::approval::rules::Rule;
 use crate::approval::{Answer, Lasts, Question};
@@ -199,6 +199,7 @@ impl Calling<'_> {
                     let end = async move {
                         let mut called = settle(&**tool, arguments, &intent, context).await;
                         put_back(&mut called, guarded, &context.workspace).await;
+                        look_after_crash(&**tool, &mut called, &context.workspace).await;
                         to_value(&Called { output: clean(secrets, called.output), ..called })
                     };
                     Box::pin(end) as BoxFuture<'_, Value>

@@ -49,6 +49,7 @@ impl Driver<'_> {
             self.passed(&recorded);
             self.conclude_call(call, called, recorded.duration_ms, verdict == Planning::Run, &mut answered);
             self.move_on(false);
+            self.follow_phase();
         }
         self.rebind();
         Ok(answered)
@@ -116,7 +117,11 @@ impl Driver<'_> {
                 Ok(arguments) if call.name == "flow_stage_done" => self.signalled(arguments),
                 Ok(arguments) if call.name == "finish" && !self.may_finish(&arguments) => self.unfinished(),
                 Ok(arguments) => {
+                    let plans = call.name == "plan_tasks" && arguments["action"] == "create";
                     let controlled = control::answer(&call.name, arguments, &mut self.plan);
+                    if plans && controlled.output.ok {
+                        self.facts.plan_made();
+                    }
                     Resolved::Control { output: controlled.output, finish: controlled.finish }
                 }
                 Err(complaint) => malformed(complaint),
@@ -250,7 +255,10 @@ impl Driver<'_> {
         let called = Called { fate, ..called };
         let output = &called.output;
         self.session().workspace.recall(output);
-        self.known.learn(output);
+        // What a crash cut off is told to the model as changed meanwhile, if it knew the files.
+        if fate != Some(Fate::Interrupted) {
+            self.known.learn(output);
+        }
         if !called.protected.is_empty() {
             self.facts.fed_back("test_edit_blocked");
         }
@@ -262,6 +270,7 @@ impl Driver<'_> {
         if ran {
             self.turns.ran(&output.content, !output.changed.is_empty());
         }
+        let called = Called { output: self.read_once(&call, called.output), ..called };
         answered.aborted |= fate == Some(Fate::Aborted) && self.left_ms() != Some(0);
         self.emit_result(&call, &called, duration_ms);
         self.conversation.push(Message::Tool {

@@ -198,10 +198,15 @@ impl Driver<'_> {
         }
         let (mut called, mut recorded) = self.of_runtime().make(&call.id, &tool, arguments.clone()).await?;
         self.passed(&recorded);
+        self.session().workspace.recall(&called.output);
         if called.fate == Some(Fate::Interrupted) {
+            if traces == Traces::Counted {
+                self.facts.changed_by_runtime(&called.output);
+            }
             // It only looks, so it may look again.
             (called, recorded) = self.of_runtime().make(&call.id, &tool, arguments).await?;
             self.passed(&recorded);
+            self.session().workspace.recall(&called.output);
         }
         match traces {
             Traces::Counted => {

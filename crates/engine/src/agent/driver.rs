@@ -3,15 +3,14 @@
 
 use std::time::Duration;
 
-use fusee_journal::event::{Delta, ErrorCode, Event, Role, TaskError};
+use fusee_journal::event::{ErrorCode, Event, Role, TaskError};
 use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
-use fusee_model::{
-    Conversation, Delta as Piece, ErrorKind, Message, ModelError, Reply, RequestOptions, ToolSpec,
-};
-use serde::{Deserialize, Serialize};
+use fusee_model::{Message, Reply, ToolSpec};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::Judged;
+use super::attempt::{Attempt, AttemptResult, send};
 use super::compaction::{self, Keep};
 use super::course::Evidence;
 use super::disclosure::Shown;
@@ -20,13 +19,14 @@ use super::limits::Limits;
 use super::meanwhile::{Known, preface};
 use super::occupancy::{Occupancy, size};
 use super::plan::Plan;
+use super::rereads::Rereads;
 use super::session::Session;
 use super::spawn;
 use super::task::{AgentTask, TaskOutcome, Worked};
 use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
 use crate::approval::rules::Rules;
-use crate::flow::{self, Conduct, Feedback, Sending};
+use crate::flow::{self, Conduct, Feedback, Phases, Sending};
 
 /// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
 const ASK_CONTEXT_FROM: u64 = 3_000;
@@ -42,6 +42,10 @@ pub(crate) struct Driver<'t> {
     pub(crate) task: &'t AgentTask,
     pub(crate) conversation: Sending,
     pub(crate) conduct: Conduct,
+    /// Where it stands, where there are phases.
+    pub(crate) phases: Option<Phases>,
+    /// What the system prompt says of the phase.
+    pub(crate) phase_shown: Option<String>,
     /// The prompt, if it has sections that open.
     pub(crate) shown: Option<Shown<'t>>,
     pub(crate) turns: Turns,
@@ -57,6 +61,8 @@ pub(crate) struct Driver<'t> {
     sent: usize,
     turn: Turn,
     pub(crate) evidence: Evidence,
+    /// Texts of files that the model was sent.
+    pub(crate) rereads: Rereads,
     /// The files that the task is about, where the runtime looked for them.
     pub(crate) targets: Vec<String>,
     /// Edits taken from answers so far.
@@ -83,35 +89,14 @@ struct Turn {
     open: bool,
 }
 
-/// One attempt at a request, as the journal keeps it.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Attempt {
-    /// What was added to the conversation right before sending, because the world had moved on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) preface: Option<String>,
-    #[serde(flatten)]
-    pub(crate) result: AttemptResult,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AttemptResult {
-    Reply(Reply),
-    Error {
-        error: ModelError,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after_ms: Option<u64>,
-    },
-    /// The task's own time ran out first.
-    OutOfTime(bool),
-}
-
 impl<'t> Driver<'t> {
     pub(crate) fn new(task: &'t AgentTask, started_ms: i64) -> Self {
         let session = &task.session;
         let conduct = Conduct::new(&task.rules);
         let shown = task.disclosure.as_ref().map(Shown::new);
-        let (system, tools) = frame(task, &conduct, shown.as_ref());
+        let phases = task.rules.phases.clone();
+        let phase_shown = phases.as_ref().and_then(Phases::system).map(str::to_owned);
+        let (system, tools) = frame(task, &conduct, shown.as_ref(), phase_shown.as_deref());
         let mut conversation = Sending::new(session.model.dialect(), system, tools, task.rules.history);
         let terms = session.terms_at(&task.branch, 0);
         for message in &task.input {
@@ -122,10 +107,12 @@ impl<'t> Driver<'t> {
             conversation,
             shown,
             conduct,
+            phases,
+            phase_shown,
             turns: Turns::new(task.rules.bound(terms.limits)),
             targets: Vec::new(),
             answer_edits: 0,
-            facts: Facts::default(),
+            facts: Facts::knowing(task.rules.already_read.clone()),
             plan: task.earlier.plan.clone(),
             occupancy: Occupancy::default(),
             active_ms: task.rules.used_ms,
@@ -135,6 +122,7 @@ impl<'t> Driver<'t> {
             sent: 0,
             turn: Turn::default(),
             evidence: Evidence::default(),
+            rereads: Rereads::default(),
             context_asked: false,
             terms,
             rules: session.gatekeeper.rules.clone(),
@@ -169,6 +157,7 @@ impl<'t> Driver<'t> {
         }
         self.prelude().await?;
         self.move_on(true);
+        self.phase_begins();
         let mut input = Input::Ready;
         loop {
             self.take_terms();
@@ -187,7 +176,12 @@ impl<'t> Driver<'t> {
                     self.complete_turn();
                     match self.settled(&answered).await? {
                         Some(ending) => return Ok(ending),
-                        None => Input::Answered(answered),
+                        None => {
+                            if answered.finished.is_none() && !answered.aborted {
+                                self.phase_after_turn().await?;
+                            }
+                            Input::Answered(answered)
+                        }
                     }
                 }
                 Effect::Say(hint) => {
@@ -195,6 +189,7 @@ impl<'t> Driver<'t> {
                     self.facts.fed_back("asked_again");
                     self.facts.asked_again += 1;
                     self.say(hint);
+                    self.phase_after_turn().await?;
                     Input::Ready
                 }
                 Effect::Compact => self.compact(gauge),
@@ -211,6 +206,7 @@ impl<'t> Driver<'t> {
                             self.facts.fed_back(sort);
                             self.facts.asked_again += 1;
                             self.say(&text);
+                            self.phase_after_turn().await?;
                             Input::Ready
                         }
                         None => match self.judge_answer(answer).await? {
@@ -245,7 +241,8 @@ impl<'t> Driver<'t> {
 
     /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
     pub(crate) fn reframe(&mut self) {
-        let (system, tools) = frame(self.task, &self.conduct, self.shown.as_ref());
+        let (system, tools) =
+            frame(self.task, &self.conduct, self.shown.as_ref(), self.phase_shown.as_deref());
         self.conversation.reframe(system, tools);
         self.sent = 0;
     }
@@ -291,7 +288,9 @@ impl<'t> Driver<'t> {
     /// What is left of a task that ended.
     pub(crate) fn worked(self, outcome: TaskOutcome) -> Worked {
         let lacks = self.conduct.lacks(self.known_facts());
+        let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
         Worked {
+            phases,
             outcome,
             lacks,
             facts: self.facts,
@@ -375,6 +374,9 @@ impl<'t> Driver<'t> {
             args["system"] = self.conversation.system().into();
             args["tools"] = tools.into();
         }
+        if let Some(tail) = self.phases.as_ref().and_then(Phases::tail) {
+            args["tail"] = tail.into();
+        }
         args
     }
 
@@ -382,11 +384,16 @@ impl<'t> Driver<'t> {
         let (task, session, engine) = (self.task, self.session(), self.engine());
         let left = self.left_ms();
         let options = self.options_now();
+        let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
         let (conversation, known) = (&mut self.conversation, &self.known);
         let body = Box::new(move || {
             let send = async move {
                 let preface = preface(session, known, conversation);
+                let lent = tail.map(|words| conversation.lend(&words));
                 let result = send(task, conversation.request(), &options, attempt, left).await;
+                if let Some(lent) = lent {
+                    conversation.take_back(lent);
+                }
                 to_value(&Attempt { preface, result })
             };
             Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
@@ -517,61 +524,26 @@ impl<'t> Driver<'t> {
 }
 
 /// System prompt and tools, in the order a model sees them.
-fn frame(task: &AgentTask, conduct: &Conduct, shown: Option<&Shown<'_>>) -> (String, Vec<ToolSpec>) {
+fn frame(
+    task: &AgentTask,
+    conduct: &Conduct,
+    shown: Option<&Shown<'_>>,
+    phase: Option<&str>,
+) -> (String, Vec<ToolSpec>) {
     let mut tools = task.session.specs(|definition| conduct.offers(definition));
     tools.extend(task.spawn.iter().map(|_| spawn::spec()));
-    let Some(shown) = shown else { return (task.system.clone(), tools) };
-    tools.retain(|tool| shown.hides(&tool.name).is_none());
-    tools.extend(shown.specs());
-    (shown.text().to_owned(), tools)
-}
-
-/// Tells a model of every answer that the journal holds. Tasks that run side by side would otherwise take from a script
-/// what another of them had taken before.
-pub(crate) fn remember(model: &dyn fusee_model::Model, steps: &[fusee_journal::StepRow]) {
-    for step in steps.iter().filter(|step| step.kind == Kind::Model) {
-        let Some(result) = step.result.clone() else { continue };
-        match serde_json::from_value::<Attempt>(result).map(|attempt| attempt.result) {
-            Ok(AttemptResult::Reply(reply)) => model.replayed(Ok(&reply)),
-            Ok(AttemptResult::Error { error, .. }) => model.replayed(Err(&error)),
-            Ok(AttemptResult::OutOfTime(_)) | Err(_) => {}
-        }
+    let mut system = task.system.clone();
+    if let Some(shown) = shown {
+        tools.retain(|tool| shown.hides(&tool.name).is_none());
+        tools.extend(shown.specs());
+        shown.text().clone_into(&mut system);
     }
-}
-
-async fn send(
-    task: &AgentTask,
-    conversation: &Conversation,
-    options: &RequestOptions,
-    attempt: u32,
-    left_ms: Option<u64>,
-) -> AttemptResult {
-    let session = &task.session;
-    let (engine, branch) = (&task.engine, &task.branch);
-    let mut show = |piece: Piece<'_>| match piece {
-        Piece::Text(text) => engine.pass(branch, Delta::Text(text.to_owned())),
-        Piece::Reasoning(text) => engine.pass(branch, Delta::Reasoning(text.to_owned())),
-        Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
-    };
-    let reply = session.model.send(conversation, options, &mut show, &task.cancel);
-    let result = match left_ms {
-        None => reply.await,
-        Some(left) => match tokio::time::timeout(Duration::from_millis(left), reply).await {
-            Ok(result) => result,
-            Err(_) => return AttemptResult::OutOfTime(true),
-        },
-    };
-    match result {
-        Ok(reply) => AttemptResult::Reply(reply),
-        Err(error) => {
-            let retry = error.kind.retriable() && error.kind != ErrorKind::Cancelled;
-            let delay = retry
-                .then(|| session.limits.retry_policy.delay(attempt, error.retry_after_ms, (session.jitter)()))
-                .flatten();
-            let after_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-            AttemptResult::Error { error, after_ms }
-        }
+    if let Some(phase) = phase {
+        system.truncate(system.trim_end().len());
+        system.push_str("\n\n");
+        system.push_str(phase);
     }
+    (system, tools)
 }
 
 /// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and

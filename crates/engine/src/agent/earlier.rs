@@ -13,10 +13,11 @@ use fusee_tools::arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::attempt::{Attempt, AttemptResult};
 use super::calling::Called;
 use super::compaction::{self, Compacted, Keep};
 use super::control;
-use super::driver::{Attempt, AttemptResult, COMPACT_TO, said};
+use super::driver::{COMPACT_TO, said};
 use super::limits::Limits;
 use super::meanwhile::Known;
 use super::occupancy::size;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fusee_journal::Branch;
-use fusee_journal::event::{Change, TaskReport, TaskStatus, Verification};
-use fusee_tools::{FileChange, ToolOutput};
+use fusee_journal::event::{Change, ReadCache, TaskReport, TaskStatus, Verification};
+use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
 /// How much of an error a report shows.
 const ERROR_CHARACTERS: usize = 500;
@@ -23,9 +23,26 @@ pub(crate) struct Facts {
     /// Whether commands ran: then files may have changed that no tool told of.
     pub(crate) commands: bool,
     verification: Option<Verification>,
+    /// Plans made.
+    plans: u32,
+    /// Files read by the model's calls, and of them those that it had read before and that had not changed.
+    reads: u32,
+    rereads: u32,
+    /// What the files held when they were last read, unless they were changed since.
+    contents: BTreeMap<String, ContentHash>,
 }
 
 impl Facts {
+    /// None yet, of a task in whose earlier parts these files were read.
+    pub(crate) fn knowing(contents: BTreeMap<String, ContentHash>) -> Self {
+        Self { contents, ..Self::default() }
+    }
+
+    /// What the files held that were read.
+    pub(crate) fn contents(&self) -> &BTreeMap<String, ContentHash> {
+        &self.contents
+    }
+
     /// A call that ran.
     pub(crate) fn called(&mut self, name: &str, output: &ToolOutput) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
@@ -34,6 +51,12 @@ impl Facts {
         }
         self.files_read.extend(output.seen.iter().map(|seen| seen.path.clone()));
         self.note_changes(output.changed.iter());
+        // What a change shows of a file is not asked for.
+        for seen in output.seen.iter().filter(|_| output.changed.is_empty()) {
+            let before = self.contents.insert(seen.path.clone(), seen.hash);
+            self.reads += 1;
+            self.rereads += u32::from(before == Some(seen.hash));
+        }
     }
 
     /// Files really read, in order of path.
@@ -95,6 +118,9 @@ impl Facts {
         }
         self.asked_again += part.asked_again;
         self.commands |= part.commands;
+        self.plans += part.plans;
+        (self.reads, self.rereads) = (self.reads + part.reads, self.rereads + part.rereads);
+        self.contents.extend(part.contents.iter().map(|(path, hash)| (path.clone(), *hash)));
         self.verification = part.verification.clone().or(self.verification.take());
     }
 
@@ -117,6 +143,7 @@ impl Facts {
 
     fn note_changes<'a>(&mut self, changes: impl Iterator<Item = &'a FileChange>) {
         for change in changes {
+            self.contents.remove(&change.path);
             self.files_changed
                 .entry(change.path.clone())
                 .and_modify(|known| known.after = change.after)
@@ -128,6 +155,16 @@ impl Facts {
     pub(crate) fn verified(&mut self, command: &str, passed: bool) {
         let runs = self.verification.as_ref().map_or(0, |last| last.runs) + 1;
         self.verification = Some(Verification { command: command.to_owned(), passed, runs });
+    }
+
+    /// A plan was made, the first or another.
+    pub(crate) fn plan_made(&mut self) {
+        self.plans += 1;
+    }
+
+    /// Plans made so far.
+    pub(crate) fn plans(&self) -> u32 {
+        self.plans
     }
 
     /// Calls so far, all tools.
@@ -166,6 +203,7 @@ impl Facts {
             feedback_counts: self.feedback.clone(),
             error: end.error.map(|error| error.chars().take(ERROR_CHARACTERS).collect()),
             verify: self.verification.clone(),
+            read_cache: (self.reads > 0).then(|| ReadCache::of(self.reads, self.rereads)),
         }
     }
 }

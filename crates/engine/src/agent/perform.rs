@@ -10,6 +10,9 @@ use fusee_tools::{CallContext, Prepared, Repeat, Tool, ToolOutput, Workspace};
 use super::calling::Called;
 use crate::flow::{Protected, protected_answer};
 
+/// More names than this help nobody.
+const MOST_NAMES: usize = 20;
+
 /// Performs a call. A command is looked at from both sides.
 pub(crate) async fn perform(
     tool: &dyn Tool,
@@ -48,6 +51,21 @@ pub(crate) async fn put_back(
     if !called.protected.is_empty() {
         let told = protected_answer(&called.protected);
         called.output.content.push_str(&format!("\n[{told} They were restored.]"));
+    }
+}
+
+/// What a command that a crash cut off changed until then, as far as that can be told from the files: the look from
+/// before the run's first command outlives the process.
+pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut Called, workspace: &Arc<Workspace>) {
+    if tool.repeat() != Repeat::Never {
+        return;
+    }
+    called.output.changed = watching(workspace, Workspace::look_for_changes).await;
+    let names: Vec<&str> =
+        called.output.changed.iter().map(|change| change.path.as_str()).take(MOST_NAMES).collect();
+    if !names.is_empty() {
+        let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
+        called.output.content.push_str(&told);
     }
 }
 

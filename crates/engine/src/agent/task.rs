@@ -16,7 +16,7 @@ use super::facts::{End, Facts};
 use super::plan::Plan;
 use super::session::Session;
 use super::turns::Ending;
-use crate::flow::Rules;
+use crate::flow::{Phases, Rules};
 
 /// A task that a model works through.
 pub struct AgentTask {
@@ -86,6 +86,8 @@ pub(crate) struct Worked {
     pub(crate) outcome: TaskOutcome,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
+    /// The phase that the next part goes on in.
+    pub(crate) phases: Option<Phases>,
     /// What a stage still lacks.
     pub(crate) lacks: Vec<String>,
     /// What the model said when it ended its stage.

@@ -179,6 +179,21 @@ impl Turns {
         self.guard.saw(content, changed_files);
     }
 
+    /// A reply to a question beside the conversation: paid for, and no turn.
+    pub(crate) fn spent_aside(&mut self, reply: &Reply, tokens: u64) {
+        self.money.spent(&self.limits, reply, tokens);
+        self.use_up(reply);
+    }
+
+    fn use_up(&mut self, reply: &Reply) {
+        if let Some(usage) = &reply.usage {
+            self.usage.input_tokens += usage.input_tokens;
+            self.usage.output_tokens += usage.output_tokens;
+            self.usage.cached_tokens += usage.cached_tokens;
+            self.usage.reasoning_tokens += usage.reasoning_tokens;
+        }
+    }
+
     /// The next thing to do. `warnings` gets what a person should know.
     pub(crate) fn step(&mut self, input: Input, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
         match input {
@@ -266,12 +281,7 @@ impl Turns {
         self.attempt = 1;
         self.turn_index += 1;
         self.overflowed = false;
-        if let Some(usage) = &reply.usage {
-            self.usage.input_tokens += usage.input_tokens;
-            self.usage.output_tokens += usage.output_tokens;
-            self.usage.cached_tokens += usage.cached_tokens;
-            self.usage.reasoning_tokens += usage.reasoning_tokens;
-        }
+        self.use_up(&reply);
         if !reply.text.trim().is_empty() {
             self.answer.clone_from(&reply.text);
         }

@@ -1,7 +1,7 @@
 //! What a request holds of a conversation. The whole stays stored; where knobs ask for less, a second conversation is
 //! kept beside it, which is what is sent. It grows with the whole one and is made anew only when its window moves.
 
-use fusee_model::{Conversation, Dialect, Message, ToolSpec};
+use fusee_model::{Conversation, Dialect, Lent, Message, ToolSpec};
 
 use super::settings::{History, HistoryMode};
 
@@ -79,6 +79,20 @@ impl Sending {
     /// What is sent.
     pub(crate) fn request(&self) -> &Conversation {
         self.part.as_ref().map_or(&self.whole, |part| &part.sent)
+    }
+
+    /// Puts words behind the last message of what is sent, until they are taken back.
+    pub(crate) fn lend(&mut self, words: &str) -> Lent {
+        self.sent().lend(words)
+    }
+
+    /// Takes them back.
+    pub(crate) fn take_back(&mut self, lent: Lent) {
+        self.sent().take_back(lent);
+    }
+
+    fn sent(&mut self) -> &mut Conversation {
+        self.part.as_mut().map_or(&mut self.whole, |part| &mut part.sent)
     }
 
     /// Bytes of what is sent.

@@ -10,6 +10,7 @@ use fusee_journal::{Branch, Stop};
 use fusee_model::Usage;
 
 use super::notes::{self, Note};
+use super::phase::Phases;
 use super::rules::{Course, Rules};
 use super::settings::FlowSettings;
 use super::work::{error_event, unmet};
@@ -52,6 +53,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     pub(crate) notes: Vec<Note>,
+    phases: Option<Phases>,
     turns: u32,
     usage: Usage,
     answer: String,
@@ -69,6 +71,7 @@ impl<'a> Parts<'a> {
             facts: Facts::default(),
             plan: main.earlier.plan.clone(),
             notes: Vec::new(),
+            phases: Phases::begin(flow),
             turns: 0,
             usage: Usage::default(),
             answer: String::new(),
@@ -167,6 +170,8 @@ impl<'a> Parts<'a> {
         rules.protected = main.rules.protected.clone();
         rules.request = Some(main.request.clone());
         rules.description = Some(part.description.clone());
+        rules.phases = self.phases.clone();
+        rules.already_read = self.facts.contents().clone();
         if let Course::Stage(stage) = &mut rules.course {
             stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
         }
@@ -206,6 +211,7 @@ impl<'a> Parts<'a> {
 
     fn take(&mut self, worked: &Worked) {
         self.facts.absorb(&worked.facts);
+        self.phases = worked.phases.clone();
         if !worked.plan.tasks().is_empty() {
             self.plan = worked.plan.clone();
         }

@@ -1,10 +1,12 @@
 //! What one task is held to, as data. `conduct.rs` applies it while the task runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fusee_journal::Branch;
+use fusee_tools::ContentHash;
 
+use super::phase::Phases;
 use super::protected::Protected;
 use super::settings::{Act, EditFormat, FlowSettings, History, PlanMode};
 use super::stage::Stage;
@@ -43,6 +45,10 @@ pub(crate) struct Rules {
     pub(crate) description: Option<String>,
     /// The request of the whole, where this is a part of it.
     pub(crate) request: Option<String>,
+    /// What files held that earlier parts read.
+    pub(crate) already_read: BTreeMap<String, ContentHash>,
+    /// The phase it begins in, where there are phases.
+    pub(crate) phases: Option<Phases>,
 }
 
 /// Tools of one task.
@@ -132,6 +138,7 @@ impl Rules {
             after: settings.after.clone(),
             edit_format: settings.edit_format,
             attempt: 1,
+            phases: Phases::begin(settings),
             ..Self::default()
         }
     }

@@ -21,6 +21,7 @@ fn report() -> TaskReport {
         analysis_retries: 0,
         feedback_counts: BTreeMap::new(),
         error: None,
+        read_cache: None,
         verify: None,
     }
 }

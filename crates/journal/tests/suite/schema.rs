@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    Change, ErrorCode, Fate, FlowStageReport, Role, StageStatus, TaskComplete, TaskError, TaskReport,
-    TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
+    Change, ErrorCode, Fate, FlowStageReport, ReadCache, Role, StageStatus, TaskComplete, TaskError,
+    TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, Stamped};
 use serde_json::{Value, json};
@@ -172,6 +172,7 @@ fn report(error: Option<String>) -> TaskReport {
         tool_error_counts: BTreeMap::new(),
         analysis_retries: 0,
         feedback_counts: counts,
+        read_cache: error.is_none().then(|| ReadCache::of(3, 1)),
         verify: error.is_some().then(|| Verification { command: "make".to_owned(), passed: false, runs: 2 }),
         error,
     }
@@ -237,7 +238,7 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
         more["surplus"] = json!(1);
         assert!(!validator.is_valid(&more), "{more}");
         for key in good.as_object().expect("an object").keys() {
-            let optional = ["parent", "exit_code", "fate", "error", "verify", "payload"]
+            let optional = ["parent", "exit_code", "fate", "error", "verify", "read_cache", "payload"]
                 .contains(&key.as_str())
                 || (key == "reason" && good["type"] == "approval_resolved");
             let mut less = good.clone();

@@ -156,3 +156,34 @@ fn the_hash_names_prompt_tools_and_messages_but_not_options() {
         assert!(!hashes[index + 1..].contains(hash));
     }
 }
+
+#[test]
+fn lent_words_stand_behind_the_last_message_of_one_request() {
+    let answer = Message::Tool {
+        call_id: "c".into(),
+        name: "read_file".into(),
+        content: "x".repeat(70_000),
+        ok: true,
+    };
+    let options = RequestOptions::default();
+    for last in [user("one"), answer] {
+        let mut conversation = Conversation::new(Wire::Chat, "s".into(), vec![tool()]);
+        conversation.push(user("first"));
+        conversation.push(last.clone());
+        let before = (conversation.body(&options).to_vec(), conversation.hash(), conversation.encoded_len());
+        let lent = conversation.lend("Make the change now.");
+        let body = String::from_utf8(conversation.body(&options).to_vec()).unwrap();
+        assert!(body.contains("Make the change now."));
+        let users = conversation.messages().windows(2);
+        let in_a_row = |pair: &[Message]| pair.iter().all(|it| matches!(it, Message::User { .. }));
+        // The two that stood in a row before are no more of them.
+        assert_eq!(
+            users.filter(|pair| in_a_row(pair)).count(),
+            usize::from(matches!(last, Message::User { .. }))
+        );
+        conversation.take_back(lent);
+        let after = (conversation.body(&options).to_vec(), conversation.hash(), conversation.encoded_len());
+        assert!(before == after);
+        assert_eq!(conversation.messages().len(), 2);
+    }
+}

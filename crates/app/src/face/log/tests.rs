@@ -8,7 +8,7 @@ use crate::face::scene;
 #[test]
 fn every_event_has_its_time_and_all_its_fields() {
     let mut out = Vec::new();
-    let mut face = Log::new(&mut out);
+    let mut face = Log::new(&mut out, PhasePlace::Inline);
     for (_, event) in scene::scene() {
         face.show(&event).unwrap();
     }

@@ -8,6 +8,7 @@ use fusee_model::Message;
 use super::Draft;
 use super::deed::{Kind, ReadKey};
 use super::outline::{Exchange, Outline};
+use crate::agent::rereads::UNCHANGED;
 
 /// Stands for a read whose text comes again further down.
 const READ_AGAIN: &str = "[Read again later in this conversation; the newer text stands there.]";
@@ -48,7 +49,7 @@ impl Standing {
                 if planned { &mut standing.replanned } else { &mut standing.pinned }.push(index);
                 planned = true;
             }
-            if !kind.reads() || !exchange.ok || exchange.content == READ_AGAIN {
+            if !kind.reads() || !exchange.ok || [READ_AGAIN, UNCHANGED].contains(&exchange.content) {
                 continue;
             }
             let Some(key) = ReadKey::of(kind, exchange) else { continue };

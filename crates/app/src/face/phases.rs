@@ -1,0 +1,57 @@
+//! Phase events on stdout, for `phase_log = "stdout"`: one line each, before a face that shows all the rest.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use fusee_engine::journal::Stamped;
+use fusee_engine::text::render::harmless;
+
+use super::{Face, words};
+
+#[cfg(test)]
+mod tests;
+
+/// A face beside which phase events are written.
+pub(crate) struct Phases<O> {
+    out: O,
+    rest: Box<dyn Face>,
+}
+
+impl<O: Write> Phases<O> {
+    /// Phases to `out`, everything else to `rest`.
+    pub(crate) fn new(out: O, rest: Box<dyn Face>) -> Self {
+        Self { out, rest }
+    }
+}
+
+impl<O: Write + Send> Face for Phases<O> {
+    fn show(&mut self, event: &Stamped) -> io::Result<()> {
+        match words::of_phase(&event.event) {
+            Some(text) => {
+                writeln!(self.out, "{}", harmless(&text))?;
+                self.out.flush()
+            }
+            None => self.rest.show(event),
+        }
+    }
+
+    fn recall(&mut self, event: &Stamped) {
+        self.rest.recall(event);
+    }
+
+    fn rest(&mut self) -> io::Result<()> {
+        self.rest.rest()
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.rest.pace()
+    }
+
+    fn tick(&mut self) -> io::Result<()> {
+        self.rest.tick()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.rest.close()
+    }
+}

@@ -1,0 +1,34 @@
+//! What goes where.
+
+use fusee_engine::journal::event::Event;
+
+use super::*;
+use crate::face::{Log, PhasePlace, scene};
+
+#[test]
+fn phases_go_to_their_own_stream_and_the_rest_to_the_face() {
+    let (_, stamped) = scene::scene().into_iter().next().unwrap();
+    let of = |event: Event| Stamped { event, ..stamped.clone() };
+    let mut out = Vec::new();
+    let mut face = Phases::new(&mut out, Box::new(Log::new(io::sink(), PhasePlace::Inline)));
+    for event in [
+        Event::PhaseState { phase: "context".into(), turn_index: 0 },
+        Event::Log { message: "not a phase".into() },
+        Event::PhaseTransition {
+            from: "context".into(),
+            to: "plan".into(),
+            turn_index: 1,
+            reason: "1 file was read".into(),
+        },
+        Event::PhaseProbeError { turn_index: 2, message: "no\u{1b}[31m answer".into() },
+    ] {
+        face.show(&of(event)).unwrap();
+    }
+    drop(face);
+    let text = String::from_utf8(out).unwrap();
+    insta::assert_snapshot!(text, @r"
+    phase context
+    phase context -> plan: 1 file was read
+    phase not known, it stays as it is: no␛[31m answer
+    ");
+}

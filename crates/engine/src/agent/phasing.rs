@@ -1,0 +1,181 @@
+//! Follows the phase of a task: tells its changes, asks a model where one decides, and puts the phase's words where they
+//! belong. What a phase is and what follows from the facts is `flow/phase.rs`.
+
+use std::time::Duration;
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, Call, Kind, Stop};
+use fusee_model::{Conversation, ErrorKind, Message, Reply, RequestOptions, ToolChoice};
+use serde_json::{Value, json};
+
+use super::attempt::{Attempt, AttemptResult};
+use super::driver::{Driver, to_value};
+use crate::flow::{PhaseMove, Phases};
+
+/// The question is answered within this time, or the phase stays as it is.
+const PROBE_TIME: Duration = Duration::from_secs(60);
+
+/// Of what a model said and called in a turn, so many characters each are part of the question.
+const SHOWN: usize = 300;
+
+/// More calls than this are counted and not named.
+const MOST_CALLS: usize = 20;
+
+impl Driver<'_> {
+    /// The task begins in its first phase.
+    pub(crate) fn phase_begins(&mut self) {
+        let Some(phases) = &self.phases else { return };
+        self.emit(Event::PhaseState { phase: phases.name().to_owned(), turn_index: 0 });
+        self.follow_phase();
+    }
+
+    /// Goes where the facts lead.
+    pub(crate) fn follow_phase(&mut self) {
+        let moved = self.phases.as_mut().and_then(|phases| phases.follow(&self.facts));
+        self.phase_moved(moved);
+    }
+
+    /// A turn is over and the task goes on: where no rule has spoken, a model may be asked.
+    pub(crate) async fn phase_after_turn(&mut self) -> Result<(), Stop> {
+        self.follow_phase();
+        if self.phases.as_ref().is_some_and(Phases::asks) {
+            self.probe().await?;
+        }
+        if let Some(phases) = &mut self.phases {
+            phases.turn();
+        }
+        Ok(())
+    }
+
+    fn phase_moved(&mut self, moved: Option<PhaseMove>) {
+        let Some(PhaseMove { from, to, reason }) = moved else { return };
+        let turn_index = self.turns.turn_index();
+        self.emit(Event::PhaseTransition { from, to, turn_index, reason });
+        self.phase_shows();
+    }
+
+    /// Puts the phase's words at the end of the system prompt, where they stand there and are others than before.
+    fn phase_shows(&mut self) {
+        let now = self.phases.as_ref().and_then(Phases::system).map(str::to_owned);
+        if now != self.phase_shown {
+            self.phase_shown = now;
+            self.reframe();
+        }
+    }
+
+    /// Asks a model for the phase: one request, no tools, no history. Whatever comes of it, the task goes on.
+    async fn probe(&mut self) -> Result<(), Stop> {
+        let Some(phases) = &self.phases else { return Ok(()) };
+        let (system, question) = phases.question(&self.last_turn());
+        let probe = &phases.control().probe;
+        let session = self.session();
+        let options = RequestOptions {
+            temperature: Some(probe.temperature),
+            max_output_tokens: Some(probe.max_tokens),
+            tool_choice: ToolChoice::default(),
+            output_schema: None,
+            open: None,
+            ..session.options.clone()
+        };
+        // A branch of its own: what is asked here is no part of the conversation, and nobody takes it for one.
+        let call = Call {
+            branch: self.task.branch.child("phase"),
+            kind: Kind::Model,
+            callee: session.model.name().to_owned(),
+            args: json!({ "system": &system, "messages": [&question] }),
+        };
+        let left = self.left_ms().map_or(PROBE_TIME, |left| PROBE_TIME.min(Duration::from_millis(left)));
+        let (model, cancel) = (&session.model, &self.task.cancel);
+        let body = Box::new(move || {
+            let ask = async move {
+                let mut conversation = Conversation::new(model.dialect(), system, Vec::new());
+                conversation.push(Message::User { text: question });
+                let mut unseen = |_: fusee_model::Delta<'_>| {};
+                let reply = model.send(&conversation, &options, &mut unseen, cancel);
+                let result = match tokio::time::timeout(left, reply).await {
+                    Ok(Ok(reply)) => AttemptResult::Reply(reply),
+                    Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
+                    Err(_) => AttemptResult::OutOfTime(true),
+                };
+                to_value(&Attempt { preface: None, result })
+            };
+            Box::pin(ask) as BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        self.passed(&recorded);
+        let replayed = recorded.replayed;
+        let attempt: Attempt = recorded.read()?;
+        let said = match &attempt.result {
+            AttemptResult::Reply(reply) => Ok(reply),
+            AttemptResult::Error { error, .. } => Err(error),
+            AttemptResult::OutOfTime(_) => {
+                self.probe_failed(format!("no answer within {} s", left.as_secs()));
+                return Ok(());
+            }
+        };
+        if replayed {
+            session.model.replayed(said);
+        }
+        match said {
+            Ok(reply) => self.probed(reply),
+            // Whoever stopped the task hears of it from the next request.
+            Err(error) if error.kind == ErrorKind::Cancelled => {}
+            Err(error) => self.probe_failed(error.message.clone()),
+        }
+        Ok(())
+    }
+
+    fn probed(&mut self, reply: &Reply) {
+        let tokens = self.occupancy.estimate(reply.text.len());
+        self.turns.spent_aside(reply, tokens);
+        self.task.progress.turned(self.turns.turn_index(), self.turns.usage);
+        match self.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
+            Some(Ok(moved)) => self.phase_moved(moved),
+            Some(Err(why)) => self.probe_failed(why),
+            None => {}
+        }
+    }
+
+    fn probe_failed(&mut self, message: String) {
+        self.emit(Event::PhaseProbeError { turn_index: self.turns.turn_index(), message });
+    }
+
+    /// The last turn in few words: what was said and called, and what is known to be done so far.
+    fn last_turn(&self) -> String {
+        let messages = self.conversation.messages();
+        let reply = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
+        let turn = reply.map_or(&[][..], |reply| &messages[reply..]);
+        let mut lines = Vec::new();
+        if let Some(Message::Assistant { text, tool_calls, .. }) = turn.first() {
+            if !text.trim().is_empty() {
+                lines.push(format!("It said: {}", cut(text.trim())));
+            }
+            for call in tool_calls.iter().take(MOST_CALLS) {
+                let answered = |message: &&Message| matches!(message, Message::Tool { call_id, .. } if *call_id == call.id);
+                let ok = turn
+                    .iter()
+                    .find(answered)
+                    .is_none_or(|answer| !matches!(answer, Message::Tool { ok: false, .. }));
+                let how = if ok { "" } else { " (failed)" };
+                lines.push(format!("It called {} {}{how}", call.name, cut(&call.arguments)));
+            }
+            if let Some(more) = tool_calls.len().checked_sub(MOST_CALLS).filter(|more| *more > 0) {
+                lines.push(format!("and {more} more calls"));
+            }
+        }
+        lines.push(format!(
+            "So far: {} files read, {} files changed, {} tasks planned.",
+            self.facts.files_read().count(),
+            self.facts.changed().count(),
+            self.plan.tasks().len()
+        ));
+        lines.join("\n")
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
