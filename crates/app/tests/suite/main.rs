@@ -9,6 +9,7 @@
     reason = "a test stops where it fails, and stands outside the seams of the product"
 )]
 
+mod agents;
 mod answers;
 mod approvals;
 mod architecture;
