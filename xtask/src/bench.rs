@@ -8,8 +8,9 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     // In one go: built apart, the packages would be given other features and everything be built twice.
     let packages = ["-p", "fusee", "-p", "fusee-testkit", "-p", "fusee-engine", "-p", "fusee-tools"];
     let parts = ["build", "--release", "--locked", "--bins"];
-    let examples =
-        ["many_tasks", "search_cost", "sandbox_cost"].into_iter().flat_map(|name| ["--example", name]);
+    let examples = ["many_tasks", "search_cost", "sandbox_cost", "look"]
+        .into_iter()
+        .flat_map(|name| ["--example", name]);
     stage::run("release build", stage::cargo(), parts.into_iter().chain(examples).chain(packages))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let release = target.join("release");

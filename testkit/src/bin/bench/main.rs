@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once) and `hands` (tools and the
-//! sandbox). Machines are noisy: runs of ours and of
+//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `hands` (tools and the
+//! sandbox) and `changes` (knowing what a command changed). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -13,6 +13,7 @@
 )]
 
 mod against_floor;
+mod changes;
 mod crowd;
 mod hands;
 mod measure;
@@ -69,6 +70,7 @@ const BENCHES: &[Bench] = &[
     ("crowd", crowd::ratio),
     ("search", hands::search),
     ("sandbox", hands::sandbox),
+    ("changes", changes::cost),
 ];
 
 fn main() -> ExitCode {
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         many_tasks: directory.join("examples/many_tasks"),
         search_cost: directory.join("examples/search_cost"),
         sandbox_cost: directory.join("examples/sandbox_cost"),
+        look: directory.join("examples/look"),
     };
     println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
     let mut all_hold = true;

@@ -21,6 +21,8 @@ pub(crate) struct Programs {
     pub(crate) many_tasks: PathBuf,
     pub(crate) search_cost: PathBuf,
     pub(crate) sandbox_cost: PathBuf,
+    /// Looks for changes when it is asked to.
+    pub(crate) look: PathBuf,
 }
 
 /// Which of them runs.
@@ -140,6 +142,11 @@ impl Programs {
 }
 
 impl Ready {
+    /// Where it will work.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.project.dir()
+    }
+
     pub(crate) fn start(mut self) -> Started {
         let begun = Instant::now();
         let child = self.command.spawn().expect("the release binaries were built");

@@ -1,0 +1,22 @@
+//! Looks for changes in a directory whenever a line comes on stdin, and prints how long that took, in milliseconds, and how
+//! many there were: what `cargo xtask bench` compares with `git status`. The first line is the first look.
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that measures")]
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use fusee_tools::Workspace;
+
+fn main() {
+    let directory = std::env::args_os().nth(1).map(PathBuf::from).expect("a directory");
+    let workspace = Workspace::open(&directory).expect("a workspace");
+    let begun = Instant::now();
+    workspace.watch_for_changes();
+    println!("{} 0", begun.elapsed().as_secs_f64() * 1000.0);
+    for line in std::io::stdin().lines() {
+        line.expect("a line");
+        let begun = Instant::now();
+        let changes = workspace.look_for_changes();
+        println!("{} {}", begun.elapsed().as_secs_f64() * 1000.0, changes.len());
+    }
+}
