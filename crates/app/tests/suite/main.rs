@@ -23,6 +23,7 @@ mod default_prompt;
 mod events;
 mod exit_codes;
 mod flow_kills;
+mod flow_table;
 mod flows;
 mod fusee;
 mod http_faults;
