@@ -2,7 +2,8 @@
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
 //! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `hands` (tools and the
-//! sandbox) and `changes` (knowing what a command changed). Machines are noisy: runs of ours and of
+//! sandbox), `changes` (knowing what a command changed) and `parts` (the index, templates, the language). Machines are
+//! noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -17,6 +18,7 @@ mod changes;
 mod crowd;
 mod hands;
 mod measure;
+mod parts;
 mod tasks;
 mod turns;
 
@@ -71,6 +73,8 @@ const BENCHES: &[Bench] = &[
     ("search", hands::search),
     ("sandbox", hands::sandbox),
     ("changes", changes::cost),
+    ("index", parts::index),
+    ("language", parts::language),
 ];
 
 fn main() -> ExitCode {
@@ -92,6 +96,8 @@ fn main() -> ExitCode {
         search_cost: directory.join("examples/search_cost"),
         sandbox_cost: directory.join("examples/sandbox_cost"),
         look: directory.join("examples/look"),
+        index: directory.join("examples/index"),
+        fib: directory.join("examples/fib"),
     };
     println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
     let mut all_hold = true;

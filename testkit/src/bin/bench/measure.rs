@@ -23,6 +23,10 @@ pub(crate) struct Programs {
     pub(crate) sandbox_cost: PathBuf,
     /// Looks for changes when it is asked to.
     pub(crate) look: PathBuf,
+    /// The file index and the templates.
+    pub(crate) index: PathBuf,
+    /// The workflow language.
+    pub(crate) fib: PathBuf,
 }
 
 /// Which of them runs.

@@ -1,0 +1,106 @@
+//! The file index and the registry of templates at their sizes: what `cargo xtask bench` measures of them. Prints a line
+//! a figure: its name, a tab, milliseconds. `cargo run --release -p fusee-engine --example index`
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that measures")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fusee_engine::memory::{Memory, Query};
+use fusee_engine::template::{Layer, Matching, Registered, Registry, Template, TemplateText};
+use fusee_text::Source;
+
+const FILES: usize = 50_000;
+const CHANGED: usize = 10;
+const TEMPLATES: usize = 10_000;
+const RUNS: usize = 9;
+
+/// Words that files and templates are made of, so that questions have many answers.
+const WORDS: [&str; 12] = [
+    "parser", "token", "journal", "cache", "request", "session", "ranking", "window", "socket", "template",
+    "budget", "schema",
+];
+
+fn main() {
+    let told = |name: &str, took: Duration| println!("{name}\t{:.3}", took.as_secs_f64() * 1000.0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let tree = directory.path().join("tree");
+    plant(&tree);
+    let kept = directory.path().join("memory.json");
+    let fresh = Memory::new(&tree, Some(kept.clone()));
+    let (first, updated) = timed(|| fresh.update().expect("an index"));
+    assert_eq!(updated.files, FILES);
+    told("index of 50 000 files", first);
+    drop(fresh);
+
+    // Another process finds the index on disk, and ten files that are not as it says.
+    let again = Memory::new(&tree, Some(kept));
+    again.update().expect("an index");
+    let (walk, _) = timed(|| again.update().expect("an index"));
+    for n in 0..CHANGED {
+        let path = path(n * 4_999);
+        fs::write(tree.join(path), format!("//! Changed.\nfn changed_{n}() {{}}\n")).expect("a file");
+    }
+    let (second, updated) = timed(|| again.update().expect("an index"));
+    assert_eq!(updated.read, CHANGED);
+    told("ten changed files, beyond the walk", second.saturating_sub(walk));
+    let query = Query { words: "the session cache of the parser".to_owned(), limit: 5 };
+    let found = median(|| assert_eq!(again.query(&query).expect("an answer").matches.len(), 5));
+    told("a query among 50 000 files", found);
+
+    let registry = registry();
+    let lookup = median(|| assert!(registry.find_template("task-4711").is_ok()));
+    told("lookup among 10 000 templates", lookup);
+    let words = "find the token cache in the journal window";
+    let matching = median(|| assert!(!registry.find_matching_tasks(words, &Matching::default()).is_empty()));
+    told("match among 10 000 templates", matching);
+}
+
+fn path(n: usize) -> String {
+    format!("{}/{}/{}_{n}.rs", WORDS[n % 12], n / 500, WORDS[n / 12 % 12])
+}
+
+fn plant(tree: &Path) {
+    for n in 0..FILES {
+        let path = tree.join(path(n));
+        if n % 500 < 12 {
+            fs::create_dir_all(path.parent().expect("below the tree")).expect("a directory");
+        }
+        let word = WORDS[n / 7 % 12];
+        let mut text = format!("//! Keeps the {word} of part {n}.\n");
+        for m in 0..5 {
+            let _ = writeln!(text, "pub fn {word}_{m}_{n}() {{}}");
+        }
+        fs::write(path, text).expect("a file");
+    }
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    for n in 0..TEMPLATES {
+        let words: Vec<&str> = (0..5).map(|m| WORDS[(n * 7 + m * (n % 5 + 1)) % 12]).collect();
+        let text = format!(
+            "<task name=\"task-{n}\" type=\"atomic\"><description>Find the {} of part {n}</description>\
+             <instructions>Do it.</instructions></task>",
+            words.join(" ")
+        );
+        let (template, _) = Template::read(&Source::new("t.xml", text.as_str()));
+        let template = template.expect("it is valid");
+        let text = TemplateText { file: format!("task-{n}.xml"), text };
+        registry.register_template(Registered { template, text, layer: Layer::Project }).expect("a new name");
+    }
+    registry
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let begun = Instant::now();
+    let value = work();
+    (begun.elapsed(), value)
+}
+
+fn median(mut work: impl FnMut()) -> Duration {
+    let mut times: Vec<Duration> = (0..RUNS).map(|_| timed(&mut work).0).collect();
+    times.sort_unstable();
+    times[RUNS / 2]
+}

@@ -1,0 +1,27 @@
+//! Any bytes are read in bounded time into a document whose spans lie in the text, and every problem can be shown.
+#![no_main]
+
+use fusee_text::Source;
+use fusee_text::render::{Colour, json, terminal};
+use fusee_text::xml::{Content, decode, read};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = decode(bytes) else { return };
+    let source = Source::new("fuzz", text.as_ref());
+    let (document, problems) = read(&source);
+    for element in &document.elements {
+        assert_eq!(text.get(element.name_span.range()), Some(element.name.as_str()));
+        for attribute in &element.attributes {
+            assert!(text.get(attribute.value_span.range()).is_some());
+        }
+        for content in &element.content {
+            if let Content::Text { span, .. } = content {
+                assert!(text.get(span.range()).is_some());
+            }
+        }
+    }
+    let problems = problems.into_sorted();
+    assert!(!terminal(&problems, |_| Some(&source), Colour::Never).contains('\u{1b}'));
+    let _ = json(&problems);
+});
