@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `hands` (tools and the
-//! sandbox), `changes` (knowing what a command changed) and `parts` (the index, templates, the language). Machines are
-//! noisy: runs of ours and of
+//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `conversation` (a
+//! terminal with somebody who types), `hands` (tools and the sandbox), `changes` (knowing what a command changed) and
+//! `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -15,6 +15,7 @@
 
 mod against_floor;
 mod changes;
+mod conversation;
 mod crowd;
 mod hands;
 mod measure;
@@ -70,6 +71,8 @@ const BENCHES: &[Bench] = &[
     ("floor", against_floor::ratios),
     ("tasks", tasks::memory),
     ("crowd", crowd::ratio),
+    ("conversation", conversation::feel),
+    ("long-conversation", conversation::memory),
     ("search", hands::search),
     ("sandbox", hands::sandbox),
     ("changes", changes::cost),
