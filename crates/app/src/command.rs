@@ -114,7 +114,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Runs(args)) => runs::runs(args, process).await,
         Some(Command::Show(args)) => show::show(&args, process),
         Some(Command::Replay(args)) => replay::replay(args, process).await,
-        Some(Command::Prompt(args)) => prompt::prompt(&args),
+        Some(Command::Prompt(args)) => prompt::prompt(&args, process),
         Some(Command::Templates(args)) => templates::templates(args, process),
         Some(Command::Match(args)) => matching::matching(&args, process),
         Some(Command::Memory(args)) => memory::memory(&args, process),

@@ -2,28 +2,38 @@
 //!
 //! A [`Prompt`] is a tree of sections, checked when it is built; bound to a task it renders to exactly the
 //! bytes a model gets ([`Rendered`]). [`open_sections`] opens closed ones, [`PromptFile`] reads a prompt from
-//! a file. `default.rs` is the prompt of a plain run.
+//! a file. `default.rs` is the prompt of a plain run, `environment.rs` what it is made of.
 
 mod build;
 mod default;
 mod documents;
+mod environment;
 mod expansion;
 mod file;
 mod key;
+mod outline;
+mod overrides;
+mod planning;
 mod render;
 mod section;
 mod task;
 mod template;
 
 pub use build::{Problem, Prompt, PromptBuilder};
-pub use default::{Environment, default_system, request_text};
-pub use documents::{Document, references, skills};
+pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
+pub use documents::{Document, Skills, references, skills};
+pub use environment::Environment;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};
 pub use file::{FileProblem, PromptFile};
 pub use key::SectionPath;
+pub use outline::{Outlined, SectionState};
+pub use overrides::{Override, override_file};
+pub use planning::PlanningStrategy;
 pub use render::{Bound, RenderProblem, Rendered, RenderedSection};
 pub use section::{Condition, Section, Shown, Visibility};
 pub use task::{AnyTask, Task, TaskFields};
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

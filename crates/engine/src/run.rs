@@ -418,12 +418,13 @@ async fn task(
         engine,
         branch,
         embedded.run().to_string(),
-        prompt::default_system(&environment, settings.review.is_some()),
+        prompt::default_system(&environment, prompted::kind(&settings)),
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
-    let task = prompted::dressed(task, &settings, earlier, material).map_err(Stop::Unreadable)?;
+    let task =
+        prompted::dressed(task, &settings, &environment, earlier, material).map_err(Stop::Unreadable)?;
     crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
 }
 

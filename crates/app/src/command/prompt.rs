@@ -1,16 +1,28 @@
-//! `fusee prompt`: what a model would see.
+//! `fusee prompt`: what a model would see. `tree.rs` is the view for people.
+
+mod tree;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use fusee_engine::journal::Clock;
 use fusee_engine::model::tokens;
-use fusee_engine::prompt::{AnyTask, Bound, FileProblem, PromptFile, RenderProblem, Rendered, open_sections};
+use fusee_engine::prompt::{
+    AnyTask, Bound, DefaultPrompt, Environment, FileProblem, Outlined, Prompt, PromptFile, PromptKind,
+    RenderProblem, Rendered, open_sections, overridable, override_file,
+};
 use fusee_engine::run::Exit;
+use fusee_engine::text::near;
 use serde_json::{Value, json};
 
+use super::Process;
+use crate::arguments::shared::Place;
+use crate::clock::SystemClock;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::output;
+use crate::project::Project;
 
 /// Show what a model would see.
 ///
@@ -26,13 +38,15 @@ enum PromptCommand {
     Render(RenderArgs),
 }
 
-/// Render a prompt file to exactly the bytes a model would get.
+/// Render a prompt to exactly the bytes a model would get.
 ///
-/// With --open, the prompt of the next cycle: as if the model had called open_sections with these keys.
+/// Without a file, the prompt that `fusee run` has here: the product's text, what .fusee/prompts says instead, AGENTS.md
+/// and the skills of .fusee/skills. With --open, the prompt of the next cycle: as if the model had called open_sections
+/// with these keys.
 #[derive(Args)]
 struct RenderArgs {
     /// The prompt file, TOML or JSON
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// The task, a JSON object with a `request`; its fields fill the placeholders
     #[arg(long, value_name = "JSON")]
     task: Option<String>,
@@ -42,15 +56,27 @@ struct RenderArgs {
     /// Why the sections are opened
     #[arg(long, value_name = "TEXT", default_value = "requested on the command line")]
     reason: String,
-    /// How to show it
+    /// How to show it: the text, JSON, or a tree with the tokens of each section
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print the product's own text of this section, ready to be changed and kept as .fusee/prompts/KEY.md
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "task", "open"])]
+    original: Option<String>,
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Json,
+    Tree,
+}
+
+/// What is shown.
+struct View {
+    rendered: Rendered,
+    outline: Vec<Outlined>,
 }
 
 /// A prompt that cannot be shown, in the words of the output format.
@@ -68,13 +94,27 @@ impl From<RenderProblem> for Trouble {
 }
 
 /// Does it.
-pub(crate) fn prompt(args: &PromptArgs) -> Result<Exit, Failure> {
+pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failure> {
     let PromptCommand::Render(args) = &args.command;
-    match render(args) {
-        Ok(rendered) => {
+    if let Some(key) = &args.original {
+        return original(key);
+    }
+    let view = match &args.file {
+        Some(file) => read(file).and_then(|prompt| render(&prompt, args)),
+        None => {
+            let DefaultPrompt { prompt, notices } = usual(args, process)?;
+            for notice in notices {
+                output::error(&format!("warning: {notice}\n"));
+            }
+            render(&prompt, args)
+        }
+    };
+    match view {
+        Ok(View { rendered, outline }) => {
             let text = match args.format {
                 Format::Text => format!("{}\n", rendered.text),
                 Format::Json => format!("{}\n", described(&rendered)),
+                Format::Tree => tree::tree(&outline, &rendered.text, &rendered.tools),
             };
             output::print(&text).map(|()| Exit::Completed)
         }
@@ -88,15 +128,39 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn render(args: &RenderArgs) -> Result<Rendered, Trouble> {
-    let file = args.file.display();
-    let text = std::fs::read_to_string(&args.file).map_err(|error| Trouble {
+/// The file of an override that changes nothing.
+fn original(key: &str) -> Result<Exit, Failure> {
+    let text = override_file(key).ok_or_else(|| {
+        let keys: Vec<&str> = overridable().collect();
+        let near = near::did_you_mean(key, keys.iter().copied());
+        Failure::usage(format!("no section of the prompt can be overridden as `{key}`"))
+            .help(near.unwrap_or_else(|| format!("there are {}", keys.join(", "))))
+    })?;
+    output::print(&text).map(|()| Exit::Completed)
+}
+
+/// The prompt of a plain run here.
+fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
+    let kind = PromptKind { review: false, planning: config.flow()?.planning };
+    let environment = Environment::look(&project.directory, SystemClock.now_ms());
+    DefaultPrompt::new(&environment, kind).map_err(|problems| {
+        Failure::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// The prompt of a file.
+fn read(file: &Path) -> Result<Prompt, Trouble> {
+    let text = std::fs::read_to_string(file).map_err(|error| Trouble {
         code: "unreadable_file",
-        message: format!("cannot read {file}: {error}"),
+        message: format!("cannot read {}: {error}", file.display()),
         section_path: None,
     })?;
-    let prompt =
-        PromptFile::parse(&text).map_err(|problem| in_file(&args.file.to_string_lossy(), problem))?;
+    PromptFile::parse(&text).map_err(|problem| in_file(&file.to_string_lossy(), problem))
+}
+
+fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {
     let task: AnyTask = match &args.task {
         None => AnyTask::default(),
         Some(task) => serde_json::from_str(task).map_err(|error| Trouble {
@@ -110,20 +174,21 @@ fn render(args: &RenderArgs) -> Result<Rendered, Trouble> {
         return Err(Trouble { code: "missing_request", message, section_path: None });
     }
     let bound = prompt.bind(&task)?;
-    let closed = BTreeSet::new();
     if args.open.is_empty() {
-        return Ok(bound.render(&closed)?);
+        return view(&bound, &BTreeSet::new());
     }
-    opened(bound, &closed, args)
+    opened(bound, args)
 }
 
-fn opened(bound: Bound<'_>, closed: &BTreeSet<String>, args: &RenderArgs) -> Result<Rendered, Trouble> {
-    let required = open_sections(&bound, closed, &args.open, &args.reason).map_err(|problem| Trouble {
-        code: problem.code,
-        message: problem.message,
-        section_path: problem.section_path,
+fn opened(bound: Bound<'_>, args: &RenderArgs) -> Result<View, Trouble> {
+    let required = open_sections(&bound, &BTreeSet::new(), &args.open, &args.reason).map_err(|problem| {
+        Trouble { code: problem.code, message: problem.message, section_path: problem.section_path }
     })?;
-    Ok(bound.expanded(required.expansion_instructions).render(&required.requested_overrides)?)
+    view(&bound.expanded(required.expansion_instructions), &required.requested_overrides)
+}
+
+fn view(bound: &Bound<'_>, open: &BTreeSet<String>) -> Result<View, Trouble> {
+    Ok(View { rendered: bound.render(open)?, outline: bound.outline(open)? })
 }
 
 fn in_file(file: &str, problem: FileProblem) -> Trouble {

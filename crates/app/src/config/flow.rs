@@ -37,6 +37,7 @@ impl Config {
             before: Act { read: self.names("before.read"), run: self.text("before.run").map(str::to_owned) },
             after: Act { read: Vec::new(), run: self.text("after.run").map(str::to_owned) },
             verify: self.text("verify").map(str::to_owned),
+            planning: self.word("planning"),
             edit_format: self.word("edit_format").unwrap_or(EditFormat::Tools),
             phase_control,
             phase_prompt_at: self.word("phase_prompt_at").unwrap_or(PhasePlace::System),

@@ -54,6 +54,13 @@ pub(super) const FLOW_KEYS: &[Key] = &[
     key("before.read", Kind::Names, None, "Files the runtime reads into the context first: globs, @tests, @target."),
     key("before.run", Kind::Text, None, "A command the runtime runs first; its output is part of the context."),
     key("after.run", Kind::Text, None, "A command the runtime runs after the work."),
+    key(
+        "planning",
+        Kind::Word(&["react", "plan-act-reflect", "goal-decomposition"]),
+        None,
+        "How the model is told to plan: react (think, act, look), plan-act-reflect (a plan first, a doubting look last), \
+         goal-decomposition (the goal taken apart).",
+    ),
     key("edit_format", EDIT_FORMATS, Some("tools"), "How edits come from the model: tools, whole (the new file in a fenced block), blocks."),
     key("flow_stage_retries", whole(0, 100), Some("0"), "Further attempts of a stage that did not complete."),
     key("flow_stage_required", Kind::Switch, Some("true"), "Whether a stage that does not complete ends the flow."),

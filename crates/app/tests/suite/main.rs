@@ -34,6 +34,7 @@ mod mcp;
 mod output;
 mod phases;
 mod process;
+mod project_prompt;
 mod prompt;
 mod replay;
 mod rereads;

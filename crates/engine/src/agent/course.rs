@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::calling::Calling;
 use super::calls::Resolved;
 use super::control;
+use super::disclosure::Shown;
 use super::driver::Driver;
 use super::turns::{Answered, Ending};
 use crate::flow::{Asked, Feedback};
@@ -60,7 +61,9 @@ impl Driver<'_> {
             let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
             let known = self.known_facts();
             let open = self.conduct.open_among(offered, known);
-            let tools = open.map(|name| OpenTool { name: name.to_owned(), paths: Vec::new() }).collect();
+            let sections = self.shown.iter().flat_map(Shown::openers).map(str::to_owned);
+            let names = open.map(str::to_owned).chain(sections);
+            let tools = names.map(|name| OpenTool { name, paths: Vec::new() }).collect();
             options.open = Some(Open { tools, answer: self.conduct.may_end(known).is_ok() });
         }
         options

@@ -103,12 +103,22 @@ impl<'t> Shown<'t> {
 
     /// The tools for opening the rest, as long as there is a rest.
     pub(crate) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
-        let offered = |definition: &&Definition| self.now.tools.iter().any(|tool| *tool == definition.name);
-        definitions().iter().filter(offered).map(|definition| ToolSpec {
+        self.offered().map(|definition| ToolSpec {
             name: definition.name.to_string(),
             description: definition.description.to_string(),
             parameters: definition.short_parameters(),
         })
+    }
+
+    /// Their names. No gate closes them: they only show more of what the task is told.
+    pub(crate) fn openers(&self) -> impl Iterator<Item = &'static str> {
+        self.offered().map(|definition| definition.name.as_ref())
+    }
+
+    fn offered(&self) -> impl Iterator<Item = &'static Definition> {
+        let is_offered =
+            |definition: &&Definition| self.now.tools.iter().any(|tool| *tool == definition.name);
+        definitions().iter().filter(is_offered)
     }
 
     /// The section that has to be opened before this tool can be called.
@@ -131,7 +141,12 @@ impl<'t> Shown<'t> {
         let open: BTreeSet<String> = self.open_now().cloned().collect();
         let required = open_sections(&bound, &open, keys, reason)?;
         let next = open.iter().chain(&required.requested_overrides).cloned().collect();
-        let grows = bound.render(&next).map_err(rendering)?.text.len().saturating_sub(self.now.text.len());
+        let grows = bound
+            .render_after(&self.now, &next)
+            .map_err(rendering)?
+            .text
+            .len()
+            .saturating_sub(self.now.text.len());
         if grows > room {
             let message = format!(
                 "Not opened: it would add {grows} bytes to the prompt, and only about {room} fit. Open less, or \
@@ -179,7 +194,7 @@ impl<'t> Shown<'t> {
         self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
         let bound = self.disclosure.bound().ok()?;
         // That it renders was seen when it was bound, and when the call was answered.
-        self.now = bound.expanded(instructions).render(&self.open).ok()?;
+        self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
         Some(())
     }
 }

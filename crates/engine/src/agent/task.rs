@@ -32,6 +32,7 @@ pub struct AgentTask {
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
     pub(crate) obstacle: Option<String>,
     pub(crate) request: String,
+    notices: Vec<String>,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Arc<Progress>,
     conclude: Option<Arc<dyn super::Conclude>>,
@@ -122,6 +123,7 @@ impl AgentTask {
             check: None,
             obstacle: None,
             request,
+            notices: Vec::new(),
             cancel,
             progress,
             conclude: None,
@@ -151,6 +153,12 @@ impl AgentTask {
             text.push_str(words);
         }
         self
+    }
+
+    /// The same task with something that a person should know of its prompt: a warning each.
+    #[must_use]
+    pub(crate) fn noticing(self, notices: Vec<String>) -> Self {
+        Self { notices, ..self }
     }
 
     /// The same task with a prompt whose sections can be opened, in the place of its system prompt.
@@ -285,6 +293,10 @@ impl AgentTask {
         );
         if let Some(event) = self.earlier.compaction(started_ms) {
             self.engine.emit(&self.branch, event);
+        }
+        for message in &self.notices {
+            let warning = Event::Warning { code: "prompt_file".to_owned(), message: message.clone() };
+            self.engine.emit(&self.branch, warning);
         }
     }
 

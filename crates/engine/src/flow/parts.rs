@@ -190,6 +190,9 @@ impl<'a> Parts<'a> {
         )
         .watched(main.cancel.clone(), Arc::clone(&main.progress))
         .ruled(rules);
+        if !part.rules.reach.bare {
+            task.disclosure = main.disclosure.clone();
+        }
         task.earlier.known = main.earlier.known.clone();
         if !matches!(part.rules.course, Course::Planning(_)) {
             task.earlier.plan = self.plan.clone();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
+use crate::prompt::PlanningStrategy;
 
 /// How a task is worked through, and what the runtime adds to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub struct FlowSettings {
     /// A command that tells whether the work is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
+    /// How the model is told to plan, if that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<PlanningStrategy>,
     /// How edits come from the model.
     pub edit_format: EditFormat,
     /// The side channel.
@@ -79,6 +83,7 @@ impl Default for FlowSettings {
             before: Act::default(),
             after: Act::default(),
             verify: None,
+            planning: None,
             edit_format: EditFormat::Tools,
             phase_control: PhaseControl::default(),
             phase_prompt_at: PhasePlace::System,

@@ -1,7 +1,7 @@
 //! A tree of sections, checked as a whole and numbered once: an expansion or a disabled section never
 //! renumbers the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::marker::PhantomData;
 
 use serde_json::Value;
@@ -146,7 +146,7 @@ impl Build {
     }
 
     fn add_all(&mut self, sections: Vec<Section>, parent: Option<&SectionPath>, number: &str, depth: usize) {
-        let mut keys: Vec<String> = Vec::new();
+        let mut keys = HashSet::new();
         for (n, section) in sections.into_iter().enumerate() {
             let key = match normalise(&section.key) {
                 Ok(key) => key,
@@ -156,14 +156,13 @@ impl Build {
                 }
             };
             let path = SectionPath::new(parent, &key);
-            if keys.contains(&key) {
+            if !keys.insert(key) {
                 self.problem(
                     "duplicate_key",
                     Some(&path),
                     "two sections side by side have this key".to_owned(),
                 );
             }
-            keys.push(key);
             self.add(section, path, format!("{number}{}", n + 1), depth);
         }
     }

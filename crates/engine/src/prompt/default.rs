@@ -1,70 +1,93 @@
-//! The prompt of a plain run: a text file of the product, the environment, and the project's own instructions.
+//! The prompt of a plain run: texts of the product and of the project, as sections. The request is not among them: it
+//! is the first message.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use super::build::{Problem, Prompt};
+use super::environment::Environment;
+use super::overrides;
+use super::planning::PlanningStrategy;
+use super::section::Section;
+use super::task::AnyTask;
 
-/// The default prompt's fixed part.
+/// How to work.
 const DEFAULT: &str = include_str!("default.md");
 
 /// What is added in review mode.
 const REVIEW: &str = include_str!("review.md");
 
-/// A project's instructions longer than this are cut, and the cut is marked.
-const INSTRUCTIONS_BYTES: usize = 24 * 1024;
+/// What skills are.
+const SKILLS: &str =
+    "Instructions for certain kinds of work. Read the one that is about your task before you begin.";
 
-/// The world a session starts in, looked at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
-    /// The project's directory.
-    pub directory: String,
-    /// Operating system and processor.
-    pub platform: String,
-    /// The day, as the user's clock says.
-    pub date: String,
-    /// The git branch, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// The text of AGENTS.md, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+/// The sections whose text a project may override, with the product's own text.
+const OVERRIDABLE: [(&str, &str); 3] = [("work", DEFAULT), ("review", REVIEW), ("skills", SKILLS)];
+
+/// What kind of prompt it is to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PromptKind {
+    /// Whether nothing is to be changed.
+    pub review: bool,
+    /// How to plan, where that was said.
+    pub planning: Option<PlanningStrategy>,
 }
 
-impl Environment {
-    /// Looks at it.
-    pub fn look(directory: &Path, now_ms: i64) -> Self {
-        let date = jiff::Timestamp::from_millisecond(now_ms)
-            .map(|now| now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
-            .unwrap_or_default();
-        Self {
-            directory: directory.display().to_string(),
-            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            date,
-            branch: branch(directory),
-            instructions: instructions(directory),
+/// The prompt of a plain run, and what a person should know of it.
+pub struct DefaultPrompt {
+    /// Its sections. They hold no placeholders.
+    pub prompt: Prompt<AnyTask>,
+    /// The project's files that were not used as they are, and why.
+    pub notices: Vec<String>,
+}
+
+impl DefaultPrompt {
+    /// For this environment.
+    pub fn new(environment: &Environment, kind: PromptKind) -> Result<Self, Vec<Problem>> {
+        let mut notices = environment.notices.clone();
+        let mut text = |key: &str| {
+            let original = original(key).unwrap_or_default();
+            overrides::apply(key, original, &environment.overrides, &mut notices).to_owned()
+        };
+        let mut builder = Prompt::builder().section(Section::literal("work", "How to Work", text("work")));
+        if kind.review {
+            builder = builder.section(Section::literal("review", "Review", text("review")));
         }
+        if let Some(strategy) = kind.planning {
+            builder = builder.section(strategy.section());
+        }
+        builder = builder.section(Section::literal("environment", "Environment", environment.text()));
+        if let Some(instructions) = &environment.instructions {
+            let title = "The Project's Instructions (AGENTS.md)";
+            builder = builder.section(Section::literal("agents", title, instructions.trim()));
+        }
+        if !environment.skills.is_empty() {
+            let parent = Section::literal("skills", "Skills", text("skills"));
+            let skills =
+                environment.skills.iter().fold(parent, |parent, skill| parent.child(skill.section()));
+            builder = builder.section(skills);
+        }
+        Ok(Self { prompt: builder.build()?, notices })
     }
 }
 
-/// The system prompt of a plain run.
-pub fn default_system(environment: &Environment, review: bool) -> String {
-    let mut text = DEFAULT.trim_end().to_owned();
-    if review {
-        text.push_str("\n\n");
-        text.push_str(REVIEW.trim_end());
-    }
-    text.push_str("\n\nEnvironment:\n");
-    text.push_str(&format!("- directory: {}\n", environment.directory));
-    text.push_str(&format!("- platform: {}\n", environment.platform));
-    if let Some(branch) = &environment.branch {
-        text.push_str(&format!("- git branch: {branch}\n"));
-    }
-    text.push_str(&format!("- date: {}", environment.date));
-    if let Some(instructions) = &environment.instructions {
-        text.push_str("\n\nThe project's own instructions (AGENTS.md):\n\n");
-        text.push_str(instructions.trim());
-    }
-    text
+/// The product's own text of a section that can be overridden.
+pub(crate) fn original(key: &str) -> Option<&'static str> {
+    OVERRIDABLE.iter().find(|(known, _)| *known == key).map(|(_, text)| text.trim())
+}
+
+/// The keys of the sections that can be overridden.
+pub fn overridable() -> impl Iterator<Item = &'static str> {
+    OVERRIDABLE.iter().map(|(key, _)| *key)
+}
+
+/// The default prompt as mere text, without skills: for tasks that open no sections.
+pub fn default_system(environment: &Environment, kind: PromptKind) -> String {
+    let environment = Environment { skills: Vec::new(), ..environment.clone() };
+    let prompt = DefaultPrompt::new(&environment, kind).map(|default| default.prompt);
+    let bound = prompt.as_ref().ok().and_then(|prompt| prompt.bind(&AnyTask::default()).ok());
+    let rendered = bound.and_then(|bound| bound.render(&BTreeSet::new()).ok());
+    // Its keys and titles are ours and it has no placeholders, so it always renders.
+    rendered.map_or_else(|| DEFAULT.trim().to_owned(), |rendered| rendered.text)
 }
 
 /// The first message: the request, and its background if there is one.
@@ -73,26 +96,4 @@ pub fn request_text(request: &str, background: Option<&str>) -> String {
         Some(background) => format!("{request}\n\n**Background:** {background}"),
         None => request.to_owned(),
     }
-}
-
-/// The branch that HEAD names, read without running git.
-fn branch(directory: &Path) -> Option<String> {
-    let git = directory.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-    let head = head.trim();
-    Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(12).collect(), str::to_owned))
-}
-
-fn instructions(directory: &Path) -> Option<String> {
-    use std::io::Read;
-    let file = std::fs::File::open(directory.join("AGENTS.md")).ok()?;
-    let mut bytes = Vec::new();
-    file.take(INSTRUCTIONS_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let cut = bytes.len() > INSTRUCTIONS_BYTES;
-    bytes.truncate(INSTRUCTIONS_BYTES);
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if cut {
-        text.push_str("\n[cut here: read AGENTS.md for the rest]");
-    }
-    (!text.trim().is_empty()).then_some(text)
 }

@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::environment::{Whole, read_within};
 use super::section::Section;
+use front::{Front, field};
+
+mod front;
 
 /// Documents of one folder; the rest is left out.
 const MOST: usize = 64;
@@ -18,8 +22,15 @@ const DEPTH: usize = 4;
 /// A longer document is cut, and the cut is marked.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Characters of a summary.
+/// Characters of a summary, and of a skill's name.
 const SUMMARY: usize = 300;
+const TITLE: usize = 80;
+
+/// A longer skill is cut, and the cut is marked: it is kept with the session, and a model can read the rest.
+const SKILL_BYTES: usize = 64 * 1024;
+
+/// All skills of a project together; those after that are left out.
+const SKILLS_BYTES: usize = 1 << 20;
 
 /// A text that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,28 +75,68 @@ pub fn references(folders: &[PathBuf]) -> Vec<Document> {
     documents
 }
 
-/// The skills of a folder: each a folder with a `SKILL.md`, whose front matter names and describes it.
-pub fn skills(folder: &Path) -> Vec<Document> {
-    let mut keys = HashSet::new();
+/// The skills of a project, and what is wrong with their files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// In order of path.
+    pub documents: Vec<Document>,
+    /// What a person should know.
+    pub notices: Vec<String>,
+}
+
+/// The skills of a folder: each a folder with a `SKILL.md`, whose front matter names and describes it. A link is
+/// followed only to a file within `root`.
+pub fn skills(folder: &Path, root: &Path) -> Skills {
     let is_skill = |path: &Path| path.file_name().is_some_and(|name| name == "SKILL.md");
-    let mut skills = Vec::new();
+    let (mut keys, mut found, mut room) = (HashSet::new(), Skills::default(), SKILLS_BYTES);
     for path in files(folder, &is_skill) {
-        let Some(whole) = read(&path) else { continue };
-        let (front, body) = front_matter(&whole);
-        let field = |name: &str| front.and_then(|front| field(front, name));
-        let place =
-            path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let title = field("name").or_else(|| heading(body)).unwrap_or_else(|| place.clone());
-        let summary = field("description").unwrap_or_else(|| first_words(body));
-        let text = format!(
-            "{}\n\n(The skill's folder is {}.)",
-            body.trim(),
-            path.parent().unwrap_or(folder).display()
-        );
-        skills.push(Document { key: new_key(&place, &mut keys), title, summary, text });
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if found.documents.len() >= MOST || room == 0 {
+            let most = format!("{MOST} skills and {} KB are the most", SKILLS_BYTES / 1024);
+            found.notices.push(format!("the skill {name} and those after it are left out: {most}"));
+            break;
+        }
+        let Some((whole, all)) = read_within(root, &path, SKILL_BYTES) else {
+            let reason = "it is not a plain file of the project that can be read";
+            found.notices.push(format!("the skill {name} is left out: {reason}"));
+            continue;
+        };
+        if whole.trim().is_empty() {
+            found.notices.push(format!("the skill {name} is left out: it is empty"));
+            continue;
+        }
+        let mut document = skill(&path, &name, &whole, &mut found.notices);
+        if all == Whole::Cut {
+            document.text.push_str(&format!("\n[cut here: read {name} for the rest]"));
+        }
+        document.key = new_key(&document.key, &mut keys);
+        room = room.saturating_sub(document.text.len());
+        found.documents.push(document);
     }
-    skills.truncate(MOST);
-    skills
+    found
+}
+
+/// One skill. A file without front matter is a skill all the same: it is told what it lacks, and shown by its first words.
+fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Document {
+    let (fields, body) = match Front::of(whole) {
+        Front::Fields { fields, body } => (fields, body),
+        Front::Nothing => ("", whole),
+        Front::Open => {
+            notices.push(format!("the front matter of {name} has no end: it lacks a second line `---`"));
+            ("", whole.trim_start_matches('-'))
+        }
+    };
+    let parent = path.parent().unwrap_or(path);
+    let place = parent.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let title = field(fields, "name").or_else(|| heading(body)).unwrap_or_else(|| place.clone());
+    let summary = field(fields, "description").unwrap_or_else(|| {
+        notices
+            .push(format!("{name} has no `description` in its front matter: its first words stand for it"));
+        first_words(body)
+    });
+    let folder = name.trim_end_matches("/SKILL.md");
+    let text = format!("(The files of this skill are in {folder}.)\n\n{}", body.trim());
+    Document { key: place, title: shortened(&title, TITLE), summary: shortened(&summary, SUMMARY), text }
 }
 
 /// The files of a folder that are wanted, in order. A link to a folder is not followed, so a circle of them ends.
@@ -123,22 +174,6 @@ fn read(path: &Path) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// What stands between two lines of dashes at the top, and the rest.
-fn front_matter(text: &str) -> (Option<&str>, &str) {
-    let inside = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---"));
-    match inside {
-        Some((front, rest)) => (Some(front), rest.trim_start_matches('-')),
-        None => (None, text),
-    }
-}
-
-/// A field of front matter: `name: words`, perhaps in quotes.
-fn field(front: &str, name: &str) -> Option<String> {
-    let value = front.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
-    let value = value.trim().trim_matches(['"', '\'']).trim();
-    (!value.is_empty()).then(|| value.chars().take(SUMMARY).collect())
-}
-
 fn heading(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
     let title = line.strip_prefix('#')?.trim_start_matches('#').trim();
@@ -149,10 +184,13 @@ fn heading(text: &str) -> Option<String> {
 fn first_words(text: &str) -> String {
     let is_words = |paragraph: &&str| !paragraph.trim().is_empty() && !paragraph.trim().starts_with('#');
     let paragraph = text.split("\n\n").find(is_words).unwrap_or(text);
-    let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(SUMMARY) {
+    shortened(&paragraph.split_whitespace().collect::<Vec<_>>().join(" "), SUMMARY)
+}
+
+fn shortened(words: &str, most: usize) -> String {
+    match words.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &words[..at]),
-        None => words,
+        None => words.to_owned(),
     }
 }
 

@@ -54,10 +54,9 @@ pub fn open_sections(
     let mut opened: Vec<String> = Vec::new();
     for key in section_keys {
         let path = normalise_path(key);
-        let node = bound.nodes.iter().find(|node| node.path.as_str() == path && reachable(bound, node));
+        let node = bound.enabled(bound.nodes).find(|node| node.path.as_str() == path);
         let Some(node) = node else {
-            let known =
-                bound.nodes.iter().filter(|node| reachable(bound, node)).map(|node| node.path.as_str());
+            let known = bound.enabled(bound.nodes).map(|node| node.path.as_str());
             let near = fusee_text::near::nearest(&path, known);
             let hint = if near.is_empty() {
                 String::new()
@@ -108,16 +107,6 @@ pub fn open_sections(
         section_keys,
         expansion_instructions,
     })
-}
-
-/// A section that is enabled, as are those around it.
-fn reachable(bound: &Bound<'_>, node: &super::build::Node) -> bool {
-    bound.is_enabled(node)
-        && bound
-            .nodes
-            .iter()
-            .filter(|other| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str()))
-            .all(|other| bound.is_enabled(other))
 }
 
 /// Guidance for going on after an expansion. One full stop follows the reason, whoever wrote it.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::build::{Problem, Prompt};
+use super::planning::PlanningStrategy;
 use super::section::{Section, Shown, Visibility};
 use super::task::AnyTask;
 
@@ -33,6 +34,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct FileSection {
     kind: Option<Kind>,
+    strategy: Option<PlanningStrategy>,
     key: Option<String>,
     title: Option<String>,
     body: Option<String>,
@@ -51,6 +53,7 @@ struct FileSection {
 enum Kind {
     Text,
     Task,
+    Planning,
 }
 
 impl PromptFile {
@@ -78,18 +81,36 @@ impl PromptFile {
 
 impl FileSection {
     fn into_section(self, problems: &mut Vec<Problem>) -> Section {
-        let is_task = self.kind == Some(Kind::Task);
-        let default = |value: &str| if is_task { value.to_owned() } else { String::new() };
-        let key = self.key.unwrap_or_else(|| default("task"));
-        if is_task && self.body.is_some() {
-            let message = "a task section has no body of its own".to_owned();
-            problems.push(Problem { code: "task_with_body", at: Some(key.clone()), message });
+        let kind = self.kind.unwrap_or(Kind::Text);
+        let (own_key, own_title) = match kind {
+            Kind::Text => ("", ""),
+            Kind::Task => ("task", "Task"),
+            Kind::Planning => ("planning", "Planning"),
+        };
+        let key = self.key.unwrap_or_else(|| own_key.to_owned());
+        let mut problem = |code, message: &str| {
+            problems.push(Problem { code, at: Some(key.clone()), message: message.to_owned() });
+        };
+        match kind {
+            Kind::Task if self.body.is_some() => {
+                problem("task_with_body", "a task section has no body of its own");
+            }
+            Kind::Planning if self.body.is_some() => {
+                problem(
+                    "planning_with_body",
+                    "a planning section has the text of its strategy, and no body of its own",
+                );
+            }
+            _ => {}
         }
-        let title = self.title.unwrap_or_else(|| default("Task"));
-        let mut section = if is_task {
-            Section::task().named(key, title)
-        } else {
-            Section::text(key, title, self.body.unwrap_or_default())
+        if self.strategy.is_some() && kind != Kind::Planning {
+            problem("stray_strategy", "only a section of kind \"planning\" has a strategy");
+        }
+        let title = self.title.unwrap_or_else(|| own_title.to_owned());
+        let mut section = match kind {
+            Kind::Task => Section::task().named(key, title),
+            Kind::Planning => self.strategy.unwrap_or_default().section().named(key, title),
+            Kind::Text => Section::text(key, title, self.body.unwrap_or_default()),
         };
         section = match (self.summary, self.visibility) {
             (Some(summary), shown) => section.with_summary(summary, Visibility::Fixed(shown)),

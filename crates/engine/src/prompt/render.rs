@@ -1,10 +1,11 @@
 //! Rendering: a pure function from a bound prompt and what is open to the bytes a model gets.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::build::{Node, NodeBody};
 use super::section::{Shown, Visibility};
-use super::task::{AnyTask, Fields, text};
+use super::task::{AnyTask, EXPANSION, Fields, text};
 
 /// A prompt with a task, ready to be rendered.
 #[derive(Clone)]
@@ -54,7 +55,9 @@ pub struct RenderedSection {
     /// How it is shown.
     pub shown: Shown,
     /// Its own text, without what stands inside it.
-    pub text: String,
+    pub text: Arc<str>,
+    /// Its place among all sections of the prompt.
+    at: usize,
 }
 
 impl<'p> Bound<'p> {
@@ -70,6 +73,25 @@ impl<'p> Bound<'p> {
 
     /// Renders it; `open` holds the paths of sections that were opened.
     pub fn render(&self, open: &BTreeSet<String>) -> Result<Rendered, RenderProblem> {
+        self.render_from(&[], open)
+    }
+
+    /// Renders the cycle after an expansion. Sections that are shown whole as they were `before` are taken over; `before`
+    /// must be of the same prompt and, but for the expansion instructions, of the same task.
+    pub fn render_after(
+        &self,
+        before: &Rendered,
+        open: &BTreeSet<String>,
+    ) -> Result<Rendered, RenderProblem> {
+        self.render_from(&before.sections, open)
+    }
+
+    fn render_from(
+        &self,
+        before: &[RenderedSection],
+        open: &BTreeSet<String>,
+    ) -> Result<Rendered, RenderProblem> {
+        let mut before = before.iter().peekable();
         let mut rendered =
             Rendered { text: String::new(), tools: Vec::new(), sections: Vec::new(), closed: Vec::new() };
         let mut readable = false;
@@ -80,13 +102,18 @@ impl<'p> Bound<'p> {
                 continue;
             }
             let shown = self.shown(node, open);
-            let own = self.section(node, shown, at)?;
+            while before.next_if(|earlier| earlier.at < at).is_some() {}
+            let earlier = before.next_if(|earlier| earlier.at == at);
+            let own: Arc<str> = match earlier.filter(|earlier| earlier.shown == shown && stays(node, shown)) {
+                Some(earlier) => Arc::clone(&earlier.text),
+                None => self.section(node, shown, at)?.into(),
+            };
             if !rendered.text.is_empty() {
                 rendered.text.push_str("\n\n");
             }
             rendered.text.push_str(&own);
             let (path, number) = (node.path.to_string(), node.number.clone());
-            rendered.sections.push(RenderedSection { path, number, shown, text: own });
+            rendered.sections.push(RenderedSection { path, number, shown, text: own, at });
             at += 1;
             match shown {
                 Shown::Full => rendered.tools.extend(node.tools.iter().cloned()),
@@ -94,7 +121,7 @@ impl<'p> Bound<'p> {
                     let inside = &self.nodes[at..at + node.inside];
                     readable |= node.tools.is_empty() && inside.iter().all(|node| node.tools.is_empty());
                     rendered.closed.push(node.path.to_string());
-                    let hidden = inside.iter().filter(|node| self.shown(node, open) == Shown::Summary);
+                    let hidden = self.enabled(inside).filter(|node| self.shown(node, open) == Shown::Summary);
                     rendered.closed.extend(hidden.map(|node| node.path.to_string()));
                     at += node.inside;
                 }
@@ -107,6 +134,21 @@ impl<'p> Bound<'p> {
             rendered.tools.push("open_sections".to_owned());
         }
         Ok(rendered)
+    }
+
+    /// Those of some neighbouring nodes that are enabled, and whatever stands inside the others left out.
+    pub(super) fn enabled<'n>(&self, nodes: &'n [Node]) -> impl Iterator<Item = &'n Node> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let node = nodes.get(at)?;
+                if self.is_enabled(node) {
+                    at += 1;
+                    return Some(node);
+                }
+                at += 1 + node.inside;
+            }
+        })
     }
 
     /// The task that it is bound to.
@@ -187,7 +229,7 @@ impl<'p> Bound<'p> {
         self.fields.value(name).or_else(|| node.params.get(name).map(text))
     }
 
-    fn section(&self, node: &Node, shown: Shown, at: usize) -> Result<String, RenderProblem> {
+    pub(super) fn section(&self, node: &Node, shown: Shown, at: usize) -> Result<String, RenderProblem> {
         let heading = format!("{} {}. {}", "#".repeat(node.depth + 2), node.number, node.title);
         let body = match (shown, &node.body, &node.summary) {
             (Shown::Summary, _, Some(summary)) => {
@@ -226,7 +268,7 @@ impl<'p> Bound<'p> {
 
     fn task(&self) -> String {
         let mut parts = Vec::new();
-        if let Some(instructions) = self.fields.set("expansion_instructions") {
+        if let Some(instructions) = self.fields.set(EXPANSION) {
             parts.push(format!("**Expansion Context:** {instructions}\n\n---"));
         }
         parts.extend(self.fields.set("request"));
@@ -239,5 +281,14 @@ impl<'p> Bound<'p> {
             parts.push(format!("**Background:** {background}"));
         }
         parts.join("\n\n")
+    }
+}
+
+/// Whether a section's text is the same after an expansion, as long as it is shown the same way. A summary is not
+/// looked into: the line under it names what is enabled inside.
+fn stays(node: &Node, shown: Shown) -> bool {
+    match (&node.body, shown) {
+        (NodeBody::Text(template), Shown::Full) => template.names().all(|name| name != EXPANSION),
+        _ => false,
     }
 }

@@ -37,6 +37,9 @@ impl<T: Serialize + JsonSchema> TaskFields for T {}
 #[serde(transparent)]
 pub struct AnyTask(pub Map<String, Value>);
 
+/// The field that is another in each cycle.
+pub(crate) const EXPANSION: &str = "expansion_instructions";
+
 /// The fields of a bound task.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields(Map<String, Value>);
@@ -65,7 +68,7 @@ impl Fields {
     pub(crate) fn domain(&self) -> impl Iterator<Item = (&str, String)> {
         self.0
             .keys()
-            .filter(|name| !matches!(name.as_str(), "request" | "background" | "expansion_instructions"))
+            .filter(|name| !matches!(name.as_str(), "request" | "background" | EXPANSION))
             .filter_map(|name| Some((name.as_str(), self.set(name)?)))
     }
 
@@ -76,7 +79,7 @@ impl Fields {
 
     /// The same task for the next cycle.
     pub(crate) fn expanded(mut self, instructions: String) -> Self {
-        self.0.insert("expansion_instructions".to_owned(), instructions.into());
+        self.0.insert(EXPANSION.to_owned(), instructions.into());
         self
     }
 }

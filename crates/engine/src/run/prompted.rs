@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{Settings, StartError, reviewed};
 use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, json_wanted};
-use crate::prompt::{AnyTask, FileProblem, PromptFile, Rendered};
+use crate::prompt::{
+    AnyTask, DefaultPrompt, Environment, FileProblem, Problem, PromptFile, PromptKind, Rendered,
+};
 use crate::review::Material;
 
 /// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
@@ -21,6 +23,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
 pub(super) fn dressed(
     task: AgentTask,
     settings: &Settings,
+    environment: &Environment,
     earlier: Option<Earlier>,
     material: Option<Material>,
 ) -> Result<AgentTask, String> {
@@ -29,11 +32,10 @@ pub(super) fn dressed(
     let mut task = task;
     match (&settings.code_review, material) {
         (Some(review), Some(material)) => task = reviewed::dressed(task, settings, review, material, opened)?,
-        _ => {
-            if let Some(disclosure) = disclosure(settings, opened)? {
-                task = task.disclosing(disclosure);
-            }
-        }
+        _ => match disclosure(settings, opened.clone())? {
+            Some(disclosure) => task = task.disclosing(disclosure),
+            None => task = usual(task, settings, environment, opened)?,
+        },
     }
     if let Some((check, wanted)) = answer_check(settings)? {
         task = task.answering(check).adding(&wanted);
@@ -42,6 +44,30 @@ pub(super) fn dressed(
         task = task.continuing(earlier);
     }
     Ok(task)
+}
+
+/// The sort of default prompt that the settings ask for.
+pub(super) fn kind(settings: &Settings) -> PromptKind {
+    PromptKind { review: settings.review.is_some(), planning: settings.flow.planning }
+}
+
+/// The task with the default prompt. It opens sections only where there are skills; else its text is all there is.
+fn usual(
+    task: AgentTask,
+    settings: &Settings,
+    environment: &Environment,
+    opened: BTreeSet<String>,
+) -> Result<AgentTask, String> {
+    let told =
+        |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let DefaultPrompt { prompt, notices } = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
+    let task = task.noticing(notices);
+    if environment.skills.is_empty() {
+        return Ok(task);
+    }
+    let fields = Map::from_iter([("request".to_owned(), Value::from(settings.request.as_str()))]);
+    let bound = Disclosure::new(&prompt, &AnyTask(fields), opened);
+    bound.map(|disclosure| task.disclosing(disclosure)).map_err(|problem| problem.to_string())
 }
 
 /// A check of the answer, and what the model is told of it.

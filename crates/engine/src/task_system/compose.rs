@@ -9,7 +9,7 @@ use serde_json::Map;
 use super::request::{AccumulationFormat, ContextPart, InheritedContext};
 use super::result::TaskResult;
 use crate::agent::Disclosure;
-use crate::prompt::{AnyTask, Environment, Prompt, Section, Shown, Visibility, default_system};
+use crate::prompt::{AnyTask, Environment, Prompt, PromptKind, Section, Shown, Visibility, default_system};
 use crate::template::{OutputFormat, OutputKind, SectionText, Template};
 
 /// A file's content as the handler read it.
@@ -88,7 +88,8 @@ pub fn compose(
     prepared: &Prepared,
     environment: &Environment,
 ) -> Result<Composed, String> {
-    let system = template.system.clone().unwrap_or_else(|| default_system(environment, false));
+    let system =
+        template.system.clone().unwrap_or_else(|| default_system(environment, PromptKind::default()));
     let request = request(template, prepared);
     if template.sections.is_empty() {
         return Ok(Composed { system, request, disclosure: None });

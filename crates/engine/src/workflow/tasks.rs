@@ -12,6 +12,7 @@ use super::budget::{Grant, Limited, micros};
 use super::driver::{Answer, Driver, at};
 use super::prompting::{self, Prompted};
 use crate::agent::{AgentTask, Limits, TaskOutcome};
+use crate::prompt::PromptKind;
 use crate::task_system::{ExecutionPath, LimitOverrides, Reason, ResourceMetrics, TaskError, TaskResult};
 
 impl Driver<'_> {
@@ -96,7 +97,7 @@ impl Driver<'_> {
         let system = prompted
             .system
             .clone()
-            .unwrap_or_else(|| crate::prompt::default_system(&world.environment, false));
+            .unwrap_or_else(|| crate::prompt::default_system(&world.environment, PromptKind::default()));
         AgentTask::new(
             Arc::new(world.session.for_child(limits)),
             Arc::clone(&world.engine),

@@ -2,8 +2,8 @@
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
 //! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `conversation` (a
-//! terminal with somebody who types), `hands` (tools and the sandbox), `changes` (knowing what a command changed) and
-//! `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
+//! terminal with somebody who types), `prompts` (a long one), `hands` (tools and the sandbox), `changes` (knowing what a
+//! command changed) and `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -20,6 +20,7 @@ mod crowd;
 mod hands;
 mod measure;
 mod parts;
+mod prompts;
 mod tasks;
 mod turns;
 
@@ -70,6 +71,7 @@ const BENCHES: &[Bench] = &[
     ("instructions", turns::instructions),
     ("floor", against_floor::ratios),
     ("tasks", tasks::memory),
+    ("prompts", prompts::rendering),
     ("crowd", crowd::ratio),
     ("conversation", conversation::feel),
     ("long-conversation", conversation::memory),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         look: directory.join("examples/look"),
         index: directory.join("examples/index"),
         fib: directory.join("examples/fib"),
+        render_prompt: directory.join("examples/render_prompt"),
     };
     println!("{:<58} {:>10} {:<4} {:>8}", "figure", "measured", "", "at most");
     let mut all_hold = true;

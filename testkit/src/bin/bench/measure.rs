@@ -27,6 +27,8 @@ pub(crate) struct Programs {
     pub(crate) index: PathBuf,
     /// The workflow language.
     pub(crate) fib: PathBuf,
+    /// Renders a long prompt.
+    pub(crate) render_prompt: PathBuf,
 }
 
 /// Which of them runs.

@@ -1,0 +1,39 @@
+//! A prompt as a tree for the terminal: what is open, what is closed, and what each part costs.
+
+use fusee_engine::model::tokens;
+use fusee_engine::prompt::{Outlined, SectionState};
+
+/// The tree, and under it what it comes to. `tools` are those that the prompt itself brings.
+pub(super) fn tree(outline: &[Outlined], whole: &str, tools: &[String]) -> String {
+    let mut text: String = outline.iter().map(line).collect();
+    let closed = outline.iter().filter(|section| section.state == SectionState::Closed).count();
+    let behind = outline.iter().filter(|section| section.state == SectionState::Behind).count();
+    text.push_str(&format!("\n{} tokens", count(whole)));
+    if closed > 0 {
+        text.push_str(&format!("; {closed} closed"));
+    }
+    if behind > 0 {
+        text.push_str(&format!(", {behind} behind them"));
+    }
+    text.push('\n');
+    if !tools.is_empty() {
+        text.push_str(&format!("tools of the prompt: {}\n", tools.join(", ")));
+    }
+    text
+}
+
+fn line(section: &Outlined) -> String {
+    let (mark, cost) = match section.state {
+        SectionState::Open => ("▾", format!("{} tokens", count(&section.shown))),
+        SectionState::Closed => {
+            ("▸", format!("{} tokens, {} when opened", count(&section.shown), count(&section.whole)))
+        }
+        SectionState::Behind => ("·", format!("0 tokens, {} of its own when shown", count(&section.whole))),
+    };
+    let Outlined { number, title, path, .. } = section;
+    format!("{}{mark} {number}. {title} [{path}]: {cost}\n", "  ".repeat(section.depth))
+}
+
+fn count(text: &str) -> usize {
+    tokens::exact_count(text).unwrap_or(text.len() / 4)
+}
