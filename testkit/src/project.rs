@@ -260,6 +260,13 @@ impl Running {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
+    /// Types at it: stdin gets this and stays open.
+    pub fn type_in(&mut self, keys: &str) {
+        use std::io::Write;
+        let pipe = self.child.stdin.as_mut().expect("a command whose stdin was not given");
+        pipe.write_all(keys.as_bytes()).expect("a command that reads");
+    }
+
     /// What it has printed so far.
     pub fn stdout_so_far(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap_or_default()

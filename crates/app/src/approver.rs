@@ -72,6 +72,10 @@ impl Approver for Person {
         })
     }
 
+    fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.line())
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             loop {

@@ -8,6 +8,7 @@ mod flow;
 mod flow_key;
 mod key;
 mod mcp;
+mod review;
 mod rule;
 mod schema;
 mod stages;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::Limits;
+use fusee_engine::agent::{Limits, SummaryBy};
 use fusee_engine::approval::Approve;
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
@@ -310,9 +311,14 @@ impl Config {
         Limits {
             max_turns: self.whole("max_turns").map_or(default.max_turns, small),
             max_tokens: self.whole("max_tokens").unwrap_or(default.max_tokens),
+            compaction_summary: match self.text("compaction_summary") {
+                Some("model") => SummaryBy::Model,
+                _ => SummaryBy::Rule,
+            },
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
+            approval_timeout_s: self.whole("approval_timeout_s").unwrap_or(default.approval_timeout_s),
             budget_usd: self.number("budget_usd"),
             price: None,
             retry_policy: RetryPolicy {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fusee_engine::agent::TurnStop;
 use fusee_engine::approval::rules::Rules;
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{clock, output};
 
-/// A second ctrl-c within this time does not wait for the run to end.
+/// A second ctrl-c within this time is for the run, a further one does not wait for its end.
 const IMPATIENCE: Duration = Duration::from_secs(2);
 
 /// What holds the commands of a run.
@@ -208,7 +209,7 @@ pub(crate) async fn see_to_its_end(
     let mut face = show.face(plan, cancel.clone());
     past.iter().for_each(|event| face.recall(event));
     let watching = face::watch(face, running.events())?;
-    let impatient = obey_signals(cancel, show.is_live());
+    let impatient = obey_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
         watching.ended().await.map(|()| outcome)
@@ -244,9 +245,10 @@ pub(crate) async fn see_to_its_end(
     }
 }
 
-/// One SIGINT or SIGTERM cancels the run; its end is written down and told as usual. Ends when a person at a
-/// terminal does not want to wait for that.
-async fn obey_signals(cancel: CancellationToken, live: bool) {
+/// One SIGINT or SIGTERM cancels the run; its end is written down and told as usual. At a terminal the first SIGINT stops
+/// the turn, and a second, soon after it or while no turn runs, cancels the run. Ends when the person does not want to
+/// wait for that either.
+async fn obey_signals(cancel: CancellationToken, turns: TurnStop, live: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
@@ -258,12 +260,15 @@ async fn obey_signals(cancel: CancellationToken, live: bool) {
             _ = interrupt.recv() => true,
             _ = terminate.recv() => false,
         };
-        cancel.cancel();
         if live && interrupted {
-            if last.is_some_and(|last| last.elapsed() < IMPATIENCE) {
+            let soon = last.replace(Instant::now()).is_some_and(|last| last.elapsed() < IMPATIENCE);
+            if soon && cancel.is_cancelled() {
                 return;
             }
-            last = Some(Instant::now());
+            if !soon && !cancel.is_cancelled() && turns.stop() {
+                continue;
+            }
         }
+        cancel.cancel();
     }
 }

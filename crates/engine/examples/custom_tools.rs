@@ -40,6 +40,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     .tool(Arc::new(price))
     .run(|event| println!("{}", serde_json::to_string(event).unwrap_or_default()))
     .await?;
-    println!("{}", outcome.answer);
+    println!("{}\n{:?}", outcome.answer, outcome.resource_metrics());
     Ok(())
 }

@@ -38,6 +38,13 @@ pub trait Approver: Send + Sync {
         let _ = question;
         Box::pin(async { None })
     }
+
+    /// What the person says after they have stopped a turn: words for the model, nothing to let it go on, or `None` to
+    /// end the run.
+    fn after_stop<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        let _ = question;
+        Box::pin(async { None })
+    }
 }
 
 /// What a person is asked.

@@ -24,7 +24,7 @@ use fusee_tools::mcp::Absent;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, remember};
+use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, TurnStop, remember};
 use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::memory::Memory;
 use crate::prompt::{self, Environment};
@@ -133,6 +133,11 @@ impl Running {
     /// The token that stops it.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
+    }
+
+    /// Stops single turns of it: what is under way ends, and the person is asked what is to happen now.
+    pub fn turn_stop(&self) -> TurnStop {
+        self.progress.turn_stop.clone()
     }
 
     /// How far it is.
@@ -362,6 +367,7 @@ async fn task(
         workspace,
         limits: settings.limits,
         secrets,
+        turn_stop: progress.turn_stop.clone(),
         gatekeeper: Gatekeeper {
             approve: settings.approve,
             commands_settled: settings.commands_settled,

@@ -20,6 +20,8 @@ fn outcome(status: TaskStatus, blocked: bool, error: Option<&str>) -> TaskOutcom
         total_turns: 1,
         usage: Usage::default(),
         active_ms: 0,
+        model_ms: 0,
+        peak_context_tokens: 0,
         objects: false,
         result: None,
     }

@@ -104,19 +104,22 @@ fn print_result(outcome: Option<RunOutcome>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was shown before and still matters: the files that changed, and the call that has no result.
+/// What was shown before and still matters: the files that changed, the call that has no result, the question that has no
+/// answer.
 fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
-    let (mut changes, mut open) = (Vec::new(), None);
+    let (mut changes, mut open, mut asked) = (Vec::new(), None, None);
     history::each(journal, run, |event| {
         match &event.event {
             Event::FileChanged { .. } => changes.push(event),
             Event::ToolCall { .. } => open = Some(event),
             Event::ToolResult(_) => open = None,
+            Event::ApprovalRequested { .. } => asked = Some(event),
+            Event::ApprovalResolved { .. } => asked = None,
             _ => {}
         }
         Ok(())
     })?;
-    changes.extend(open);
+    changes.extend(open.into_iter().chain(asked));
     Ok(changes)
 }
 

@@ -152,7 +152,7 @@ pub(crate) async fn run_as(
         review: match &code_review {
             // Nobody is to be asked whether a reviewer may change something.
             Some(_) => Some(Restrictions { require_approval: false, ..Restrictions::default() }),
-            None => args.review.then(Restrictions::default),
+            None => args.review.then(|| config.restrictions()),
         },
         code_review,
         output_schema: output_schema.transpose()?,

@@ -167,18 +167,18 @@ impl Config {
         serde_json::from_value(self.text(key)?.into()).ok()
     }
 
-    fn switch(&self, key: &str) -> Option<bool> {
+    pub(super) fn switch(&self, key: &str) -> Option<bool> {
         match self.value(key) {
             Some((Value::Switch(on), _)) => Some(*on),
             _ => None,
         }
     }
 
-    fn small(&self, key: &str) -> Option<u32> {
+    pub(super) fn small(&self, key: &str) -> Option<u32> {
         self.whole(key).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    fn names(&self, key: &str) -> Vec<String> {
+    pub(super) fn names(&self, key: &str) -> Vec<String> {
         match self.value(key) {
             Some((Value::Names(names), _)) => names.clone(),
             _ => Vec::new(),
@@ -194,8 +194,11 @@ impl Config {
 
     /// Whether the tools that were named for the task are there.
     pub(crate) fn check_tools(&self) -> Result<(), Failure> {
-        let origin = self.value("tools").map(|(_, origin)| origin.to_string()).unwrap_or_default();
-        known_tools(self.names("tools").iter(), &format!("{origin}: `tools`"))
+        for key in ["tools", "review_mode_restrictions.allowed_tools"] {
+            let origin = self.value(key).map(|(_, origin)| origin.to_string()).unwrap_or_default();
+            known_tools(self.names(key).iter(), &format!("{origin}: `{key}`"))?;
+        }
+        Ok(())
     }
 }
 

@@ -114,6 +114,13 @@ const BASE: &[Key] = &[
         Some("0.75"),
         "The share of max_tokens from which the conversation is shortened.",
     ),
+    key(
+        "compaction_summary",
+        Kind::Word(&["rule", "model"]),
+        Some("rule"),
+        "Who tells of the turns that are taken away then: rule (one line a turn), or model (one more request; the rule \
+         where it fails).",
+    ),
     key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
     key(
         "task_timeout_s",
@@ -122,6 +129,32 @@ const BASE: &[Key] = &[
         "Working time of a whole task, in seconds; waiting for a person does not count.",
     )
     .flag("--timeout"),
+    key(
+        "approval_timeout_s",
+        whole(1, u32::MAX as u64),
+        Some("3600"),
+        "How long one question waits for a person, in seconds; without an answer it is a refusal.",
+    ),
+    key(
+        "review_mode_restrictions.allowed_tools",
+        Kind::Names,
+        None,
+        "With --review: the tools that run without a question; those that only look if not set.",
+    )
+    .outside(),
+    key(
+        "review_mode_restrictions.require_approval",
+        Kind::Switch,
+        Some("true"),
+        "With --review: whether a person is asked about other tools; otherwise they are refused.",
+    ),
+    key("review_mode_restrictions.max_tool_calls", whole(0, u32::MAX as u64), Some("100"), "With --review: calls of one task."),
+    key(
+        "review_mode_restrictions.require_explanations",
+        Kind::Switch,
+        Some("false"),
+        "With --review: a call that a person must allow is refused unless the model says in words what it is for.",
+    ),
     key("budget_usd", Kind::Number { least: 0.0, most: 1e9 }, None, "What a whole task may cost, in US dollars.")
         .flag("--budget-usd")
         .outside(),
@@ -169,8 +202,13 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("sandbox.mode", "sandbox"),
     alias("maxTurns", "max_turns"),
     alias("maxTokens", "max_tokens"),
+    alias("compactionSummary", "compaction_summary"),
     alias("compactionThreshold", "compaction_threshold"),
     Alias { name: "timeout", key: "timeout_s", unit: Unit::Milliseconds },
+    alias("reviewModeRestrictions.allowedTools", "review_mode_restrictions.allowed_tools"),
+    alias("reviewModeRestrictions.requireApproval", "review_mode_restrictions.require_approval"),
+    alias("reviewModeRestrictions.maxToolCalls", "review_mode_restrictions.max_tool_calls"),
+    alias("reviewModeRestrictions.requireExplanations", "review_mode_restrictions.require_explanations"),
     alias("retryPolicy.maxRetries", "retry_policy.max_retries"),
     alias("retryPolicy.backoffMs", "retry_policy.backoff_ms"),
 ];

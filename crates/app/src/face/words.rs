@@ -28,6 +28,7 @@ pub(crate) fn gist(name: &str, arguments: &Value) -> String {
                 }
             }
         }
+        "ask_user" => text("question").unwrap_or_default().to_owned(),
         "read_files" => {
             let paths =
                 arguments.get("paths").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -95,3 +95,43 @@ fn newest(project: &Project) -> String {
     let runs: Value = serde_json::from_str(&runs).unwrap();
     runs[0]["run"].as_str().unwrap().to_owned()
 }
+
+#[test]
+fn a_review_is_held_to_what_the_configuration_says_of_reviews() {
+    let keys = "[review_mode_restrictions]\nallowed_tools = [\"read_file\", \"shell\"]\nmax_tool_calls = 2\nrequire_approval = true\nrequire_explanations = true\n";
+    let project = with_user_settings(keys).with("a.txt", "one\n");
+    let write = json!({"path": "b.txt", "content": "two\n"});
+    let script = project.script(&[
+        Line::call("shell", json!({"command": "echo ran >> effects.txt"})),
+        Line::call("write_file", write.clone()),
+        Line::call("write_file", write).saying("To keep a note."),
+        Line::call("read_file", json!({"path": "a.txt"})),
+        Line::text("Nothing to say."),
+    ]);
+    let line = ["run", "look", "--review", "--json", "--sandbox", "off", "--model", &script];
+    let events = fusee(&project).args(line).run().exits(0).events();
+    let results: Vec<&str> =
+        of_type(&events, "tool_result").iter().map(|result| result["content"].as_str().unwrap()).collect();
+    assert_eq!(project.read("effects.txt"), "ran\n");
+    assert!(results[1].contains("say in words what this call is for"), "{results:?}");
+    let asked = of_type(&events, "approval_requested");
+    assert_eq!(asked.len(), 1, "only the call that was explained is asked about");
+    assert!(
+        asked[0]["reason"].as_str().unwrap().ends_with("the model says: To keep a note."),
+        "{}",
+        asked[0]
+    );
+    assert!(results[2].contains("nobody is there"), "{results:?}");
+    assert!(!results[3].contains("used its 2 calls"), "refused calls are not counted: {results:?}");
+    // The specification's spelling, in an agent file; a slip is told.
+    let agent = project.home().join("agent.json");
+    std::fs::write(
+        &agent,
+        r#"{"reviewModeRestrictions": {"maxToolCalls": 1, "allowedTools": ["read_fiel"]}}"#,
+    )
+    .unwrap();
+    let agent = agent.to_str().unwrap();
+    let said =
+        fusee(&project).args(["run", "x", "--review", "--agent", agent, "--model", &script]).run().exits(2);
+    assert!(said.stderr.contains("did you mean `read_file`"), "{}", said.stderr);
+}

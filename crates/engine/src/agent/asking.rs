@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::calling::Called;
 use super::driver::Driver;
+use super::waiting::{Unanswered, within};
 
 /// Why a person is asked, for those who show the question.
 const REASON: &str = "the model has a question";
@@ -17,7 +18,7 @@ const NOBODY: &str = "Nobody is there to answer. Decide yourself and say in your
                       finish as blocked.";
 
 impl Driver<'_> {
-    /// Asks, and waits as long as it takes: waiting for a person is not working time.
+    /// Asks, and waits as long as a person may take: that is not working time.
     pub(crate) async fn ask_person(
         &mut self,
         call: &ToolCall,
@@ -35,19 +36,27 @@ impl Driver<'_> {
             callee: "ask_user".to_owned(),
             args: json!({ "question": question }),
         };
-        let (approver, cancel) = (&self.session().gatekeeper.approver, &self.task.cancel);
+        let (approver, cancel) = (&self.session().gatekeeper.approver, self.cancel());
+        let limit_s = self.session().limits.approval_timeout_s;
         let body = Box::new(move || {
             let ask = async move {
-                json!(cancel.run_until_cancelled(approver.ask_user(&question)).await.flatten())
+                match within(limit_s, cancel, approver.ask_user(&question)).await {
+                    Ok(words) => json!(words),
+                    Err(why) => json!({ "unanswered": why }),
+                }
             };
             Box::pin(ask) as BoxFuture<'_, Value>
         });
-        let answer: Option<String> = self.engine().step(step, body).await?.read()?;
+        let said = self.engine().step(step, body).await?.value;
+        let answer = said.as_str().map(str::to_owned);
         self.emit(Event::ApprovalResolved {
             call_id: call.id.clone(),
             approved: answer.is_some(),
             reason: answer.clone().or_else(|| Some("nobody answered".to_owned())),
         });
+        if said["unanswered"] == json!(Unanswered::Cancelled) {
+            return self.answer_step(call, Called::stopped()).await;
+        }
         let output = answer.map_or_else(|| ToolOutput::error(NOBODY), ToolOutput::done);
         self.answer_step(call, Called::plain(output)).await
     }

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use fusee_journal::Kind;
 use fusee_journal::event::Delta;
-use fusee_model::{Conversation, Delta as Piece, ErrorKind, ModelError, Reply, RequestOptions};
+use fusee_model::{
+    CancellationToken, Conversation, Delta as Piece, ErrorKind, Model, ModelError, Reply, RequestOptions,
+};
 use serde::{Deserialize, Serialize};
 
 use super::task::AgentTask;
+
+/// Where a task has no limit of time, the silence of a model has.
+const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// One attempt at a request, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
@@ -32,15 +37,24 @@ pub(crate) enum AttemptResult {
     OutOfTime(bool),
 }
 
+impl AttemptResult {
+    /// Tells the model of an answer that it gave before.
+    pub(crate) fn tell(&self, model: &dyn Model) {
+        match self {
+            Self::Reply(reply) => model.replayed(Ok(reply)),
+            Self::Error { error, .. } => model.replayed(Err(error)),
+            Self::OutOfTime(_) => {}
+        }
+    }
+}
+
 /// Tells a model of every answer that the journal holds. Tasks that run side by side would otherwise take from a script
 /// what another of them had taken before.
-pub(crate) fn remember(model: &dyn fusee_model::Model, steps: &[fusee_journal::StepRow]) {
+pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
     for step in steps.iter().filter(|step| step.kind == Kind::Model) {
         let Some(result) = step.result.clone() else { continue };
-        match serde_json::from_value::<Attempt>(result).map(|attempt| attempt.result) {
-            Ok(AttemptResult::Reply(reply)) => model.replayed(Ok(&reply)),
-            Ok(AttemptResult::Error { error, .. }) => model.replayed(Err(&error)),
-            Ok(AttemptResult::OutOfTime(_)) | Err(_) => {}
+        if let Ok(attempt) = serde_json::from_value::<Attempt>(result) {
+            attempt.result.tell(model);
         }
     }
 }
@@ -52,25 +66,18 @@ pub(crate) async fn send(
     options: &RequestOptions,
     attempt: u32,
     left_ms: Option<u64>,
+    cancel: &CancellationToken,
 ) -> AttemptResult {
-    let session = &task.session;
     let (engine, branch) = (&task.engine, &task.branch);
     let mut show = |piece: Piece<'_>| match piece {
         Piece::Text(text) => engine.pass(branch, Delta::Text(text.to_owned())),
         Piece::Reasoning(text) => engine.pass(branch, Delta::Reasoning(text.to_owned())),
         Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
     };
-    let reply = session.model.send(conversation, options, &mut show, &task.cancel);
-    let result = match left_ms {
-        None => reply.await,
-        Some(left) => match tokio::time::timeout(Duration::from_millis(left), reply).await {
-            Ok(result) => result,
-            Err(_) => return AttemptResult::OutOfTime(true),
-        },
-    };
-    match result {
-        Ok(reply) => AttemptResult::Reply(reply),
-        Err(error) => {
+    let session = &task.session;
+    let reply = session.model.send(conversation, options, &mut show, cancel);
+    match within(left_ms, reply).await {
+        AttemptResult::Error { error, .. } => {
             let retry = error.kind.retriable() && error.kind != ErrorKind::Cancelled;
             let delay = retry
                 .then(|| session.limits.retry_policy.delay(attempt, error.retry_after_ms, (session.jitter)()))
@@ -78,5 +85,19 @@ pub(crate) async fn send(
             let after_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
             AttemptResult::Error { error, after_ms }
         }
+        other => other,
+    }
+}
+
+/// What came of a request within the time that is left.
+pub(crate) async fn within(
+    left_ms: Option<u64>,
+    reply: impl Future<Output = Result<Reply, ModelError>>,
+) -> AttemptResult {
+    let limit = left_ms.map_or(FOREVER, Duration::from_millis);
+    match tokio::time::timeout(limit, reply).await {
+        Ok(Ok(reply)) => AttemptResult::Reply(reply),
+        Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
+        Err(_) => AttemptResult::OutOfTime(true),
     }
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use super::disclosure::Expanded;
 use super::driver::to_value;
-use super::perform::{look_after_crash, perform, put_back, within};
+use super::perform::{look_after_crash, perform, put_back, within as within_time};
 use super::session::Session;
+use super::waiting::{Unanswered, within};
 use crate::approval::rules::Rule;
 use crate::approval::{Answer, Lasts, Question};
 use crate::flow::{Protected, protected_answer};
@@ -44,9 +45,39 @@ impl Called {
         Self { fate: Some(fate), ..Self::plain(output) }
     }
 
+    /// A call that a person stopped before it was made.
+    pub(crate) fn stopped() -> Self {
+        Self::ended(ToolOutput::aborted("Not run: it was cancelled before it began."), Fate::Aborted)
+    }
+
     /// A call that was not made, and why.
     pub(crate) fn refused(why: &str) -> Self {
         Self::ended(ToolOutput::error(format!("Not run: {why}.")), Fate::Refused)
+    }
+}
+
+/// The end of a wait for an answer, as the journal keeps it.
+#[derive(Serialize, Deserialize)]
+struct Waited {
+    #[serde(flatten)]
+    answer: Answer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unanswered: Option<Unanswered>,
+}
+
+impl Waited {
+    fn of(waited: Result<Answer, Unanswered>, limit_s: u64) -> Self {
+        let why = match waited {
+            Ok(answer) => return Self { answer, unanswered: None },
+            Err(why) => why,
+        };
+        let answer = match why {
+            Unanswered::Cancelled => Answer::no("cancelled"),
+            Unanswered::OutOfTime => Answer::no(format!(
+                "nobody answered within {limit_s} s; go on without it, or finish as blocked"
+            )),
+        };
+        Self { answer, unanswered: Some(why) }
     }
 }
 
@@ -87,17 +118,21 @@ impl Calling<'_> {
         );
         let step = self.step(Kind::Wait, "approval", to_value(&question));
         let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
+        let limit_s = self.session.limits.approval_timeout_s;
         let body = Box::new(move || {
             let ask = async move {
-                let answer = cancel.run_until_cancelled(approver.ask(&question)).await;
-                to_value(&answer.unwrap_or(Answer::no("cancelled")))
+                let waited = within(limit_s, cancel, approver.ask(&question)).await;
+                to_value(&Waited::of(waited, limit_s))
             };
             Box::pin(ask) as BoxFuture<'_, Value>
         });
         // Waiting for a person is not working time, so the step's duration is not counted.
-        let answer: Answer = self.engine.step(step, body).await?.read()?;
+        let Waited { answer, unanswered } = self.engine.step(step, body).await?.read()?;
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
+        if unanswered == Some(Unanswered::Cancelled) {
+            return Ok((Some(Called::stopped()), Vec::new()));
+        }
         let why = answer.reason.as_deref().unwrap_or("a person said no");
         let lasting = if answer.approved && answer.lasts != Lasts::Once { lasting } else { Vec::new() };
         Ok(((!answer.approved).then(|| Called::refused(why)), lasting))
@@ -140,7 +175,7 @@ impl Calling<'_> {
         let body = Box::new(move || {
             let run = async move {
                 let output = match tool.prepare(arguments, &context).await {
-                    Ok(prepared) => within(left, &context, tool.perform(prepared, &context)).await,
+                    Ok(prepared) => within_time(left, &context, tool.perform(prepared, &context)).await,
                     Err(answer) => answer,
                 };
                 to_value(&Called::plain(clean(secrets, output)))

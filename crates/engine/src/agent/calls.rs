@@ -19,6 +19,9 @@ use super::turns::{Answered, Finish, Planned, Planning};
 use crate::approval::{Approve, Gate, Gatekeeper, Question};
 use crate::flow::Feedback;
 
+/// Of an explanation, so many characters stand in the question to a person.
+const EXPLANATION_CHARACTERS: usize = 400;
+
 /// What a call turned out to be.
 pub(crate) enum Resolved {
     /// Nothing to run: this is the answer.
@@ -43,6 +46,11 @@ impl Driver<'_> {
         for Planned { call, verdict } in planned {
             self.take_terms();
             self.emit_call(&call);
+            if answered.aborted {
+                let (called, recorded) = self.answer_step(&call, Called::stopped()).await?;
+                self.conclude_call(call, called, recorded.duration_ms, false, &mut answered);
+                continue;
+            }
             self.seek_evidence(&call).await?;
             let resolved = self.resolve(&call, &verdict, &ids);
             let (called, recorded) = self.make(&call, resolved, &mut answered).await?;
@@ -170,7 +178,9 @@ impl Driver<'_> {
             Resolved::Question(question) => self.ask_person(call, question).await,
             Resolved::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {
-                    self.facts.fed_back("refused_call");
+                    if refusal.fate == Some(Fate::Refused) {
+                        self.facts.fed_back("refused_call");
+                    }
                     self.answer_step(call, refusal).await
                 }
                 None => self.calling().make(&call.id, &tool, arguments).await,
@@ -187,10 +197,17 @@ impl Driver<'_> {
         let Some(review) = &session.review else { return policy };
         match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
             Ruling::Allowed => policy,
+            Ruling::AskFirst if review.require_explanations && self.said_with_calls().is_none() => {
+                Gate::Shut(
+                    "say in words what this call is for, and make it again in the same reply".to_owned(),
+                )
+            }
             Ruling::AskFirst => match self.terms.approve {
                 Approve::Never => Gate::Shut("a review only looks".to_owned()),
                 Approve::Auto | Approve::Ask => {
-                    Gate::Ask("a review only looks unless a person allows more".to_owned())
+                    let words = self.said_with_calls().map(|words| format!("; the model says: {words}"));
+                    let reason = "a review only looks unless a person allows more";
+                    Gate::Ask(format!("{reason}{}", words.unwrap_or_default()))
                 }
             },
             Ruling::NotInReview => Gate::Shut("a review only looks".to_owned()),
@@ -199,6 +216,16 @@ impl Driver<'_> {
                 review.max_tool_calls
             )),
         }
+    }
+
+    /// The words that came with the calls under way, as far as a question has room for them.
+    fn said_with_calls(&self) -> Option<String> {
+        let replies = self.conversation.messages().iter().rev();
+        let reply = replies.into_iter().find_map(|message| match message {
+            Message::Assistant { text, .. } => Some(text.trim()),
+            Message::User { .. } | Message::Tool { .. } => None,
+        })?;
+        (!reply.is_empty()).then(|| reply.chars().take(EXPLANATION_CHARACTERS).collect())
     }
 
     /// Asks whoever must be asked.
@@ -234,7 +261,7 @@ impl Driver<'_> {
             session: self.session(),
             engine: &self.task.engine,
             branch: &self.task.branch,
-            cancel: &self.task.cancel,
+            cancel: self.cancel(),
             left_ms: self.left_ms(),
             kind: Kind::Tool,
             protected: self.task.rules.protected.clone(),

@@ -18,9 +18,11 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use fusee_model::Message;
 
-pub(crate) use summary::is_summary;
+pub(crate) use summary::{in_words as summary_in_words, is_summary};
 
 use outline::{Exchange, Outline};
 use prune::Standing;
@@ -49,11 +51,28 @@ pub(crate) struct Compacted {
     pub(crate) tokens_before: u64,
     /// By the caller's count.
     pub(crate) tokens_after: u64,
+    /// What is told of turns that are gone.
+    pub(crate) told: Option<Told>,
+}
+
+/// A summary, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Where it stands among the messages that are left.
+    pub(crate) at: usize,
+    /// The messages that it tells of, among those given.
+    pub(crate) turns: Range<usize>,
+    /// What it may take.
+    pub(crate) bytes: usize,
 }
 
 /// A summary may take an eighth of the target, at four bytes a token, within these bounds. With the smallest
 /// it is hardly more than its heading and a list of files.
 const SUMMARY_BYTES: std::ops::RangeInclusive<u64> = 600..=12_000;
+
+fn summary_bytes(target_tokens: u64) -> u64 {
+    (target_tokens / 2).clamp(*SUMMARY_BYTES.start(), *SUMMARY_BYTES.end())
+}
 
 /// Makes a conversation fit `target_tokens`, or as small as it may get. None if it fits already, or if less
 /// than a tenth could be saved: a compaction costs the server its prefix cache.
@@ -79,8 +98,13 @@ pub(crate) fn compact(
         return None;
     }
     let tokens_after = cut.tokens;
+    let told = cut.turns.checked_sub(1).filter(|_| cut.summary.is_some()).map(|last| Told {
+        at: outline.opening,
+        turns: outline.opening..outline.turns[last].messages.end.max(outline.opening),
+        bytes: usize::try_from(summary_bytes(target_tokens)).unwrap_or(usize::MAX),
+    });
     let (messages, items_removed) = assemble(draft, &outline, cut);
-    Some(Compacted { messages, items_removed, tokens_before, tokens_after })
+    Some(Compacted { messages, items_removed, tokens_before, tokens_after, told })
 }
 
 /// The conversation with some messages replaced by shorter ones, all of them still there.
@@ -155,7 +179,7 @@ fn cut(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: us
         let tokens = without[turns] + summary.as_ref().map_or(0, draft.count);
         Cut { turns, summary, tokens, remains: Vec::new() }
     };
-    let bytes = (draft.target / 2).clamp(*SUMMARY_BYTES.start(), *SUMMARY_BYTES.end());
+    let bytes = summary_bytes(draft.target);
     let mut best = attempt(window, bytes);
     if best.tokens > draft.target {
         let shortest = attempt(window, *SUMMARY_BYTES.start());

@@ -1,41 +1,29 @@
-//! Does what the turn machine says: sends requests, waits, has calls made, compacts. Each is a step of the
-//! journal, and what comes back is told to the machine.
-
-use std::time::Duration;
+//! Does what the turn machine says, and tells it what came back: `request.rs` asks the model, `calls.rs` has calls made,
+//! `context.rs` keeps the conversation within its bounds. Each is a step of the journal.
 
 use fusee_journal::event::{ErrorCode, Event, Role, TaskError};
-use fusee_journal::{Call, Engine, Kind, Recorded, Stop};
-use fusee_model::{Message, Reply, ToolSpec};
+use fusee_journal::{Engine, Recorded, Stop};
+use fusee_model::{CancellationToken, Message, ToolSpec, Usage};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::Judged;
-use super::attempt::{Attempt, AttemptResult, send};
-use super::compaction::{self, Keep};
 use super::course::Evidence;
 use super::disclosure::Shown;
 use super::facts::Facts;
-use super::limits::Limits;
-use super::meanwhile::{Known, preface};
-use super::occupancy::{Occupancy, size};
+use super::meanwhile::Known;
+use super::occupancy::Occupancy;
 use super::plan::Plan;
 use super::rereads::Rereads;
 use super::session::Session;
 use super::spawn;
+use super::stopping::UnderWay;
 use super::task::{AgentTask, TaskOutcome, Worked};
 use super::terms::Terms;
 use super::turns::{Effect, Ending, Gauge, Input, Turns};
 use crate::approval::rules::Rules;
 use crate::flow::{self, Conduct, Feedback, Phases, Sending};
-
-/// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
-const ASK_CONTEXT_FROM: u64 = 3_000;
-
-/// The share of the limit that a compaction aims at.
-pub(crate) const COMPACT_TO: f64 = 0.4;
-
-/// The share of the limit that the newest turns may keep word for word.
-const KEEP_RECENT: f64 = 0.2;
+use crate::task_system::ResourceMetrics;
 
 /// One task under way.
 pub(crate) struct Driver<'t> {
@@ -54,12 +42,16 @@ pub(crate) struct Driver<'t> {
     pub(crate) occupancy: Occupancy,
     /// Working time: the sum of what the steps took, so that a resumed run counts as it would have.
     pub(crate) active_ms: u64,
+    /// What of it was spent on the model.
+    pub(crate) model_ms: u64,
+    /// The most that the context held at once.
+    pub(crate) peak_context_tokens: u64,
     started_ms: i64,
-    last_ms: i64,
+    pub(crate) last_ms: i64,
     pub(crate) known: Known,
     /// Messages that earlier requests held.
-    sent: usize,
-    turn: Turn,
+    pub(crate) sent: usize,
+    pub(crate) turn: Turn,
     pub(crate) evidence: Evidence,
     /// Texts of files that the model was sent.
     pub(crate) rereads: Rereads,
@@ -67,26 +59,30 @@ pub(crate) struct Driver<'t> {
     pub(crate) targets: Vec<String>,
     /// Edits taken from answers so far.
     pub(crate) answer_edits: u32,
-    context_asked: bool,
+    pub(crate) context_asked: bool,
     /// What holds now.
     pub(crate) terms: Terms,
     /// What the user decided before the run and in it.
     pub(crate) rules: Rules,
     /// The size of the model's context, where its server tells it.
-    context_tokens: Option<u64>,
+    pub(crate) context_tokens: Option<u64>,
     /// Whether an answer was found wrong already.
     pub(crate) answer_judged: bool,
     /// Whether the answer is one that makes the run fail.
     pub(crate) answer_objects: bool,
+    /// What a stop of the turn cancels; none while a person is asked what is to happen now.
+    pub(crate) under_way: Option<UnderWay>,
+    /// How often turns were stopped.
+    pub(crate) stops: u32,
 }
 
 /// The turn under way.
 #[derive(Default)]
-struct Turn {
-    began_ms: u64,
-    output_tokens: u64,
-    calls: u32,
-    open: bool,
+pub(crate) struct Turn {
+    pub(crate) began_ms: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) calls: u32,
+    pub(crate) open: bool,
 }
 
 impl<'t> Driver<'t> {
@@ -116,6 +112,8 @@ impl<'t> Driver<'t> {
             plan: task.earlier.plan.clone(),
             occupancy: Occupancy::default(),
             active_ms: task.rules.used_ms,
+            model_ms: 0,
+            peak_context_tokens: 0,
             started_ms,
             last_ms: started_ms,
             known: task.earlier.known.clone(),
@@ -129,6 +127,8 @@ impl<'t> Driver<'t> {
             context_tokens: None,
             answer_judged: false,
             answer_objects: false,
+            under_way: Some(session.turn_stop.begin(&task.cancel)),
+            stops: 0,
         }
     }
 
@@ -138,6 +138,11 @@ impl<'t> Driver<'t> {
 
     pub(crate) fn engine(&self) -> &'t dyn Engine {
         &*self.task.engine
+    }
+
+    /// What ends what is under way: a stop of the turn, or of the whole task.
+    pub(crate) fn cancel(&self) -> &CancellationToken {
+        self.under_way.as_ref().map_or(&self.task.cancel, |turns| &turns.token)
     }
 
     /// From the start to the last step.
@@ -192,7 +197,7 @@ impl<'t> Driver<'t> {
                     self.phase_after_turn().await?;
                     Input::Ready
                 }
-                Effect::Compact => self.compact(gauge),
+                Effect::Compact => self.compact(gauge).await?,
                 // A reply without calls would end the task; whether it may is decided by what was done.
                 Effect::End(Ending::Completed { answer }) => {
                     let spoken = self.turn.open;
@@ -215,6 +220,7 @@ impl<'t> Driver<'t> {
                         },
                     }
                 }
+                Effect::End(Ending::Cancelled) if self.goes_on().await? => Input::GoOn,
                 Effect::End(ending) => return Ok(ending),
             };
         }
@@ -230,43 +236,12 @@ impl<'t> Driver<'t> {
         self.turns.set_limits(self.limits());
     }
 
-    /// The limits, none beyond what the model's server can take.
-    fn limits(&self) -> Limits {
-        Limits { max_tokens: self.max_tokens(), ..self.task.rules.bound(self.terms.limits) }
-    }
-
-    fn max_tokens(&self) -> u64 {
-        self.terms.limits.max_tokens.min(self.context_tokens.unwrap_or(u64::MAX))
-    }
-
     /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
     pub(crate) fn reframe(&mut self) {
         let (system, tools) =
             frame(self.task, &self.conduct, self.shown.as_ref(), self.phase_shown.as_deref());
         self.conversation.reframe(system, tools);
         self.sent = 0;
-    }
-
-    /// About how many bytes more the context can hold.
-    pub(crate) fn room_bytes(&self) -> usize {
-        let left = self.max_tokens().saturating_sub(self.gauge().tokens);
-        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
-        (left as f64 * per_token) as usize
-    }
-
-    /// A window on the conversation that moved is a compaction to whoever reads along.
-    fn tell_moves(&mut self, gauge: Gauge) {
-        let moves = self.conversation.moved();
-        if moves > 0 {
-            self.occupancy.rewritten();
-            self.emit(Event::Compaction {
-                timestamp: self.last_ms,
-                turn_index: self.turns.turn_index(),
-                tokens_before: gauge.tokens,
-                tokens_after: self.gauge().tokens,
-                items_removed: moves,
-            });
-        }
     }
 
     /// What is known to those who decide.
@@ -301,7 +276,7 @@ impl<'t> Driver<'t> {
         }
     }
 
-    fn gauge(&self) -> Gauge {
+    pub(crate) fn gauge(&self) -> Gauge {
         Gauge { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
     }
 
@@ -321,111 +296,15 @@ impl<'t> Driver<'t> {
         self.conversation.push(Message::User { text: text.to_owned() });
     }
 
-    async fn ask(&mut self, attempt: u32, gauge: Gauge) -> Result<Input, Stop> {
-        let turn_index = self.turns.turn_index();
-        if attempt == 1 {
-            self.turn = Turn { began_ms: self.active_ms, open: true, ..Turn::default() };
-            self.tell_moves(gauge);
-            let turn_id = self.turn_id(turn_index);
-            self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
+    pub(crate) fn metrics(&self, turns: u32, usage: Usage) -> ResourceMetrics {
+        ResourceMetrics {
+            turns,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            peak_context_tokens: self.peak_context_tokens,
+            active_ms: self.active_ms,
+            model_ms: self.model_ms,
         }
-        let call = Call {
-            branch: self.task.branch.clone(),
-            kind: Kind::Model,
-            callee: self.session().model.name().to_owned(),
-            args: self.request_args(),
-        };
-        let (attempt_now, recorded) = self.attempt(call, attempt).await?;
-        self.passed(&recorded);
-        if recorded.replayed {
-            self.session().model.replayed(match &attempt_now.result {
-                AttemptResult::Reply(reply) => Ok(reply),
-                AttemptResult::Error { error, .. } => Err(error),
-                AttemptResult::OutOfTime(_) => return Ok(Input::OutOfTime),
-            });
-        }
-        if let Some(preface) = attempt_now.preface {
-            self.emit(Event::Message { role: Role::User, text: preface.clone() });
-            // Sending it has put it into the conversation already.
-            if recorded.replayed {
-                self.conversation.push(Message::User { text: preface });
-            }
-        }
-        self.sent = self.conversation.messages().len();
-        Ok(match attempt_now.result {
-            AttemptResult::Reply(reply) => self.reply(reply),
-            AttemptResult::Error { error, after_ms } => {
-                if let Some(after_ms) = after_ms {
-                    self.emit(Event::Retry { attempt, after_ms, reason: error.message.clone() });
-                }
-                Input::Failed { error, after_ms }
-            }
-            AttemptResult::OutOfTime(_) => Input::OutOfTime,
-        })
-    }
-
-    /// What the request holds beyond the last one: enough to tell two requests apart and to show how they
-    /// differ, at the price of what the turn added.
-    fn request_args(&self) -> Value {
-        let added = &self.conversation.messages()[self.sent.min(self.conversation.messages().len())..];
-        let mut args = json!({ "messages": added });
-        if self.sent == 0 {
-            let tools: Vec<_> = self.conversation.tools().iter().map(|tool| tool.name.as_str()).collect();
-            args["system"] = self.conversation.system().into();
-            args["tools"] = tools.into();
-        }
-        if let Some(tail) = self.phases.as_ref().and_then(Phases::tail) {
-            args["tail"] = tail.into();
-        }
-        args
-    }
-
-    async fn attempt(&mut self, call: Call, attempt: u32) -> Result<(Attempt, Recorded), Stop> {
-        let (task, session, engine) = (self.task, self.session(), self.engine());
-        let left = self.left_ms();
-        let options = self.options_now();
-        let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
-        let (conversation, known) = (&mut self.conversation, &self.known);
-        let body = Box::new(move || {
-            let send = async move {
-                let preface = preface(session, known, conversation);
-                let lent = tail.map(|words| conversation.lend(&words));
-                let result = send(task, conversation.request(), &options, attempt, left).await;
-                if let Some(lent) = lent {
-                    conversation.take_back(lent);
-                }
-                to_value(&Attempt { preface, result })
-            };
-            Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
-        });
-        let mut recorded = engine.step(call, body).await?;
-        let value = std::mem::take(&mut recorded.value);
-        let attempt = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
-        Ok((attempt, recorded))
-    }
-
-    fn reply(&mut self, reply: Reply) -> Input {
-        if let Some(reasoning) = reply.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty()) {
-            self.emit(Event::Reasoning { text: reasoning.text.clone() });
-        }
-        if !reply.text.is_empty() {
-            self.emit(Event::Message { role: Role::Assistant, text: reply.text.clone() });
-        }
-        let before = self.conversation.encoded_len();
-        self.conversation.push(said(&reply));
-        self.sent = self.conversation.messages().len();
-        let added = self.conversation.encoded_len().saturating_sub(before);
-        self.occupancy.replied(before, added, reply.usage.as_ref());
-        self.turn.output_tokens =
-            reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
-        self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
-        let mut usage = self.turns.usage;
-        if let Some(reported) = &reply.usage {
-            usage.input_tokens += reported.input_tokens;
-            usage.output_tokens += reported.output_tokens;
-        }
-        self.task.progress.turned(self.turns.turn_index() + 1, usage);
-        Input::Replied(reply)
     }
 
     fn complete_turn(&mut self) {
@@ -440,86 +319,8 @@ impl<'t> Driver<'t> {
         });
     }
 
-    fn turn_id(&self, turn_index: u32) -> String {
+    pub(crate) fn turn_id(&self, turn_index: u32) -> String {
         format!("{}:{turn_index}", self.task.branch)
-    }
-
-    /// Waits before a retry, as a step: a run killed meanwhile does not ask earlier than it was told to.
-    async fn rest(&mut self, after_ms: u64) -> Result<Input, Stop> {
-        let call = Call {
-            branch: self.task.branch.clone(),
-            kind: Kind::Wait,
-            callee: "retry".to_owned(),
-            args: json!({ "after_ms": after_ms }),
-        };
-        let cancel = &self.task.cancel;
-        // Past the task's own deadline there is nothing to wait for.
-        let pause = Duration::from_millis(after_ms.min(self.left_ms().unwrap_or(u64::MAX)));
-        let body = Box::new(move || {
-            let wait = async move {
-                let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-                json!({ "cancelled": slept.is_none() })
-            };
-            Box::pin(wait) as fusee_journal::BoxFuture<'_, Value>
-        });
-        let recorded = self.engine().step(call, body).await?;
-        self.passed(&recorded);
-        let cancelled = recorded.value["cancelled"] == Value::Bool(true);
-        Ok(if cancelled { Input::Cancelled } else { Input::Rested })
-    }
-
-    fn compact(&mut self, gauge: Gauge) -> Input {
-        let limit = self.max_tokens() as f64;
-        let keep = Keep {
-            first_user_messages: 1,
-            request: self.task.input.last().map(Message::text),
-            recent_tokens: (limit * KEEP_RECENT) as u64,
-        };
-        // System prompt and tools stay as they are: what is left of the target is for the messages.
-        let messages: usize = self.conversation.messages().iter().map(size).sum();
-        let overhead = self.occupancy.estimate(self.conversation.encoded_len().saturating_sub(messages));
-        let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
-        let occupancy = &self.occupancy;
-        let count = |message: &Message| occupancy.estimate(size(message));
-        let Some(compacted) = compaction::compact(self.conversation.messages(), &keep, target, &count) else {
-            return Input::Compacted { smaller: false };
-        };
-        self.conversation.rewrite(compacted.messages);
-        self.occupancy.rewritten();
-        self.sent = 0;
-        self.emit(Event::Compaction {
-            timestamp: self.last_ms,
-            turn_index: self.turns.turn_index(),
-            tokens_before: gauge.tokens,
-            tokens_after: self.gauge().tokens,
-            items_removed: compacted.items_removed,
-        });
-        Input::Compacted { smaller: true }
-    }
-
-    /// Asks the server for the size of its context, once, when that can begin to matter.
-    async fn learn_context(&mut self) -> Result<(), Stop> {
-        if self.context_asked || self.gauge().tokens < ASK_CONTEXT_FROM {
-            return Ok(());
-        }
-        self.context_asked = true;
-        let model = &self.session().model;
-        let call = Call {
-            branch: self.task.branch.clone(),
-            kind: Kind::Environment,
-            callee: "context_tokens".to_owned(),
-            args: Value::Null,
-        };
-        let body = Box::new(move || {
-            Box::pin(async move { json!(model.context_tokens().await) })
-                as fusee_journal::BoxFuture<'_, Value>
-        });
-        let recorded = self.engine().step(call, body).await?;
-        if let Some(tokens) = recorded.value.as_u64().filter(|tokens| *tokens > 0) {
-            self.context_tokens = Some(tokens);
-            self.turns.set_limits(self.limits());
-        }
-        Ok(())
     }
 }
 
@@ -544,16 +345,6 @@ fn frame(
         system.push_str(phase);
     }
     (system, tools)
-}
-
-/// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and
-/// some refuse two messages of the user in a row.
-pub(crate) fn said(reply: &Reply) -> Message {
-    let mut reply = reply.clone();
-    if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {
-        reply.text = "[nothing]".to_owned();
-    }
-    reply.into_message()
 }
 
 pub(crate) fn to_value(value: &impl Serialize) -> Value {

@@ -16,12 +16,14 @@ use serde_json::Value;
 use super::attempt::{Attempt, AttemptResult};
 use super::calling::Called;
 use super::compaction::{self, Compacted, Keep};
+use super::context::COMPACT_TO;
 use super::control;
-use super::driver::{COMPACT_TO, said};
 use super::limits::Limits;
 use super::meanwhile::Known;
 use super::occupancy::size;
 use super::plan::Plan;
+use super::request::said;
+use super::summarising;
 use crate::prompt::Environment;
 
 /// The step of a run that holds this.
@@ -117,7 +119,7 @@ impl Earlier {
         let target = (tokens / ASKED_TO).min((limits.max_tokens as f64 * COMPACT_TO) as u64);
         let keep = Keep { first_user_messages: 1, request: None, recent_tokens: target / 2 };
         let compacted = compaction::compact(&self.messages, &keep, target, &count)?;
-        let Compacted { messages, items_removed: items, tokens_before: before, tokens_after: after } =
+        let Compacted { messages, items_removed: items, tokens_before: before, tokens_after: after, .. } =
             compacted;
         let shorter = Shorter { before, after, items };
         Some((Self { messages, shorter: Some(shorter), ..self.clone() }, shorter))
@@ -145,6 +147,8 @@ impl Fold {
             (Kind::Environment, "session") => {
                 self.earlier.environment = Some(serde_json::from_value(result.clone())?);
             }
+            // Asked beside the conversation, and no part of it.
+            (Kind::Model, _) if step.args.get(summarising::ARGUMENT).is_some() => {}
             (Kind::Model, _) => self.asked(&step.args, result)?,
             (Kind::Tool, callee) => self.called(callee, &step.args, result),
             _ => {}

@@ -18,14 +18,37 @@ pub struct Limits {
     /// Working time of the whole task, in seconds. Waiting for a person does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_timeout_s: Option<u64>,
+    /// How long one question waits for a person, in seconds. Without an answer it is a refusal.
+    pub approval_timeout_s: u64,
     /// What it may cost, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
     /// What the model's tokens cost, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Who tells of the turns that a compaction takes away.
+    #[serde(skip_serializing_if = "SummaryBy::is_rule")]
+    pub compaction_summary: SummaryBy,
     /// How failed requests are made again.
     pub retry_policy: RetryPolicy,
+}
+
+/// Who tells of the turns that a compaction takes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryBy {
+    /// The runtime, one line a turn.
+    #[default]
+    Rule,
+    /// The model, in one request beside the conversation; the rule where it fails.
+    Model,
+}
+
+impl SummaryBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+    fn is_rule(&self) -> bool {
+        *self == Self::Rule
+    }
 }
 
 impl Default for Limits {
@@ -36,8 +59,10 @@ impl Default for Limits {
             compaction_threshold: 0.75,
             timeout_s: 300,
             task_timeout_s: None,
+            approval_timeout_s: 3600,
             budget_usd: None,
             price: None,
+            compaction_summary: SummaryBy::Rule,
             retry_policy: RetryPolicy::default(),
         }
     }

@@ -85,13 +85,13 @@ impl Driver<'_> {
             args: json!({ "system": &system, "messages": [&question] }),
         };
         let left = self.left_ms().map_or(PROBE_TIME, |left| PROBE_TIME.min(Duration::from_millis(left)));
-        let (model, cancel) = (&session.model, &self.task.cancel);
+        let (model, cancel) = (&session.model, self.cancel().clone());
         let body = Box::new(move || {
             let ask = async move {
                 let mut conversation = Conversation::new(model.dialect(), system, Vec::new());
                 conversation.push(Message::User { text: question });
                 let mut unseen = |_: fusee_model::Delta<'_>| {};
-                let reply = model.send(&conversation, &options, &mut unseen, cancel);
+                let reply = model.send(&conversation, &options, &mut unseen, &cancel);
                 let result = match tokio::time::timeout(left, reply).await {
                     Ok(Ok(reply)) => AttemptResult::Reply(reply),
                     Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
@@ -128,7 +128,8 @@ impl Driver<'_> {
     fn probed(&mut self, reply: &Reply) {
         let tokens = self.occupancy.estimate(reply.text.len());
         self.turns.spent_aside(reply, tokens);
-        self.task.progress.turned(self.turns.turn_index(), self.turns.usage);
+        let (turns, usage) = (self.turns.turn_index(), self.turns.usage);
+        self.task.progress.turned(turns, usage, self.metrics(turns, usage));
         match self.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
             Some(Ok(moved)) => self.phase_moved(moved),
             Some(Err(why)) => self.probe_failed(why),

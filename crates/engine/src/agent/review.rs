@@ -16,11 +16,19 @@ pub struct Restrictions {
     /// Calls of one review.
     #[serde(alias = "maxToolCalls")]
     pub max_tool_calls: u32,
+    /// Whether a call that is asked about must come with words that say what it is for.
+    #[serde(alias = "requireExplanations")]
+    pub require_explanations: bool,
 }
 
 impl Default for Restrictions {
     fn default() -> Self {
-        Self { allowed_tools: Vec::new(), require_approval: true, max_tool_calls: 100 }
+        Self {
+            allowed_tools: Vec::new(),
+            require_approval: true,
+            max_tool_calls: 100,
+            require_explanations: false,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use fusee_tools::{Definition, Secrets, Toolbox, Workspace};
 use super::control;
 use super::limits::Limits;
 use super::review::Restrictions;
+use super::stopping::TurnStop;
 use super::terms::{self, Amendment, Terms};
 use crate::approval::Gatekeeper;
 
@@ -31,6 +32,8 @@ pub struct Session {
     pub limits: Limits,
     /// Secrets that nobody is shown.
     pub secrets: Secrets,
+    /// Stops single turns.
+    pub turn_stop: TurnStop,
     /// Who says whether a command may run.
     pub gatekeeper: Gatekeeper,
     /// What resumes changed of the limits and of when a person is asked, in order.
@@ -60,6 +63,7 @@ impl Session {
             workspace: Arc::clone(&self.workspace),
             limits,
             secrets: self.secrets.clone(),
+            turn_stop: self.turn_stop.clone(),
             gatekeeper: self.gatekeeper.clone(),
             // What a resume changed of the limits is the whole's; the child has what it was granted.
             amendments: self

@@ -15,8 +15,10 @@ use super::earlier::Earlier;
 use super::facts::{End, Facts};
 use super::plan::Plan;
 use super::session::Session;
+use super::stopping::TurnStop;
 use super::turns::Ending;
 use crate::flow::{Phases, Rules};
+use crate::task_system::ResourceMetrics;
 
 /// A task that a model works through.
 pub struct AgentTask {
@@ -47,11 +49,19 @@ pub struct AgentTask {
 pub struct Progress {
     turn_index: AtomicU32,
     usage: Mutex<Usage>,
+    metrics: Mutex<ResourceMetrics>,
     pub(crate) status: Mutex<Option<TaskStatus>>,
+    pub(crate) turn_stop: TurnStop,
 }
 
 impl Progress {
-    pub(crate) fn turned(&self, turn_index: u32, usage: Usage) {
+    /// What was used up so far. A run of several tasks tells of the one that spoke last.
+    pub fn resource_metrics(&self) -> ResourceMetrics {
+        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn turned(&self, turn_index: u32, usage: Usage, metrics: ResourceMetrics) {
+        *self.metrics.lock().unwrap_or_else(PoisonError::into_inner) = metrics;
         self.turn_index.store(turn_index, Ordering::Relaxed);
         *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = usage;
     }
@@ -78,8 +88,19 @@ pub struct TaskOutcome {
     pub usage: Usage,
     /// Working time: what its steps took.
     pub active_ms: u64,
+    /// What of it was spent on the model.
+    pub model_ms: u64,
+    /// The most that its context held at once, in tokens.
+    pub peak_context_tokens: u64,
     /// What a template or a workflow came to, in full.
     pub result: Option<Box<crate::task_system::TaskResult>>,
+}
+
+impl TaskOutcome {
+    /// What it used up.
+    pub fn resource_metrics(&self) -> ResourceMetrics {
+        ResourceMetrics::of(self)
+    }
 }
 
 /// A task that ended, and what is known of it.
@@ -232,6 +253,11 @@ impl AgentTask {
         *self.progress.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What it has used up so far.
+    pub fn resource_metrics(&self) -> ResourceMetrics {
+        self.progress.resource_metrics()
+    }
+
     /// Works through the task. There is exactly one terminal event, whatever happens; an error means that the
     /// journal itself failed, and then the caller tells the readers.
     pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
@@ -353,6 +379,8 @@ fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
         total_turns,
         usage,
         active_ms: driver.active_ms,
+        model_ms: driver.model_ms,
+        peak_context_tokens: driver.peak_context_tokens,
         result: None,
     };
     match ending {

@@ -25,6 +25,8 @@ pub(crate) enum Input {
     Compacted { smaller: bool },
     /// A person stopped the task while something was under way.
     Cancelled,
+    /// A turn was stopped, and the task goes on.
+    GoOn,
     /// The task's time ran out while something was under way.
     OutOfTime,
 }
@@ -205,6 +207,10 @@ impl Turns {
             Input::Failed { error, after_ms } => self.failed(error, after_ms),
             Input::Answered(answered) => self.answered(answered, gauge, warnings),
             Input::Compacted { smaller } => self.compacted(smaller, gauge, warnings),
+            Input::GoOn => {
+                self.attempt = 1;
+                self.ask(gauge, warnings)
+            }
             Input::Cancelled => Effect::End(Ending::Cancelled),
             Input::OutOfTime => Effect::End(self.out_of_time()),
         }
@@ -313,6 +319,12 @@ impl Turns {
                 Effect::End(fail(ErrorCode::TurnFailed, "llm_error", message))
             }
         }
+    }
+
+    /// A reply that is no part of the conversation: it costs, and is no turn.
+    pub(crate) fn spent_beside(&mut self, reply: &Reply, tokens: u64) {
+        self.money.spent(&self.limits, reply, tokens);
+        self.use_up(reply);
     }
 
     fn plan(&mut self, calls: Vec<ToolCall>) -> Vec<Planned> {

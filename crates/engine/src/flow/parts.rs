@@ -50,6 +50,8 @@ pub(crate) struct Parts<'a> {
     started_ms: i64,
     last_ms: i64,
     active_ms: u64,
+    model_ms: u64,
+    peak_context_tokens: u64,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     pub(crate) notes: Vec<Note>,
@@ -68,6 +70,8 @@ impl<'a> Parts<'a> {
             started_ms,
             last_ms: started_ms,
             active_ms: 0,
+            model_ms: 0,
+            peak_context_tokens: 0,
             facts: Facts::default(),
             plan: main.earlier.plan.clone(),
             notes: Vec::new(),
@@ -225,6 +229,8 @@ impl<'a> Parts<'a> {
         sum.cached_tokens += usage.cached_tokens;
         sum.reasoning_tokens += usage.reasoning_tokens;
         self.active_ms = worked.active_ms;
+        self.model_ms += worked.outcome.model_ms;
+        self.peak_context_tokens = self.peak_context_tokens.max(worked.outcome.peak_context_tokens);
         self.last_ms = self.last_ms.max(worked.last_ms);
     }
 
@@ -261,6 +267,8 @@ impl<'a> Parts<'a> {
             total_turns: self.turns,
             usage: self.usage,
             active_ms: self.active_ms,
+            peak_context_tokens: self.peak_context_tokens,
+            model_ms: self.model_ms,
             objects: false,
             result: None,
         }

@@ -20,7 +20,7 @@ pub struct TaskError {
     pub message: String,
     /// What was used up until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<ResourceMetrics>,
+    pub metrics: Option<Box<ResourceMetrics>>,
     /// What it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Box<Cause>>,
@@ -117,6 +117,20 @@ pub struct ResourceMetrics {
     pub input_tokens: u64,
     /// As reported, over all model calls.
     pub output_tokens: u64,
+    /// The most that a context held at once, in tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub peak_context_tokens: u64,
+    /// Working time in milliseconds: what all steps took. Waiting for a person is not in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub active_ms: u64,
+    /// What of it was spent on the model.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub model_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ResourceMetrics {
@@ -127,7 +141,16 @@ impl ResourceMetrics {
             turns: outcome.total_turns,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
+            peak_context_tokens: outcome.peak_context_tokens,
+            active_ms: outcome.active_ms,
+            model_ms: outcome.model_ms,
         }
+    }
+
+    /// What is counted, without what differs from one run to the next.
+    #[must_use]
+    pub fn counts(self) -> Self {
+        Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self }
     }
 
     /// Both together.
@@ -137,6 +160,10 @@ impl ResourceMetrics {
             turns: self.turns + other.turns,
             input_tokens: self.input_tokens + other.input_tokens,
             output_tokens: self.output_tokens + other.output_tokens,
+            // Contexts of two tasks are two: the larger one is the peak.
+            peak_context_tokens: self.peak_context_tokens.max(other.peak_context_tokens),
+            active_ms: self.active_ms + other.active_ms,
+            model_ms: self.model_ms + other.model_ms,
         }
     }
 }
@@ -192,7 +219,7 @@ impl TaskError {
     #[must_use]
     pub fn subtask(inner: Self, name: &str) -> Self {
         let message = format!("the subtask `{name}` failed: {}", inner.message);
-        let metrics = inner.metrics;
+        let metrics = inner.metrics.clone();
         let cause = Some(Box::new(Cause::Error(inner)));
         Self { metrics, cause, ..Self::failure(Reason::SubtaskFailure, message) }
     }
@@ -206,7 +233,7 @@ impl TaskError {
     /// With what was used up.
     #[must_use]
     pub fn measured(self, metrics: ResourceMetrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+        Self { metrics: Some(Box::new(metrics)), ..self }
     }
 
     /// How the turn loop's failure is called here; `None` of a task that did not fail.

@@ -77,9 +77,9 @@ impl TaskResult {
         self.notes.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
     }
 
-    /// Adds what was used up.
+    /// Adds what was used up: of a failure all that is known, else what is the same in every run like it.
     pub fn measure(&mut self, metrics: ResourceMetrics) {
-        self.note("metrics", metrics);
+        self.note("metrics", if self.is_ok() { metrics.counts() } else { metrics });
     }
 
     /// The error, of a failed one.

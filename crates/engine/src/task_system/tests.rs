@@ -50,7 +50,8 @@ fn a_null_that_was_parsed_is_kept() {
 
 #[test]
 fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
-    let metrics = ResourceMetrics { turns: 3, input_tokens: 10, output_tokens: 2 };
+    let metrics =
+        ResourceMetrics { turns: 3, input_tokens: 10, output_tokens: 2, ..ResourceMetrics::default() };
     let inner = TaskError {
         kind: ErrorType::ResourceExhaustion,
         ..TaskError::failure(Reason::Turns, "too many turns").measured(metrics)

@@ -17,6 +17,8 @@ pub(super) struct Used {
     pub(super) turns: u32,
     pub(super) usage: Usage,
     pub(super) active_ms: u64,
+    pub(super) peak_context_tokens: u64,
+    pub(super) model_ms: u64,
 }
 
 /// The outcome of a workflow that has this value.
@@ -76,6 +78,8 @@ fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult,
         total_turns: used.turns,
         usage: used.usage,
         active_ms: used.active_ms,
+        peak_context_tokens: used.peak_context_tokens,
+        model_ms: used.model_ms,
         result: Some(Box::new(result)),
     }
 }
@@ -86,6 +90,9 @@ impl Used {
             turns: self.turns,
             input_tokens: self.usage.input_tokens,
             output_tokens: self.usage.output_tokens,
+            peak_context_tokens: self.peak_context_tokens,
+            active_ms: self.active_ms,
+            model_ms: self.model_ms,
         }
     }
 }

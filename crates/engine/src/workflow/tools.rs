@@ -45,7 +45,7 @@ impl Driver<'_> {
         };
         self.passed(&recorded);
         let Called { output, fate, .. } = called;
-        let aborted = output.aborted && fate.is_none();
+        let aborted = fate == Some(Fate::Aborted) || (output.aborted && fate.is_none());
         let fate = fate.or(aborted.then_some(Fate::Aborted));
         if fate != Some(Fate::Refused) {
             self.facts.called(&name, &output);

@@ -57,6 +57,8 @@ impl World {
     pub(super) fn count(&self, outcome: &TaskOutcome) {
         let mut used = self.used();
         used.turns += outcome.total_turns;
+        used.model_ms += outcome.model_ms;
+        used.peak_context_tokens = used.peak_context_tokens.max(outcome.peak_context_tokens);
         used.usage.input_tokens += outcome.usage.input_tokens;
         used.usage.output_tokens += outcome.usage.output_tokens;
         used.usage.cached_tokens += outcome.usage.cached_tokens;

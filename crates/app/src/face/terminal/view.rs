@@ -89,8 +89,6 @@ struct Call {
     gist: String,
     since: Duration,
     tail: Tail,
-    /// A person is being asked about it.
-    asking: bool,
     /// What it changes, for a conversation.
     diff: Vec<Line>,
 }
@@ -98,6 +96,8 @@ struct Call {
 /// Everything there is to show.
 #[derive(Debug)]
 pub(crate) struct View {
+    /// What stands before the answer of a person who is being asked.
+    asking: Option<&'static str>,
     manner: Manner,
     plan: Plan,
     glyphs: &'static Glyphs,
@@ -127,6 +127,7 @@ impl View {
             said: String::new(),
             model: Model::Idle,
             call: None,
+            asking: None,
             changes: Vec::new(),
             turn: None,
             tokens: 0,
@@ -148,7 +149,7 @@ impl View {
 
     /// Whether a person is being asked, and so has the keyboard.
     pub(crate) fn is_asking(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.asking)
+        self.asking.is_some()
     }
 
     /// Takes an event at a time since the beginning.
@@ -216,8 +217,9 @@ impl View {
                 self.question(name, arguments, reason)
             }
             Event::ApprovalResolved { .. } => {
+                self.asking = None;
                 if let Some(call) = &mut self.call {
-                    (call.asking, call.since) = (false, now);
+                    call.since = now;
                 }
             }
             Event::Log { message } => self.words(message, Style::Plain, Line::of(Style::Plain, "  ")),
@@ -260,6 +262,9 @@ impl View {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, Duration::ZERO),
+            Event::ApprovalRequested { name, arguments, reason, .. } => {
+                self.question(name, arguments, reason);
+            }
             _ => {}
         }
     }
@@ -316,7 +321,7 @@ impl View {
             Manner::Run => Vec::new(),
             Manner::Conversation => shown_change(&name, arguments),
         };
-        self.call = Some(Call { name, gist, since: now, tail: Tail::default(), asking: false, diff });
+        self.call = Some(Call { name, gist, since: now, tail: Tail::default(), diff });
     }
 
     fn result(&mut self, result: &ToolResult) {
@@ -368,6 +373,7 @@ impl View {
         if self.manner == Manner::Conversation {
             return;
         }
+        self.broken_off();
         self.gap();
         let first = Line::of(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
@@ -378,9 +384,7 @@ impl View {
         for line in whole.lines().take(20) {
             self.words(line, Style::Plain, Line::new());
         }
-        if let Some(call) = &mut self.call {
-            call.asking = true;
-        }
+        self.asking = Some(if name == "ask_user" { "> " } else { WIDE_QUESTION });
     }
 
     fn complete(&mut self, complete: &TaskComplete, run: &str) {
@@ -469,9 +473,10 @@ impl View {
         if self.ended {
             return Vec::new();
         }
-        if self.is_asking() {
-            let words = if columns < WIDE_QUESTION.len() { NARROW_QUESTION } else { WIDE_QUESTION };
-            return vec![Line::of(Style::Bold, words).cut(columns)];
+        if let Some(prompt) = self.asking {
+            let narrow = prompt == WIDE_QUESTION && columns < WIDE_QUESTION.len();
+            let prompt = if narrow { NARROW_QUESTION } else { prompt };
+            return vec![Line::of(Style::Bold, prompt).cut(columns)];
         }
         let mut area = Vec::new();
         match (self.manner, self.stream.growing()) {

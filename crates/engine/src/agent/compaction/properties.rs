@@ -153,7 +153,7 @@ proptest! {
         let compacted = compact(&messages, &keep, target, &tokens);
         prop_assert_eq!(&compacted, &compact(&messages, &keep, target, &tokens));
         let Some(compacted) = compacted else { return Ok(()) };
-        let Compacted { messages: left, tokens_before, tokens_after, items_removed } = &compacted;
+        let Compacted { messages: left, tokens_before, tokens_after, items_removed, .. } = &compacted;
 
         prop_assert_eq!(legal(left), Ok(()));
         let users = messages.iter().filter(|message| matches!(message, Message::User { .. }));

@@ -20,6 +20,26 @@ pub(crate) fn is_summary(text: &str) -> bool {
     text.starts_with(HEADING)
 }
 
+/// A summary in somebody's own words, line by line, of about so many bytes; none if there are no words. The lines are
+/// marked as those by rule are, so that a later compaction goes on with them.
+pub(crate) fn in_words(text: &str, bytes: usize) -> Option<String> {
+    let mut summary = HEADING.to_owned();
+    let mut room = bytes;
+    for line in text.lines() {
+        let mut line = line.trim().trim_start_matches(['-', '*', '•', '#']).trim();
+        while line.len() > room {
+            line = line.char_indices().next_back().map_or("", |(at, _)| &line[..at]);
+        }
+        if !line.is_empty() {
+            room = room.saturating_sub(line.len() + BULLET.len() + 1);
+            summary.push('\n');
+            summary.push_str(BULLET);
+            summary.push_str(line);
+        }
+    }
+    (summary.len() > HEADING.len()).then_some(summary)
+}
+
 /// What is told of the old turns, oldest first. A compaction tries several cuts, so whatever a summary needs
 /// to know about all lines up to some point is counted once, when a line is added.
 #[derive(Default)]

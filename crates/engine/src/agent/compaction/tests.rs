@@ -139,7 +139,7 @@ fn brief(text: &str) -> String {
 }
 
 fn outcome(compacted: &Compacted) -> String {
-    let Compacted { messages, items_removed, tokens_before, tokens_after } = compacted;
+    let Compacted { messages, items_removed, tokens_before, tokens_after, .. } = compacted;
     format!("{items_removed} removed, {tokens_before} -> {tokens_after}\n{}", shown(messages))
 }
 

@@ -1,0 +1,165 @@
+//! Asking the model: one request as a step, what came of it, and the wait before the next try. When to ask, and whether to
+//! try again, is decided by `turns.rs`.
+
+use std::time::Duration;
+
+use fusee_journal::event::{Event, Role};
+use fusee_journal::{Call, Kind, Recorded, Stop};
+use fusee_model::{Message, Reply};
+use serde_json::{Value, json};
+
+use super::attempt::{Attempt, AttemptResult, send};
+use super::driver::{Driver, Turn, to_value};
+use super::meanwhile::preface;
+use super::turns::{Gauge, Input};
+use crate::flow::Phases;
+
+impl Driver<'_> {
+    /// Takes note of a request that was made, now or then. A script must know which of its lines were taken.
+    pub(crate) fn came(&mut self, result: &AttemptResult, recorded: &Recorded) {
+        self.passed(recorded);
+        self.model_ms += recorded.duration_ms;
+        if recorded.replayed {
+            result.tell(&*self.session().model);
+        }
+    }
+
+    /// Sends the conversation, and takes in what comes.
+    pub(crate) async fn ask(&mut self, attempt: u32, gauge: Gauge) -> Result<Input, Stop> {
+        let turn_index = self.turns.turn_index();
+        if !self.turn.open {
+            self.turn = Turn { began_ms: self.active_ms, open: true, ..Turn::default() };
+            self.tell_moves(gauge);
+            let turn_id = self.turn_id(turn_index);
+            self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
+        }
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Model,
+            callee: self.session().model.name().to_owned(),
+            args: self.request_args(),
+        };
+        self.peak_context_tokens = self.peak_context_tokens.max(gauge.tokens);
+        let (attempt_now, recorded) = self.attempt(call, attempt).await?;
+        self.came(&attempt_now.result, &recorded);
+        if let Some(preface) = attempt_now.preface {
+            self.emit(Event::Message { role: Role::User, text: preface.clone() });
+            // Sending it has put it into the conversation already.
+            if recorded.replayed {
+                self.conversation.push(Message::User { text: preface });
+            }
+        }
+        self.sent = self.conversation.messages().len();
+        Ok(match attempt_now.result {
+            AttemptResult::Reply(reply) => self.reply(reply),
+            AttemptResult::Error { error, after_ms } => {
+                if let Some(after_ms) = after_ms {
+                    self.emit(Event::Retry { attempt, after_ms, reason: error.message.clone() });
+                }
+                Input::Failed { error, after_ms }
+            }
+            AttemptResult::OutOfTime(_) => Input::OutOfTime,
+        })
+    }
+
+    /// What the request holds beyond the last one: enough to tell two requests apart and to show how they
+    /// differ, at the price of what the turn added.
+    fn request_args(&self) -> Value {
+        let added = &self.conversation.messages()[self.sent.min(self.conversation.messages().len())..];
+        let mut args = json!({ "messages": added });
+        if self.sent == 0 {
+            let tools: Vec<_> = self.conversation.tools().iter().map(|tool| tool.name.as_str()).collect();
+            args["system"] = self.conversation.system().into();
+            args["tools"] = tools.into();
+        }
+        if let Some(tail) = self.phases.as_ref().and_then(Phases::tail) {
+            args["tail"] = tail.into();
+        }
+        args
+    }
+
+    async fn attempt(&mut self, call: Call, attempt: u32) -> Result<(Attempt, Recorded), Stop> {
+        let (task, session, engine) = (self.task, self.session(), self.engine());
+        let left = self.left_ms();
+        let options = self.options_now();
+        let cancel = self.cancel().clone();
+        let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
+        let (conversation, known) = (&mut self.conversation, &self.known);
+        let body = Box::new(move || {
+            let send = async move {
+                let preface = preface(session, known, conversation);
+                let lent = tail.map(|words| conversation.lend(&words));
+                let result = send(task, conversation.request(), &options, attempt, left, &cancel).await;
+                if let Some(lent) = lent {
+                    conversation.take_back(lent);
+                }
+                to_value(&Attempt { preface, result })
+            };
+            Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
+        });
+        let mut recorded = engine.step(call, body).await?;
+        let value = std::mem::take(&mut recorded.value);
+        let attempt = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
+        Ok((attempt, recorded))
+    }
+
+    fn reply(&mut self, reply: Reply) -> Input {
+        if let Some(reasoning) = reply.reasoning.as_ref().filter(|reasoning| !reasoning.text.is_empty()) {
+            self.emit(Event::Reasoning { text: reasoning.text.clone() });
+        }
+        if !reply.text.is_empty() {
+            self.emit(Event::Message { role: Role::Assistant, text: reply.text.clone() });
+        }
+        let before = self.conversation.encoded_len();
+        self.conversation.push(said(&reply));
+        self.sent = self.conversation.messages().len();
+        let added = self.conversation.encoded_len().saturating_sub(before);
+        self.occupancy.replied(before, added, reply.usage.as_ref());
+        self.turn.output_tokens =
+            reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
+        self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
+        self.peak_context_tokens = self.peak_context_tokens.max(self.gauge().tokens);
+        let mut usage = self.turns.usage;
+        if let Some(reported) = &reply.usage {
+            usage.input_tokens += reported.input_tokens;
+            usage.output_tokens += reported.output_tokens;
+        }
+        let turns = self.turns.turn_index() + 1;
+        self.task.progress.turned(turns, usage, self.metrics(turns, usage));
+        Input::Replied(reply)
+    }
+
+    /// Waits before a retry, as a step: a run killed meanwhile does not ask earlier than it was told to.
+    pub(crate) async fn rest(&mut self, after_ms: u64) -> Result<Input, Stop> {
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Wait,
+            callee: "retry".to_owned(),
+            args: json!({ "after_ms": after_ms }),
+        };
+        let cancel = self.cancel();
+        // Past the task's own deadline there is nothing to wait for.
+        let pause = Duration::from_millis(after_ms.min(self.left_ms().unwrap_or(u64::MAX)));
+        let body = Box::new(move || {
+            let wait = async move {
+                let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+                json!({ "cancelled": slept.is_none() })
+            };
+            Box::pin(wait) as fusee_journal::BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        self.passed(&recorded);
+        let cancelled = recorded.value["cancelled"] == Value::Bool(true);
+        Ok(if cancelled { Input::Cancelled } else { Input::Rested })
+    }
+}
+
+/// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and
+/// some refuse two messages of the user in a row.
+pub(crate) fn said(reply: &Reply) -> Message {
+    let mut reply = reply.clone();
+    if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {
+        reply.text = "[nothing]".to_owned();
+    }
+    reply.into_message()
+}

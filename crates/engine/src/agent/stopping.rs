@@ -1,0 +1,132 @@
+//! Stopping a turn and not its task: what the turn has under way is cancelled, and the person says what is to happen now.
+//! Who presses a key, and when a second key means the whole run, is the face's half.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, Call, Kind, Stop};
+use fusee_model::{CancellationToken, Message};
+use serde_json::{Value, json};
+
+use super::driver::Driver;
+use super::waiting::within;
+
+/// Why a person is asked, for those who show the question.
+const REASON: &str = "the turn was stopped";
+
+/// What they are asked.
+const QUESTION: &str = "What now? Words for the model, or nothing to let it go on; ctrl-c ends the run.";
+
+/// What stands in the place of a reply that was not waited for: speakers take turns.
+const UNSAID: &str = "[stopped by the user before a reply came]";
+
+/// Stops the turns of a run that are under way. All clones stop the same.
+#[derive(Clone, Debug, Default)]
+pub struct TurnStop(Arc<Mutex<Turning>>);
+
+#[derive(Debug, Default)]
+struct Turning {
+    next: u64,
+    under_way: BTreeMap<u64, CancellationToken>,
+}
+
+impl TurnStop {
+    /// Stops them. False if there is none: nothing runs, or only what is no task.
+    pub fn stop(&self) -> bool {
+        let turning = self.locked();
+        let running = turning.under_way.values().filter(|token| !token.is_cancelled());
+        running.inspect(|token| token.cancel()).count() > 0
+    }
+
+    /// A task's turns begin.
+    pub(crate) fn begin(&self, task: &CancellationToken) -> UnderWay {
+        let token = task.child_token();
+        let mut turning = self.locked();
+        let number = turning.next;
+        turning.next += 1;
+        turning.under_way.insert(number, token.clone());
+        UnderWay { stop: self.clone(), number, token }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Turning> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Turns of one task that can be stopped for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    stop: TurnStop,
+    number: u64,
+    pub(crate) token: CancellationToken,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.stop.locked().under_way.remove(&self.number);
+    }
+}
+
+impl Driver<'_> {
+    /// Something under way was cancelled. Whether that was the turn alone is a step, and so is what the person says then;
+    /// false means that the task is over.
+    pub(crate) async fn goes_on(&mut self) -> Result<bool, Stop> {
+        // While the person thinks nothing runs, and so another signal is for the run.
+        self.under_way = None;
+        let cancel = &self.task.cancel;
+        let look = move || Box::pin(async move { json!(!cancel.is_cancelled()) }) as BoxFuture<'_, Value>;
+        let turn_only: bool = self.engine().step(self.wait_call("stopped"), Box::new(look)).await?.read()?;
+        if !turn_only {
+            return Ok(false);
+        }
+        let words = self.what_now().await?;
+        self.under_way = Some(self.session().turn_stop.begin(&self.task.cancel));
+        let Some(words) = words else { return Ok(false) };
+        if !words.trim().is_empty() {
+            if let Some(Message::User { .. }) = self.conversation.messages().last() {
+                let (text, reasoning, tool_calls) = (UNSAID.to_owned(), None, Vec::new());
+                self.conversation.push(Message::Assistant { text, reasoning, tool_calls });
+            }
+            self.say(words.trim());
+        }
+        Ok(true)
+    }
+
+    async fn what_now(&mut self) -> Result<Option<String>, Stop> {
+        self.stops += 1;
+        let call_id = format!("stopped-{}", self.stops);
+        self.emit(Event::ApprovalRequested {
+            call_id: call_id.clone(),
+            name: super::control::ASK_USER.to_owned(),
+            arguments: json!({ "question": QUESTION }),
+            reason: REASON.to_owned(),
+        });
+        let (approver, cancel) = (&self.session().gatekeeper.approver, &self.task.cancel);
+        let limit_s = self.session().limits.approval_timeout_s;
+        let ask = move || {
+            let said = async move {
+                let said = within(limit_s, cancel, approver.after_stop(QUESTION)).await;
+                json!(said.ok().flatten())
+            };
+            Box::pin(said) as BoxFuture<'_, Value>
+        };
+        let step = self.engine().step(self.wait_call("after_stop"), Box::new(ask));
+        let words: Option<String> = step.await?.read()?;
+        let reason = match words.as_deref().map(str::trim) {
+            None => Some("the run ends".to_owned()),
+            Some("") => None,
+            Some(words) => Some(words.to_owned()),
+        };
+        self.emit(Event::ApprovalResolved { call_id, approved: words.is_some(), reason });
+        Ok(words)
+    }
+
+    fn wait_call(&self, callee: &str) -> Call {
+        let branch = self.task.branch.clone();
+        Call { branch, kind: Kind::Wait, callee: callee.to_owned(), args: Value::Null }
+    }
+}
+
+#[cfg(test)]
+mod tests;

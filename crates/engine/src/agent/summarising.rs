@@ -1,0 +1,140 @@
+//! A summary of old turns in the model's own words, where the user wants that: one request beside the conversation, a step
+//! like any other, so that it is never asked again. Whatever goes wrong with it, the summary by rule stands.
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, Call, Kind, Stop};
+use fusee_model::{Conversation, Message, Reply, StopReason};
+use serde_json::{Value, json};
+
+use super::attempt::{Attempt, AttemptResult, within};
+use super::compaction::{Compacted, summary_in_words};
+use super::driver::{Driver, to_value};
+
+/// What such a step's argument is called; no other request has one of this name.
+pub(crate) const ARGUMENT: &str = "summarise";
+
+const SYSTEM: &str = "You summarise the beginning of a task for the assistant that goes on with it and will no longer see \
+                      it. Write short lines, one fact a line: what was found out, what was decided and why, what was \
+                      changed, what was tried and failed, what is still to be done. Name files, functions and commands \
+                      exactly. Invent nothing. Call no tool.";
+
+/// Of one message, so many bytes are shown at most: the end of a long output says most.
+const MESSAGE_BYTES: usize = 4_000;
+
+/// The share of the context that the material may fill.
+const MATERIAL_SHARE: usize = 2;
+
+impl Driver<'_> {
+    /// Puts the model's summary in the place of the one by rule.
+    pub(crate) async fn summarise(&mut self, compacted: &mut Compacted) -> Result<(), Stop> {
+        let Some(told) = compacted.told.clone() else { return Ok(()) };
+        let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
+        let left = &self.conversation.messages()[told.turns];
+        let room = self.material_bytes();
+        let request = format!("{}\n\nAn index of it, made by rule:\n{by_rule}", material(left, room));
+        match self.ask_for_summary(request).await? {
+            Ok(text) => {
+                let words = summary_in_words(&text, told.bytes);
+                if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(told.at)) {
+                    *message = Message::User { text };
+                }
+            }
+            Err(why) => self.emit(Event::Warning {
+                code: "compaction_summary".to_owned(),
+                message: format!(
+                    "the model did not summarise what was left out ({why}); it was done by rule"
+                ),
+            }),
+        }
+        Ok(())
+    }
+
+    fn material_bytes(&self) -> usize {
+        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
+        (self.max_tokens() as f64 * per_token) as usize / MATERIAL_SHARE
+    }
+
+    /// The model's words, or why there are none.
+    async fn ask_for_summary(&mut self, request: String) -> Result<Result<String, String>, Stop> {
+        let session = self.session();
+        let call = Call {
+            branch: self.task.branch.clone(),
+            kind: Kind::Model,
+            callee: session.model.name().to_owned(),
+            args: json!({ ARGUMENT: request }),
+        };
+        let (cancel, left_ms) = (self.cancel().clone(), self.left_ms());
+        let send = async move {
+            let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
+            conversation.push(Message::User { text: request });
+            let mut unseen = |_: fusee_model::Delta<'_>| {};
+            let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
+            to_value(&Attempt { preface: None, result: within(left_ms, reply).await })
+        };
+        let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
+        let mut recorded = self.engine().step(call, body).await?;
+        let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
+            .map_err(|error| Stop::Unreadable(error.to_string()))?;
+        self.came(&attempt.result, &recorded);
+        Ok(match attempt.result {
+            AttemptResult::Reply(reply) => {
+                let tokens = self.occupancy.estimate(reply.text.len());
+                self.turns.spent_beside(&reply, tokens);
+                usable(reply)
+            }
+            AttemptResult::Error { error, .. } => Err(error.message),
+            AttemptResult::OutOfTime(_) => Err("the time is over".to_owned()),
+        })
+    }
+}
+
+fn usable(reply: Reply) -> Result<String, String> {
+    match reply.stop {
+        StopReason::Refusal => Err("it declined".to_owned()),
+        StopReason::Length => Err("its reply was cut off".to_owned()),
+        _ if !reply.tool_calls.is_empty() => Err("it called a tool instead".to_owned()),
+        _ if reply.text.trim().is_empty() => Err("it said nothing".to_owned()),
+        _ => Ok(reply.text),
+    }
+}
+
+/// What is left out, as text of at most so many bytes: the newest whole, of the oldest as much as fits.
+fn material(messages: &[Message], room: usize) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    let mut left = room;
+    for message in messages.iter().rev() {
+        let text = one(message);
+        let Some(rest) = left.checked_sub(text.len()) else { break };
+        left = rest;
+        shown.push(text);
+    }
+    let skipped = messages.len() - shown.len();
+    if skipped > 0 {
+        shown.push(format!("[{skipped} earlier messages]"));
+    }
+    shown.reverse();
+    shown.join("\n\n")
+}
+
+fn one(message: &Message) -> String {
+    match message {
+        Message::User { text } => format!("user: {}", end(text)),
+        Message::Assistant { text, tool_calls, .. } => {
+            let calls =
+                tool_calls.iter().map(|call| format!("\ncall {}: {}", call.name, end(&call.arguments)));
+            format!("assistant: {}{}", end(text), calls.collect::<String>())
+        }
+        Message::Tool { name, content, .. } => format!("result of {name}: {}", end(content)),
+    }
+}
+
+fn end(text: &str) -> String {
+    let mut from = text.len().saturating_sub(MESSAGE_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    if from == 0 { text.to_owned() } else { format!("[…]{}", &text[from..]) }
+}
+
+#[cfg(test)]
+mod tests;

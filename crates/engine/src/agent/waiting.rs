@@ -1,0 +1,30 @@
+//! Waiting for a person: until they answer, the wait is cancelled, or its limit is over. It is never working time.
+
+use std::time::Duration;
+
+use fusee_model::CancellationToken;
+use serde::{Deserialize, Serialize};
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unanswered {
+    /// What asked was cancelled.
+    Cancelled,
+    /// The limit is over.
+    OutOfTime,
+}
+
+/// Waits for an answer.
+pub(crate) async fn within<T>(
+    limit_s: u64,
+    cancel: &CancellationToken,
+    answer: impl Future<Output = T>,
+) -> Result<T, Unanswered> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Unanswered::Cancelled),
+        answer = answer => Ok(answer),
+        () = tokio::time::sleep(Duration::from_secs(limit_s)) => Err(Unanswered::OutOfTime),
+    }
+}
