@@ -86,7 +86,7 @@ fn an_agent_file_names_its_prompt_from_where_it_stands() {
 
 #[test]
 fn an_agent_file_says_how_large_the_context_is() {
-    let long = "word ".repeat(3000);
+    let long = "a line of words that says little\n".repeat(800);
     let project = Project::new().with("a.txt", &long).with("small.json", "{\"context_tokens\": 3000}");
     let script = project.script(&[read("a.txt"), Line::text("Done.")]);
     let events = run_json(&project, &script).args(["--agent", "small.json"]).run().events();
