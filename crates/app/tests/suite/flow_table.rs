@@ -3,9 +3,6 @@
 //!
 //! On all rows: every call of every request has exactly one answer, and every refusal, hint and further attempt is counted
 //! in `feedback_counts`.
-//!
-//! Known to be wrong, and to be told here when it is mended: in stages of one's own a verification that passes ends the last
-//! stage before its signal, and the stage then counts as failed.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;

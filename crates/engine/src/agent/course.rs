@@ -104,6 +104,13 @@ impl Driver<'_> {
         Some(Feedback { text: text.trim_end().to_owned(), sort: "verify_failed" })
     }
 
+    /// What a task that ended lacks. One that is verified has no need to say so as well.
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let known = self.known_facts();
+        let verified = self.task.rules.verify.is_some() && self.without_evidence().is_none();
+        if verified { self.conduct.unmet(known) } else { self.conduct.lacks(known) }
+    }
+
     /// Before a `finish` is judged, the files it is about must have been verified.
     pub(crate) async fn seek_evidence(&mut self, call: &ToolCall) -> Result<(), Stop> {
         if call.name == "finish" && self.conduct.may_end(self.known_facts()).is_ok() {
@@ -141,8 +148,10 @@ impl Driver<'_> {
             return Ok(None);
         }
         self.verify().await?;
+        let known = self.known_facts();
+        let may_end = self.conduct.may_end(known).is_ok() && self.conduct.unmet(known).is_empty();
         match self.without_evidence() {
-            None if self.conduct.may_end(self.known_facts()).is_ok() => {
+            None if may_end => {
                 let command = self.task.rules.verify.as_deref().unwrap_or_default();
                 let answer = match self.turns.answer.trim() {
                     "" => format!("Done: `{command}` passes."),

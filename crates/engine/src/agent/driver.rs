@@ -262,7 +262,7 @@ impl<'t> Driver<'t> {
 
     /// What is left of a task that ended.
     pub(crate) fn worked(self, outcome: TaskOutcome) -> Worked {
-        let lacks = self.conduct.lacks(self.known_facts());
+        let lacks = self.lacks();
         let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
         Worked {
             phases,

@@ -244,7 +244,13 @@ impl Conduct {
         self.payload
     }
 
-    /// What a stage that ended still lacks.
+    /// What a stage has to have done and has not.
+    pub(crate) fn unmet(&self, known: Known<'_>) -> Vec<String> {
+        let Course::Stage(stage) = &self.course else { return Vec::new() };
+        unmet(stage, known)
+    }
+
+    /// What a stage that ended still lacks, its signal included.
     pub(crate) fn lacks(&self, known: Known<'_>) -> Vec<String> {
         let Course::Stage(stage) = &self.course else { return Vec::new() };
         let mut missing = unmet(stage, known);
