@@ -10,7 +10,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = decode(bytes) else { return };
     let source = Source::new("fuzz", text.as_ref());
     let (document, problems) = read(&source);
-    for element in &document.elements {
+    let mut waiting: Vec<_> = document.root().into_iter().collect();
+    while let Some(id) = waiting.pop() {
+        let element = document.element(id);
+        waiting.extend(document.children(id).map(|(child, _)| child));
         assert_eq!(text.get(element.name_span.range()), Some(element.name.as_str()));
         for attribute in &element.attributes {
             assert!(text.get(attribute.value_span.range()).is_some());
