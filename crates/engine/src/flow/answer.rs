@@ -123,33 +123,59 @@ fn until<'a>(lines: &mut impl Iterator<Item = &'a str>, mark: &str) -> Option<St
 }
 
 /// The fenced blocks of a text. A fence is closed by one at least as long; the last one may be left open by a model
-/// that stopped there.
+/// that stopped there. A block that holds nothing but a path and is followed by another at once is that one's name.
 fn fenced(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut before = "";
-    let mut open: Option<(char, usize, Block<'_>)> = None;
+    let mut label: Option<(&str, Block<'_>)> = None;
+    let mut open: Option<Open<'_>> = None;
     for line in text.split_inclusive('\n') {
         let bare = line.trim();
         let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
         let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
-        match &mut open {
-            Some((fence, size, _))
-                if mark == Some(*fence) && length >= *size && bare.chars().count() == length =>
-            {
-                blocks.extend(open.take().map(|(_, _, block)| block));
+        if let Some(block) = &mut open {
+            if mark == Some(block.mark) && length >= block.length && bare.chars().count() == length {
+                match open.take().map(|open| (open.path(), open.block())) {
+                    Some((Some(path), block)) => label = Some((path, block)),
+                    closed => blocks.extend(closed.map(|(_, block)| block)),
+                }
+            } else {
+                block.lines.push(line);
             }
-            Some((_, _, block)) => block.body.push_str(line),
-            None if length >= 3 => {
-                let info = bare.trim_start_matches(['`', '~']).trim();
-                let block = Block { info, before, body: String::new() };
-                open = mark.map(|mark| (mark, length, block));
-            }
-            None if !bare.is_empty() => before = bare,
-            None => {}
+        } else if let Some(mark) = mark.filter(|_| length >= 3) {
+            let info = bare.trim_start_matches(['`', '~']).trim();
+            let before = label.take().map_or(before, |(path, _)| path);
+            open = Some(Open { mark, length, info, before, lines: Vec::new() });
+        } else if !bare.is_empty() {
+            blocks.extend(label.take().map(|(_, block)| block));
+            before = bare;
         }
     }
-    blocks.extend(open.map(|(_, _, block)| block).filter(|block| !block.body.trim().is_empty()));
+    blocks.extend(label.map(|(_, block)| block));
+    blocks.extend(open.map(Open::block).filter(|block| !block.body.trim().is_empty()));
     blocks
+}
+
+/// A block whose end has not come yet.
+struct Open<'a> {
+    mark: char,
+    length: usize,
+    info: &'a str,
+    before: &'a str,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Open<'a> {
+    /// The path that is all it holds.
+    fn path(&self) -> Option<&'a str> {
+        let [only] = self.lines.as_slice() else { return None };
+        let only = only.trim();
+        (!only.contains(char::is_whitespace) && path_in(only, &[]).is_some()).then_some(only)
+    }
+
+    fn block(self) -> Block<'a> {
+        Block { info: self.info, before: self.before, body: self.lines.concat() }
+    }
 }
 
 /// The file that a block is for: named after its fence, or on the line before it.
@@ -164,9 +190,12 @@ fn path_in(line: &str, targets: &[String]) -> Option<String> {
         .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
         .filter(|word| !word.is_empty())
         .collect();
-    let known = words.iter().find(|word| targets.iter().any(|target| target == *word));
-    if let Some(known) = known {
-        return Some((*known).to_owned());
+    // A model may give the whole path of a file it was told the name of.
+    let is = |target: &str, word: &str| {
+        word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    if let Some(known) = targets.iter().find(|target| words.iter().any(|word| is(target, word))) {
+        return Some(known.clone());
     }
     let looks = |word: &&&str| {
         let name = word.rsplit('/').next().unwrap_or_default();

@@ -72,3 +72,23 @@ fn search_and_replace_blocks_become_edits() {
         edits("<<<<<<< SEARCH\nx\n", EditFormat::Blocks, &["a".to_owned()]).unwrap_err().contains("=======")
     );
 }
+
+#[test]
+fn a_block_that_holds_only_a_path_names_the_next_one() {
+    let answer = "```\n/work/project/solution.py\n```\n```python\nfixed = 1\n```\n\n```\n/work/project/test_solution.py\n```\n```python\nimport unittest\nimport solution\n```\n";
+    let edits = edits(answer, EditFormat::Whole, &["solution.py".to_owned()]).unwrap();
+    assert_eq!(
+        edits,
+        [
+            write("solution.py", "fixed = 1\n"),
+            write("/work/project/test_solution.py", "import unittest\nimport solution\n")
+        ]
+    );
+}
+
+#[test]
+fn a_path_that_is_the_whole_content_is_content_where_no_block_follows() {
+    let answer = "Here it is:\n```\nREADME.md\n```\nThat is all.\n";
+    let edits = edits(answer, EditFormat::Whole, &["index.txt".to_owned()]).unwrap();
+    assert_eq!(edits, [write("index.txt", "README.md\n")]);
+}
