@@ -51,37 +51,4 @@ fn part(part: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    //! Results of every kind.
-
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn texts_are_joined_and_the_rest_is_named() {
-        let result = json!({"content": [
-            {"type": "text", "text": "one"},
-            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
-            {"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}},
-            {"type": "resource_link", "uri": "file:///b"},
-        ]});
-        let output = answer(&result, &Limits::default());
-        assert!(output.ok);
-        assert_eq!(
-            output.content,
-            "one\n[an image, image/png, about 3 bytes, not shown]\nfile:///a\ninside\n[see file:///b]"
-        );
-        let failed = answer(&json!({"content": [], "isError": true}), &Limits::default());
-        assert_eq!((failed.ok, failed.content.as_str()), (false, "(no content)"));
-        let structured = answer(&json!({"structuredContent": {"a": 1}}), &Limits::default());
-        assert_eq!(structured.content, "{\"a\":1}");
-    }
-
-    #[test]
-    fn a_long_answer_is_cut_and_that_is_said() {
-        let limits = Limits { answer_bytes: 10, ..Limits::default() };
-        let output = answer(&json!({"content": [{"type": "text", "text": "ä".repeat(20)}]}), &limits);
-        assert_eq!((output.content.as_str(), output.truncated), ("äääää\n[… 30 bytes cut …]", true));
-    }
-}
+mod tests;

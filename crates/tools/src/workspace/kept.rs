@@ -134,21 +134,4 @@ impl Workspace {
 }
 
 #[cfg(test)]
-mod tests {
-    //! Content there and back.
-
-    use super::*;
-
-    #[test]
-    fn text_and_other_bytes_come_back_as_they_were() {
-        for content in [&b"text\n"[..], b"", b"\xff\x00\x10end", "täxt".as_bytes()] {
-            let kept = KeptContent::of(content.to_vec());
-            let json = serde_json::to_value(Kept { path: "a".into(), mode: 0o644, content: kept }).unwrap();
-            let read: Kept = serde_json::from_value(json).unwrap();
-            assert_eq!(read.content.bytes().as_deref(), Some(content));
-        }
-        assert_eq!(KeptContent::TooLarge(9).bytes(), None);
-        assert_eq!(KeptContent::Bytes("f".into()).bytes(), Some(vec![15]));
-        assert_eq!(KeptContent::Bytes("xx".into()).bytes(), None);
-    }
-}
+mod tests;

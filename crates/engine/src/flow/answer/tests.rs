@@ -75,13 +75,13 @@ fn search_and_replace_blocks_become_edits() {
 
 #[test]
 fn a_block_that_holds_only_a_path_names_the_next_one() {
-    let answer = "```\n/work/project/solution.py\n```\n```python\nfixed = 1\n```\n\n```\n/work/project/test_solution.py\n```\n```python\nimport unittest\nimport solution\n```\n";
+    let answer = "```\n/somewhere/else/solution.py\n```\n```python\nfixed = 1\n```\n\n```\n/somewhere/else/test_solution.py\n```\n```python\nimport unittest\nimport solution\n```\n";
     let edits = edits(answer, EditFormat::Whole, &["solution.py".to_owned()]).unwrap();
     assert_eq!(
         edits,
         [
             write("solution.py", "fixed = 1\n"),
-            write("/work/project/test_solution.py", "import unittest\nimport solution\n")
+            write("/somewhere/else/test_solution.py", "import unittest\nimport solution\n")
         ]
     );
 }

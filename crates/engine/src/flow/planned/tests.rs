@@ -1,0 +1,17 @@
+//! Which tasks of a plan only look.
+
+use super::only_looks;
+
+#[test]
+fn tasks_that_only_look_are_known_by_their_verbs() {
+    for (task, verb) in [
+        ("Read the tests", Some("read")),
+        ("review: leap.py", Some("review")),
+        ("Read the tests and fix them", None),
+        ("Implement leap()", None),
+        ("Make it work", None),
+        ("", None),
+    ] {
+        assert_eq!(only_looks(task), verb, "{task}");
+    }
+}
