@@ -255,6 +255,19 @@ impl Running {
         self.child.id()
     }
 
+    /// The process that it started: under `script`, the one that has the terminal.
+    pub fn child(&self) -> u32 {
+        let (id, begun) = (self.id(), Instant::now());
+        loop {
+            let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+            if let Some(child) = children.split_whitespace().next().and_then(|child| child.parse().ok()) {
+                return child;
+            }
+            assert!(begun.elapsed() < self.limit, "`fusee {}` starts nothing", self.line);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Sends it a signal; one that has ended already is left alone.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);

@@ -77,7 +77,10 @@ impl Server {
     }
 
     fn choosing(choose: Choose) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
+        Self::listening(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port"), choose)
+    }
+
+    fn listening(listener: TcpListener, choose: Choose) -> Self {
         let address = listener.local_addr().expect("the address just bound");
         let shared = Arc::new(Shared {
             choose: Mutex::new(choose),
@@ -119,6 +122,13 @@ impl Server {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
+    /// Ends every connection and takes new ones, as a server does that keeps none for long.
+    pub fn hang_up(&self) {
+        for stream in lock(&self.shared.open).values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
     /// Waits until `count` model requests have arrived, and stops the test if they do not.
     pub fn wait_for_requests(&self, count: usize, limit: Duration) -> Vec<Request> {
         self.wait_until(limit, &format!("{count} requests"), |log| {
@@ -151,9 +161,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        for stream in lock(&self.shared.open).values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.hang_up();
         // accept() has no time limit: one connection of our own wakes it.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
@@ -164,7 +172,7 @@ impl Drop for Server {
 
 /// A port that refuses connections and that nobody else can take while this lives.
 pub struct ClosedPort {
-    _bound: OwnedFd,
+    bound: OwnedFd,
     port: u16,
 }
 
@@ -176,12 +184,18 @@ impl ClosedPort {
         rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a loopback port");
         let address = rustix::net::getsockname(&socket).expect("the address just bound");
         let address = SocketAddrV4::try_from(address).expect("an IPv4 address");
-        Self { _bound: socket, port: address.port() }
+        Self { bound: socket, port: address.port() }
     }
 
     /// What `--base-url` takes.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    /// A server comes up behind it.
+    pub fn open(self, script: impl Into<Script>) -> Server {
+        rustix::net::listen(&self.bound, 128).expect("a bound socket can listen");
+        Server::listening(TcpListener::from(self.bound), script.into().into_choice())
     }
 }
 

@@ -7,19 +7,10 @@ use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::project::{Project, Running};
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{At, Message, Reply, Server};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{KEY, binary, fusee, with_key};
-
-const CTRL_C: &str = "\u{3}";
-
-/// The binary with these arguments, at a terminal.
-fn at_terminal(project: &Project, line: &str) -> Running {
-    // Without `exec` the shell between would report the signal as its own end.
-    let line = format!("exec {} {line}", binary());
-    project.command("script").args(["-qec", &line, "/dev/null"]).env("OPENAI_API_KEY", KEY).start()
-}
+use crate::fusee::{CTRL_C, at_terminal, fusee, kill_at_terminal, with_key};
 
 fn with_script(project: &Project, lines: &[Line]) -> Running {
     let script = project.script(lines);
@@ -130,9 +121,7 @@ fn a_run_killed_at_the_question_asks_it_again() {
         begun(&project, &mut running);
         running.type_in(CTRL_C);
         asked(&mut running);
-        let pid = *project.processes().iter().min().expect("the run");
-        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
-        running.wait();
+        kill_at_terminal(running);
         project.assert_no_process_left();
         match words {
             Some(words) => {
