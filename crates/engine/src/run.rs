@@ -237,7 +237,7 @@ struct Past {
 }
 
 /// Where a run keeps what the workspace held before its first command: beside its journal, until it ends.
-fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
+pub(crate) fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
     journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
 

@@ -50,6 +50,7 @@ impl Plan {
                 path: change.path.as_str().to_owned(),
                 before: change.before,
                 after: change.after.as_deref().map(ContentHash::of),
+                mode: None,
             })
             .collect()
     }

@@ -6,6 +6,7 @@
 //! them. Ignored files, `.git`, `.fusee` and the caches of tools are left out.
 
 mod baseline;
+mod first;
 mod index;
 mod scan;
 
@@ -14,10 +15,10 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::Path;
 
 use crate::content::{ContentHash, FileChange};
 
+pub(crate) use first::{AtFirst, Room};
 use scan::{Found, Root, Stamp};
 
 /// Larger files are told apart by their stamps alone.
@@ -51,6 +52,13 @@ struct Known {
     content: Content,
 }
 
+impl Known {
+    /// What kind of file it is and its permissions, if it was looked at.
+    fn mode(&self) -> Option<u32> {
+        (self.stamp.mode != 0).then_some(self.stamp.mode)
+    }
+}
+
 /// What a file held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
@@ -63,43 +71,17 @@ impl Content {
     fn hash(self) -> ContentHash {
         match self {
             Self::Hash(hash) => hash,
-            Self::Large(stamp) => ContentHash::of(format!("{stamp:?}").as_bytes()),
+            Self::Large(stamp) => large_name(stamp.size, stamp.mtime_ns, stamp.inode),
         }
     }
 }
 
-impl Tracker {
-    /// Looks for the first time. `None` where the workspace cannot be listed.
-    pub(crate) fn begin(root: &Path) -> Option<Self> {
-        let root = Root::open(root)?;
-        let index = index::read(root.path());
-        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0 };
-        let mut listed = tracker.root.list_all(MOST_FILES);
-        if let Some(index) = &index {
-            tracker.root.add_tracked(index.paths(), &mut listed);
-        }
-        let stamps = tracker.root.stamps(listed);
-        for (path, directory) in stamps {
-            let mut files = HashMap::with_capacity(directory.files.len());
-            for (name, stamp) in directory.files {
-                let full = join(&path, &name);
-                let clean = index.as_ref().and_then(|index| index.blob(&full, &stamp));
-                let content = match clean {
-                    Some(blob) => Content::Hash(ContentHash::of_git_blob(blob)),
-                    None => match tracker.root.content(&full, &stamp, READ_BYTES) {
-                        Found::Bytes(bytes) => Content::Hash(ContentHash::of(&bytes)),
-                        Found::Large => Content::Large(stamp),
-                        Found::Nothing => continue,
-                    },
-                };
-                files.insert(name, Known { stamp, content });
-            }
-            tracker.files += files.len();
-            tracker.directories.insert(path, Directory { stamp: directory.stamp, files });
-        }
-        Some(tracker)
-    }
+/// What a file is called that is too large to be read.
+pub(crate) fn large_name(size: u64, mtime_ns: i128, inode: u64) -> ContentHash {
+    ContentHash::of(format!("{size} bytes of {mtime_ns} at {inode}").as_bytes())
+}
 
+impl Tracker {
     /// Whether it is plain at a glance that nothing changed: the files are few, and none of their stamps moved.
     pub(crate) fn is_unmoved(&self) -> bool {
         self.files + self.directories.len() <= FEW_FILES
@@ -172,6 +154,10 @@ impl Tracker {
             return;
         };
         let name = OsString::from(name);
+        // What was written went through the link, to a file that the look finds by itself.
+        if after.is_some() && known.files.get(&name).is_some_and(|file| file.stamp.link) {
+            return;
+        }
         match after {
             Some(hash) if known.files.get(&name).is_some_and(|file| file.content.hash() == hash) => {}
             Some(hash) => {
@@ -207,7 +193,12 @@ impl Tracker {
                 };
                 known.files.insert(name, Known { stamp, content });
                 self.files += 1;
-                changes.push(FileChange { path: full, before: None, after: Some(content.hash()) });
+                changes.push(FileChange {
+                    path: full,
+                    before: None,
+                    after: Some(content.hash()),
+                    mode: None,
+                });
             }
         }
     }
@@ -221,16 +212,21 @@ fn refreshed(root: &Root, path: &str, file: &mut Known, stamp: Stamp) -> Option<
             // What git calls it stays its name, so that a later look compares the same things.
             (if same { file.content } else { Content::Hash(ContentHash::of(&bytes)) }, same)
         }
-        Found::Large => (Content::Large(stamp), false),
+        Found::Large => {
+            let content = Content::Large(stamp);
+            (content, content.hash() == file.content.hash())
+        }
         Found::Nothing => return None,
     };
-    let before = file.content.hash();
+    let (before, mode) = (file.content.hash(), file.mode());
     *file = Known { stamp, content };
-    (!same).then(|| FileChange { path: path.to_owned(), before: Some(before), after: Some(content.hash()) })
+    let after = Some(content.hash());
+    (!same).then(|| FileChange { path: path.to_owned(), before: Some(before), after, mode })
 }
 
 fn deleted(directory: &str, name: &OsString, file: Known) -> FileChange {
-    FileChange { path: join(directory, name), before: Some(file.content.hash()), after: None }
+    let (before, mode) = (Some(file.content.hash()), file.mode());
+    FileChange { path: join(directory, name), before, after: None, mode }
 }
 
 fn join(directory: &str, name: &OsString) -> String {

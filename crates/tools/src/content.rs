@@ -25,6 +25,12 @@ impl ContentHash {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
+    /// What git would call these bytes.
+    #[must_use]
+    pub fn named_by_git(content: &[u8]) -> Self {
+        Self::of_git_blob(git_blob(content))
+    }
+
     /// The hash itself.
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
@@ -35,13 +41,22 @@ impl ContentHash {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
+    /// What git calls the content, if that is how it is known.
+    #[must_use]
+    pub fn git_blob(&self) -> Option<[u8; 20]> {
+        match self.0.as_bytes() {
+            // No content has a hash of so many zeros, so this is a name that git gave.
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, id @ ..] => Some(*id),
+            _ => None,
+        }
+    }
+
     /// Whether these bytes are the content.
     #[must_use]
     pub fn is_of(&self, content: &[u8]) -> bool {
-        match self.0.as_bytes() {
-            // No content has a hash of so many zeros, so this is a name that git gave.
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, id @ ..] => *id == git_blob(content),
-            _ => *self == Self::of(content),
+        match self.git_blob() {
+            Some(id) => id == git_blob(content),
+            None => *self == Self::of(content),
         }
     }
 }
@@ -99,4 +114,7 @@ pub struct FileChange {
     /// What it holds after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<ContentHash>,
+    /// What kind of file it was before and its permissions, as the system writes them; told of what commands change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
 }

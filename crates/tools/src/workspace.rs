@@ -10,6 +10,7 @@ mod path;
 mod remembered;
 mod replace;
 mod seen;
+mod standing;
 mod suggest;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
@@ -29,10 +31,11 @@ use crate::content::{ContentHash, FileChange, Seen};
 use crate::shell::Jobs;
 use crate::tool::ToolOutput;
 
-pub use kept::{Kept, KeptContent, PutBack};
+pub use kept::{FirstLook, Kept, KeptContent};
 pub use path::{PathProblem, WorkspacePath};
 pub(crate) use remembered::{Content, Stamp};
 pub(crate) use replace::Change;
+pub use standing::{PutBack, Standing};
 
 /// Larger files are not put back.
 const PUT_BACK_BYTES: u64 = 256 << 20;
@@ -59,7 +62,8 @@ pub struct Workspace {
     keeping: Mutex<kept::Keeping>,
     changes: Mutex<Option<Tracker>>,
     /// Where the first look is written down, for a process that goes on with the run.
-    first_look: OnceLock<PathBuf>,
+    first_look_file: OnceLock<PathBuf>,
+    first_look_saved: AtomicBool,
     remembered: Mutex<remembered::Remembered>,
     jobs: Jobs,
 }
@@ -81,7 +85,8 @@ impl Workspace {
                 seen: Mutex::default(),
                 keeping: Mutex::default(),
                 changes: Mutex::default(),
-                first_look: OnceLock::new(),
+                first_look_file: OnceLock::new(),
+                first_look_saved: AtomicBool::new(false),
                 remembered: Mutex::default(),
                 jobs: Jobs::default(),
             })
@@ -122,16 +127,35 @@ impl Workspace {
     }
 
     /// Takes note of the state of all files, unless that was done before: what a command changes is told by
-    /// [`look_for_changes`](Self::look_for_changes) from then on.
-    pub fn watch_for_changes(&self) {
+    /// [`look_for_changes`](Self::look_for_changes) from then on. What it gives is to be written down before the command
+    /// runs: it is what undoing the command needs.
+    pub fn watch_for_changes(&self) -> FirstLook {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if changes.is_none() {
-            *changes = Tracker::begin(&self.root);
-            if let (Some(tracker), Some(file)) = (changes.as_ref(), self.first_look.get()) {
-                // Without it only a killed command's changes would go unseen, so the command runs all the same.
-                let _ = tracker.save(file);
-            }
+        if changes.is_some() {
+            return FirstLook::default();
         }
+        let (tracker, first) = self.first_look().unzip();
+        *changes = tracker;
+        first.unwrap_or_default()
+    }
+
+    /// Writes the first look down, unless that was done before, so that it outlives the process. To be done after
+    /// [`watch_for_changes`](Self::watch_for_changes) and before the command.
+    pub fn save_first_look(&self) {
+        let Some(file) = self.first_look_file.get() else { return };
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tracker) = changes.as_ref()
+            && !self.first_look_saved.swap(true, Ordering::Relaxed)
+        {
+            // Without it only a killed command's changes would go unseen, so the command runs all the same.
+            let _ = tracker.save(file);
+        }
+    }
+
+    /// Whether there is no first look to be written down.
+    #[must_use]
+    pub fn is_first_look_saved(&self) -> bool {
+        self.first_look_file.get().is_none() || self.first_look_saved.load(Ordering::Relaxed)
     }
 
     /// Whether somebody watches, and it is plain at a glance that nothing changed since the last look.
@@ -151,14 +175,15 @@ impl Workspace {
     pub fn keep_first_look(&self, file: PathBuf) {
         if let Some(tracker) = Tracker::load(&self.root, &file) {
             *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
+            self.first_look_saved.store(true, Ordering::Relaxed);
         }
         // A second file is another run's, and no workspace has two.
-        let _ = self.first_look.set(file);
+        let _ = self.first_look_file.set(file);
     }
 
     /// Nobody will go on with the run.
     pub fn drop_first_look(&self) {
-        if let Some(file) = self.first_look.get() {
+        if let Some(file) = self.first_look_file.get() {
             // It may never have been written.
             let _ = std::fs::remove_file(file);
         }

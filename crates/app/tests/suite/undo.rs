@@ -1,6 +1,7 @@
 //! `fusee runs undo`: what a run changed is taken back from its journal, and what is not is said before.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
@@ -40,9 +41,9 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
     let dry = fusee(&project).args(["runs", "undo", "r", "--dry-run"]).run().exits(0).stdout;
     assert_eq!(
         dry,
-        "not undone     what 1 command of the run changed, if anything:\n                 echo from a command > other.txt\n\
-         would be put back  edited.txt\nwould be removed  made.txt\nwould be made again  moved.txt\nwould be made again  script.sh\n\
-         would be removed  sub/new.txt\n"
+        "not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 echo from a command > other.txt\n\
+         would be put back  edited.txt\nwould be removed  made.txt\nwould be made again  moved.txt\nwould be removed  other.txt\n\
+         would be made again  script.sh\nwould be removed  sub/new.txt\n"
     );
     assert_eq!(project.read("made.txt"), "made\n");
     let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
@@ -52,7 +53,9 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
     assert_eq!(project.read("script.sh"), "#!/bin/sh\necho before\n");
     let mode = std::fs::metadata(project.dir().join("script.sh")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    assert!(!project.dir().join("made.txt").exists() && !project.dir().join("sub/new.txt").exists());
+    for made in ["made.txt", "sub/new.txt", "other.txt"] {
+        assert!(!project.dir().join(made).exists(), "{made}");
+    }
     let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
     assert!(again.ends_with("all files hold what they held before the run\n"), "{again}");
 }
@@ -85,7 +88,175 @@ fn a_run_that_was_killed_is_taken_back_too_and_one_at_work_is_not() {
     assert!(refused.stderr.contains("is at work"), "{}", refused.stderr);
     running.signal(Signal::KILL);
     running.wait();
-    fusee(&project).args(["runs", "undo", "k"]).run().exits(0);
+    let done = fusee(&project).args(["runs", "undo", "k"]).run().exits(1).stdout;
+    let said = "left as it is  ready: it changed during a command that was cut off, or since then\n";
+    assert!(done.starts_with(said), "{done}");
+    assert_eq!(project.read("ready"), "ready\n");
     assert_eq!(project.read("a.txt"), "before\n");
     assert!(!project.dir().join("b.txt").exists());
+}
+
+fn sh(project: &Project, script: &str) -> String {
+    let output = Command::new("sh").args(["-ec", script]).current_dir(project.dir()).output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Everything that stands in the project's files: type, permissions, content, targets of links.
+fn state(project: &Project) -> String {
+    sh(
+        project,
+        "find . -name .git -prune -o -name .fusee -prune -o -name '*.jsonl' -prune -o -type f -printf '%m %p ' -exec cksum {} ';' -o -type l -printf '%p -> %l\\n' | LC_ALL=C sort",
+    )
+}
+
+/// A repository with files that git has as they are, changed ones, and ones that it does not know.
+fn repository() -> Project {
+    let project = Project::new()
+        .with("clean.txt", "as git has it\n")
+        .with("deep/gone.txt", "deleted by a command\n")
+        .with("tool.sh", "#!/bin/sh\n")
+        .with("dirty.txt", "committed\n")
+        .with("packed.txt", "line\n")
+        .with(".gitignore", "*.log\n*.jsonl\n");
+    sh(
+        &project,
+        "chmod 755 tool.sh; ln -s clean.txt link; git init -q; git add -A; git -c user.name=a -c user.email=a@b commit -qm x; git gc -q; \
+         sleep 0.03; git update-index -q --refresh; touch .git/index; echo 'changed by hand' > dirty.txt; printf '\\377\\000' > untracked.bin; echo noise > ignored.log",
+    );
+    project
+}
+
+const RAGE: &str = "echo more >> clean.txt; rm -r deep; rm tool.sh; echo overwritten > dirty.txt; rm untracked.bin; \
+    ln -sf packed.txt link; echo new > made.txt; mkdir -p one/two && ln -s ../.. one/two/up; mv packed.txt renamed.txt; echo more >> ignored.log";
+
+#[test]
+fn what_commands_changed_is_taken_back_from_git_and_from_the_journal() {
+    let project = repository();
+    let before = state(&project);
+    let model = project.script(&[
+        Line::call("shell", json!({"command": RAGE})),
+        Line::call("write_file", json!({"path": "made.txt", "content": "again\n"})),
+        Line::call("shell", json!({"command": "echo 3 >> renamed.txt; git add -A"})),
+        Line::text("Done."),
+    ]);
+    run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    let after = state(&project);
+    assert_ne!(before, after);
+    let plan = fusee(&project).args(["runs", "undo", "r", "--dry-run"]).run().exits(0).stdout;
+    assert_eq!(state(&project), after, "a dry run changed something");
+    let acts: Vec<&str> = plan.lines().filter(|line| line.starts_with("would be")).collect();
+    assert_eq!(
+        acts,
+        [
+            "would be put back  clean.txt",
+            "would be made again  deep/gone.txt",
+            "would be put back  dirty.txt",
+            "would be put back  link",
+            "would be removed  made.txt",
+            "would be removed  one/two/up",
+            "would be made again  packed.txt",
+            "would be removed  renamed.txt",
+            "would be made again  tool.sh",
+            "would be made again  untracked.bin",
+        ]
+    );
+    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    let ignored = |state: String| -> Vec<String> {
+        state.lines().filter(|line| !line.contains("ignored.log")).map(str::to_owned).collect()
+    };
+    assert_eq!(ignored(state(&project)), ignored(before));
+    assert_eq!(project.read("ignored.log"), "noise\nmore\n");
+    let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    assert!(again.ends_with("all files hold what they held before the run\n"), "{again}");
+}
+
+#[test]
+fn what_a_command_left_running_changed_is_taken_back_too() {
+    let project = Project::new().with("a.txt", "before\n");
+    let command = "sleep 0.5; echo after > a.txt; touch done; sleep 60";
+    let model = project.script(&[
+        Line::call("shell", json!({"command": command, "background": true})),
+        Line::call(
+            "shell",
+            json!({"command": "while ! [ -e done ]; do sleep 0.05; done", "background": false}),
+        ),
+        Line::text("Done."),
+    ]);
+    run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    assert_eq!(project.read("a.txt"), "after\n");
+    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    assert_eq!(project.read("a.txt"), "before\n");
+    assert!(!project.dir().join("done").exists());
+}
+
+#[test]
+fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
+    let project = repository();
+    project.write("large.csv", &"x".repeat(1_100_000));
+    let model = project.script(&[
+        Line::call("shell", json!({"command": "rm large.csv clean.txt packed.txt"})),
+        Line::text("Done."),
+    ]);
+    let events = run_json(&project, &model).args(["--run-id", "r"]).run().exits(0).stdout;
+    let told = events.find("\"not_undoable\"").expect("a warning");
+    assert!(events[told..].contains("1 file (2 MB) that git does not have"), "{events}");
+    assert!(told < events.find("\"tool_result\"").unwrap());
+    // Git loses one of the others meanwhile.
+    let id = sh(&project, "git rev-parse HEAD:packed.txt");
+    sh(
+        &project,
+        &format!(
+            "git unpack-objects -q < .git/objects/pack/*.pack 2>/dev/null || true; mv .git/objects/pack/*.pack /tmp/$$.pack; rm -f .git/objects/pack/*; git unpack-objects -q < /tmp/$$.pack; rm -f /tmp/$$.pack .git/objects/{}/{}",
+            &id[..2],
+            id[2..].trim()
+        ),
+    );
+    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(1).stdout;
+    assert_eq!(
+        done,
+        "left as it is  large.csv: git did not have it as it was, and it was too large to be kept before the run's first command\n\
+         left as it is  packed.txt: what it held was in git and is not any more\n\
+         not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 rm large.csv clean.txt packed.txt\n\
+         made again  clean.txt\n"
+    );
+    assert_eq!(project.read("clean.txt"), "as git has it\n");
+}
+
+#[test]
+fn a_run_that_was_killed_in_its_command_and_resumed_is_taken_back_whole() {
+    let project = repository();
+    let before = state(&project);
+    let model = project.script(&[
+        Line::call("shell", json!({"command": "echo x > dirty.txt; rm clean.txt untracked.bin; echo ready > ready; sleep 77"})),
+        Line::text("Done."),
+    ]);
+    let running = run_json(&project, &model).args(["--run-id", "k"]).start();
+    while project.read("ready").is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.signal(Signal::KILL);
+    running.wait();
+    fusee(&project).args(["resume", "k"]).run().exits(0);
+    assert_ne!(state(&project), before);
+    fusee(&project).args(["runs", "undo", "k"]).run().exits(0);
+    assert_eq!(state(&project), before);
+}
+
+#[test]
+fn a_file_that_a_tool_wrote_through_a_link_is_put_back_once() {
+    let project = Project::new().with("real.txt", "before\n");
+    sh(&project, "ln -s real.txt link");
+    let model = project.script(&[
+        Line::call("shell", json!({"command": "true"})),
+        Line::call("read_file", json!({"path": "link"})),
+        Line::call("edit_file", json!({"path": "link", "old": "before", "new": "after"})),
+        Line::call("shell", json!({"command": "cat link"})),
+        Line::text("Done."),
+    ]);
+    run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    assert_eq!(project.read("real.txt"), "after\n");
+    fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
+    assert_eq!(project.read("real.txt"), "before\n");
+    assert_eq!(sh(&project, "readlink link"), "real.txt\n");
 }

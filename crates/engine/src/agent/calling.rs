@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::disclosure::Expanded;
 use super::driver::to_value;
-use super::perform::{look_after_crash, perform, put_back, within as within_time};
+use super::perform::{keep_for_undo, look_after_crash, perform, put_back, within as within_time};
 use super::session::Session;
 use super::waiting::{Unanswered, within};
 use crate::approval::rules::Rule;
@@ -209,6 +209,11 @@ impl Calling<'_> {
                     }
                     Ok(prepared) => {
                         let mut intent = prepared.intent.clone();
+                        let warning = keep_for_undo(&**tool, &mut intent, &context_now.workspace).await;
+                        if let Some(message) = warning {
+                            let event = Event::Warning { code: "not_undoable".to_owned(), message };
+                            self.engine.note(self.branch, event);
+                        }
                         withhold(secrets, &mut intent);
                         *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
                         Intention::Go(intent)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fusee_journal::BoxFuture;
+use fusee_tools::workspace::FirstLook;
 use fusee_tools::{CallContext, Prepared, Repeat, Tool, ToolOutput, Workspace};
+use serde_json::Value;
 
 use super::calling::Called;
 use crate::flow::{Protected, protected_answer};
@@ -28,7 +30,11 @@ pub(crate) async fn perform(
         return Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     }
     if !context.workspace.is_watched() {
-        watching(&context.workspace, Workspace::watch_for_changes).await;
+        // After a crash: what this look keeps was written down, if anything was, with the intent of the first attempt.
+        drop(watching(&context.workspace, Workspace::watch_for_changes).await);
+    }
+    if !context.workspace.is_first_look_saved() {
+        watching(&context.workspace, Workspace::save_first_look).await;
     }
     let mut called = Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     put_back(&mut called, protected, &context.workspace).await;
@@ -67,6 +73,30 @@ pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut Called, works
         let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
         called.output.content.push_str(&told);
     }
+}
+
+/// Before the first command of a run: adds to its intent what undoing it needs. The answer is what a person should know
+/// before it runs.
+pub(crate) async fn keep_for_undo(
+    tool: &dyn Tool,
+    intent: &mut Value,
+    workspace: &Arc<Workspace>,
+) -> Option<String> {
+    let fields = intent.as_object_mut().filter(|_| tool.repeat() == Repeat::Never)?;
+    if workspace.is_watched() {
+        return None;
+    }
+    let FirstLook { kept, left, left_bytes } = watching(workspace, Workspace::watch_for_changes).await;
+    if !kept.is_empty() {
+        fields.insert("kept".to_owned(), serde_json::to_value(kept).unwrap_or_default());
+    }
+    let files = if left == 1 { "1 file".to_owned() } else { format!("{left} files") };
+    let megabytes = left_bytes.div_ceil(1 << 20);
+    (left > 0).then(|| {
+        format!(
+            "{files} ({megabytes} MB) that git does not have as they are will not be put back by `fusee runs undo` if a command changes them: too large to be kept"
+        )
+    })
 }
 
 /// Looks at the files of a workspace, which may wait for the disk.

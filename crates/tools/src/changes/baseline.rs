@@ -14,7 +14,7 @@ use super::{Content, Directory, Known, MOST_FILES, Tracker};
 use crate::content::ContentHash;
 
 /// What such a file begins with; the number is that of its form.
-const MARK: &[u8] = b"fusee look 1\n";
+const MARK: &[u8] = b"fusee look 2\n";
 
 /// Files of runs that were killed and never gone on with: more than this many and the oldest goes.
 const MOST_KEPT: usize = 16;
@@ -114,6 +114,7 @@ fn put_stamp(out: &mut Vec<u8>, stamp: Option<&Stamp>) {
     out.extend_from_slice(&stamp.mtime_ns.to_le_bytes());
     out.extend_from_slice(&stamp.ctime_ns.to_le_bytes());
     out.extend_from_slice(&stamp.inode.to_le_bytes());
+    out.extend_from_slice(&stamp.mode.to_le_bytes());
 }
 
 /// What is still to be read.
@@ -144,7 +145,8 @@ impl<'a> Rest<'a> {
         let mtime_ns = i128::from_le_bytes(self.take(16)?.try_into().ok()?);
         let ctime_ns = i128::from_le_bytes(self.take(16)?.try_into().ok()?);
         let inode = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
+        let mode = self.number()?;
         let (link, fresh) = (marks & 2 != 0, marks & 4 != 0);
-        Some(Some(Stamp { size, mtime_ns, ctime_ns, inode, link, fresh }))
+        Some(Some(Stamp { size, mtime_ns, ctime_ns, inode, link, mode, fresh }))
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Stamp {
     pub(super) ctime_ns: i128,
     pub(super) inode: u64,
     pub(super) link: bool,
+    /// Its kind and permissions, as the system writes them; none of a file that was only told of.
+    pub(super) mode: u32,
     /// Whether it had changed just before the look.
     pub(super) fresh: bool,
 }
@@ -56,7 +58,7 @@ pub(super) struct Stamp {
 impl Stamp {
     /// A stamp that no file has.
     pub(super) fn never() -> Self {
-        Self { size: u64::MAX, mtime_ns: -1, ctime_ns: -1, inode: 0, link: false, fresh: true }
+        Self { size: u64::MAX, mtime_ns: -1, ctime_ns: -1, inode: 0, link: false, mode: 0, fresh: true }
     }
 
     /// Whether the file may have changed again without a trace.
@@ -74,6 +76,7 @@ impl Stamp {
             ctime_ns,
             inode: stat.st_ino,
             link: FileType::from_raw_mode(stat.st_mode) == FileType::Symlink,
+            mode: stat.st_mode,
             fresh: (now_ns - mtime_ns.max(ctime_ns)).abs() < FRESH_NS,
         }
     }

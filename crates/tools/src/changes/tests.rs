@@ -1,7 +1,7 @@
 //! Changes found by content, against a real git.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::*;
@@ -37,8 +37,18 @@ impl Tree {
     }
 
     fn tracker(&self) -> Tracker {
-        Tracker::begin(&self.path()).unwrap()
+        begin(&self.path())
     }
+}
+
+fn begin(root: &Path) -> Tracker {
+    copied(root, 0, 0).0
+}
+
+/// A first look with room for so many bytes and files.
+fn copied(root: &Path, bytes: u64, files: usize) -> (Tracker, AtFirst) {
+    let except = |path: &str| path == "kept-elsewhere.txt";
+    Tracker::begin(root, &Room { file_bytes: 100, bytes, files, except: &except }).unwrap()
 }
 
 fn outline(changes: &[FileChange]) -> Vec<String> {
@@ -112,7 +122,7 @@ fn other_forms_of_the_index_say_the_same_or_are_not_used() {
 fn a_directory_of_a_repository_is_looked_at_by_itself() {
     let tree = filled();
     tree.git();
-    let mut tracker = Tracker::begin(&tree.path().join("dir")).unwrap();
+    let mut tracker = begin(&tree.path().join("dir"));
     tree.sh("echo x >> dir/c.txt; echo x >> a.txt");
     assert_eq!(outline(&tracker.look()), ["~c.txt"]);
 }
@@ -220,4 +230,58 @@ fn looks_of_runs_that_nobody_goes_on_with_are_few() {
     let names: Vec<_> = fs::read_dir(kept.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 16, "{names:?}");
     assert!(kept.path().join("39.look").exists());
+}
+
+#[test]
+fn what_git_cannot_give_back_is_copied_the_smallest_first() {
+    let tree = filled();
+    tree.git();
+    tree.write("a.txt", "a dirty file\n");
+    tree.write("small.txt", "small\n");
+    tree.write("middle.txt", &"m".repeat(60));
+    tree.write("large.txt", &"l".repeat(101));
+    tree.write("kept-elsewhere.txt", "x\n");
+    tree.sh("ln -s small.txt link; chmod 755 small.txt; chmod 644 a.txt middle.txt");
+    let names = |first: &AtFirst| -> Vec<String> {
+        let shown = |(path, mode, content): &(String, u32, Vec<u8>)| {
+            format!("{path} {mode:o} {}", String::from_utf8_lossy(content).trim_end())
+        };
+        first.kept.iter().map(shown).collect()
+    };
+    let all = ["a.txt 100644 a dirty file", "link 120777 small.txt", "small.txt 100755 small"];
+    let (_, mut first) = copied(&tree.path(), 50, 10);
+    first.kept.sort();
+    assert_eq!((names(&first), first.left), (all.map(str::to_owned).to_vec(), (2, 161)));
+    let (_, mut first) = copied(&tree.path(), 100, 10);
+    first.kept.sort();
+    assert_eq!(names(&first)[2], format!("middle.txt 100644 {}", "m".repeat(60)));
+    assert_eq!(first.left, (1, 101));
+    let (_, few) = copied(&tree.path(), 100, 2);
+    assert_eq!(few.kept.len(), 2);
+    let (_, none) = copied(&tree.path(), 0, 0);
+    assert_eq!((none.kept.len(), none.left.0), (0, 5));
+}
+
+#[test]
+fn a_change_tells_what_kind_of_file_it_was() {
+    let tree = filled();
+    tree.sh("chmod 755 b.txt; chmod 644 a.txt; ln -s a.txt link");
+    let mut tracker = tree.tracker();
+    tree.sh("rm b.txt; ln -sf e.txt link; echo more >> a.txt; echo n > n.txt");
+    let modes: Vec<_> = tracker.look().into_iter().map(|change| (change.path, change.mode)).collect();
+    let expected =
+        [("a.txt", Some(0o100644)), ("b.txt", Some(0o100755)), ("link", Some(0o120777)), ("n.txt", None)];
+    assert_eq!(modes, expected.map(|(path, mode)| (path.to_owned(), mode)));
+}
+
+#[test]
+fn a_large_file_is_told_once() {
+    let tree = Tree::new();
+    let mut tracker = tree.tracker();
+    tree.sh("head -c 17000000 /dev/zero > large.bin");
+    assert_eq!(outline(&tracker.look()), ["+large.bin"]);
+    assert_eq!(outline(&tracker.look()), [""; 0]);
+    tree.sh("echo more >> large.bin");
+    assert_eq!(outline(&tracker.look()), ["~large.bin"]);
+    assert_eq!(outline(&tracker.look()), [""; 0]);
 }

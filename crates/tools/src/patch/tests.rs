@@ -36,7 +36,7 @@ fn applied(content: &str, patch: &str) -> Result<String, Vec<String>> {
 
 fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
     let hash = |text: &str| ContentHash::of(text.as_bytes());
-    FileChange { path: path.to_owned(), before: before.map(hash), after: after.map(hash) }
+    FileChange { path: path.to_owned(), before: before.map(hash), after: after.map(hash), mode: None }
 }
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n*** Update File: b\n*** Move to: sub/c\n@@\n-two\n+2\n*** Delete File: d\n*** Add File: e\n+five\n*** End Patch\n";

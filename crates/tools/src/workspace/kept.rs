@@ -1,24 +1,33 @@
-//! What files held before a run first changed them, kept with the intent of that change: what `undo` puts back.
+//! What files held before a run first changed them, kept with the intent of that change: what `undo` puts back
+//! (`standing`). For a tool that is the file it changes; for the first command, which may change any, it is every file
+//! that git could not give back.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::Workspace;
 use super::replace::Change;
-use super::{Workspace, WorkspacePath};
-use crate::content::ContentHash;
+use crate::changes::{AtFirst, Room, Tracker};
 
 /// Larger files are not kept.
 const MOST_FILE: usize = 4 << 20;
 /// Bytes kept of a run's files, as far as this process knows.
 const MOST_RUN: usize = 64 << 20;
 
+/// Before the first command: larger files are not kept.
+const FIRST_FILE: u64 = 1 << 20;
+/// Bytes of all files kept then.
+const FIRST_ALL: u64 = 16 << 20;
+/// Files kept then.
+const FIRST_FILES: usize = 5_000;
+
 /// A file as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Relative to the workspace.
     pub path: String,
-    /// Its permissions.
+    /// Its permissions, and where it was kept before a command, its kind.
     pub mode: u32,
     /// What it held.
     #[serde(flatten)]
@@ -79,15 +88,15 @@ impl Keeping {
     }
 }
 
-/// A file to be put back: what it must hold now, and what it is to hold; nothing stands for no file.
-#[derive(Clone, Debug)]
-pub struct PutBack {
-    /// Relative to the workspace.
-    pub path: String,
-    /// What the run left there.
-    pub now: Option<ContentHash>,
-    /// What was there before, and its permissions.
-    pub before: Option<(Vec<u8>, u32)>,
+/// What the first look at a workspace kept, for undoing what commands change.
+#[derive(Debug, Default)]
+pub struct FirstLook {
+    /// Files that git could not give back.
+    pub kept: Vec<Kept>,
+    /// So many more files are not kept, for want of room.
+    pub left: usize,
+    /// Their bytes.
+    pub left_bytes: u64,
 }
 
 impl Workspace {
@@ -112,24 +121,20 @@ impl Workspace {
         kept
     }
 
-    /// What a file holds now: `None` if it is not there. An error says why that cannot be told.
-    pub fn holds(&self, path: &str, most: u64) -> Result<Option<ContentHash>, String> {
-        let path = self.locate(path).map_err(|problem| problem.to_string())?;
-        let current = self.current(&path, most).map_err(|problem| problem.to_string())?;
-        Ok(current.map(|current| ContentHash::of(&current.content)))
-    }
-
-    /// Puts files back, all of them or none.
-    pub fn put_back(&self, files: &[PutBack], token: &str, most: u64) -> Result<(), String> {
-        let changes: Result<Vec<Change>, String> = files
-            .iter()
-            .map(|file| {
-                let path: WorkspacePath = self.locate(&file.path).map_err(|problem| problem.to_string())?;
-                let (after, mode) = file.before.clone().unzip();
-                Ok(Change { path, before: file.now, after, mode })
-            })
-            .collect();
-        self.change(&changes?, token, most).map_err(|error| error.to_string())
+    /// Looks at the workspace for the first time, and keeps what git could not give back.
+    pub(super) fn first_look(&self) -> Option<(Tracker, FirstLook)> {
+        let mut keeping = self.keeping();
+        let room = Room {
+            file_bytes: FIRST_FILE,
+            bytes: FIRST_ALL.min((MOST_RUN - keeping.bytes) as u64),
+            files: FIRST_FILES,
+            except: &|path| keeping.known.contains(path),
+        };
+        let (tracker, AtFirst { kept, left }) = Tracker::begin(self.root(), &room)?;
+        keeping.bytes += kept.iter().map(|(_, _, content)| content.len()).sum::<usize>();
+        let keep = |(path, mode, content)| Kept { path, mode, content: KeptContent::of(content) };
+        let kept = kept.into_iter().map(keep).collect();
+        Some((tracker, FirstLook { kept, left: left.0, left_bytes: left.1 }))
     }
 }
 

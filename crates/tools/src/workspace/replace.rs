@@ -5,7 +5,7 @@
 //! renamed is put back if a later one fails. The temporary names follow from the call's id, so that a call that a
 //! crash cut off can be cleaned up after.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,7 +25,7 @@ pub(crate) struct Change {
     pub(crate) before: Option<ContentHash>,
     /// What it is to hold; `None` removes it.
     pub(crate) after: Option<Vec<u8>>,
-    /// Permissions of a file that is not there yet, if they are known.
+    /// Its permissions; unless they are given, a file that is there keeps its own.
     pub(crate) mode: Option<u32>,
 }
 
@@ -107,10 +107,10 @@ impl Workspace {
         }
     }
 
-    fn slot(&self, path: &WorkspacePath) -> Result<Slot, PathProblem> {
+    pub(super) fn slot(&self, path: &WorkspacePath) -> Result<Slot, PathProblem> {
         let io_problem = |error: io::Error| PathProblem::from_io(path, &error);
         let end = beneath::walk(self.directory(), path.as_path()).map_err(io_problem)?;
-        if let Some(reason) = protection(&end) {
+        if let Some(reason) = protection(end.components().map(OsString::as_os_str)) {
             return Err(PathProblem::Protected { path: path.clone(), reason });
         }
         let Some(name) = end.name.clone() else { return Err(PathProblem::Directory { path: path.clone() }) };
@@ -120,29 +120,34 @@ impl Workspace {
 }
 
 /// Why tools may not write here. Letter case is ignored, as some file systems do.
-fn protection(end: &End) -> Option<&'static str> {
-    for component in end.components() {
+pub(super) fn protection<'a>(components: impl Iterator<Item = &'a OsStr>) -> Option<&'static str> {
+    let mut last = None;
+    for component in components {
         if component.eq_ignore_ascii_case(".fusee") {
             return Some("it belongs to Fusee itself");
         }
         if component.eq_ignore_ascii_case(".git") {
             return Some("it belongs to git; use git commands in the shell");
         }
+        last = Some(component);
     }
-    let last = end.name.as_ref()?;
-    last.eq_ignore_ascii_case("fusee.toml").then_some("it says what tools may do; ask the user to change it")
+    last?.eq_ignore_ascii_case("fusee.toml").then_some("it says what tools may do; ask the user to change it")
 }
 
 /// Where a file is, or would be.
-struct Slot {
-    end: End,
+pub(super) struct Slot {
+    pub(super) end: End,
     /// The deepest directory that exists; the file's own unless `end.missing` has some.
     directory: OwnedFd,
     name: OsString,
 }
 
 impl Slot {
-    fn read(&self, path: &WorkspacePath, most: u64) -> Result<Option<(Vec<u8>, Stat)>, PathProblem> {
+    pub(super) fn read(
+        &self,
+        path: &WorkspacePath,
+        most: u64,
+    ) -> Result<Option<(Vec<u8>, Stat)>, PathProblem> {
         if !self.end.missing.is_empty() {
             return Ok(None);
         }
@@ -205,7 +210,10 @@ impl<'a> Staged<'a> {
     fn write(&mut self, workspace: &Workspace) -> Result<(), PathProblem> {
         let Some(content) = &self.change.after else { return Ok(()) };
         self.make_directories(workspace)
-            .and_then(|()| self.write_temporary(content, self.old.as_ref().map(|(_, status)| status)))
+            .and_then(|()| {
+                let like = self.old.as_ref().map(|(_, status)| status);
+                self.write_temporary(content, like, self.change.mode)
+            })
             .map_err(|error| PathProblem::from_io(&self.change.path, &error))?;
         self.state = State::Written;
         Ok(())
@@ -225,7 +233,7 @@ impl<'a> Staged<'a> {
         Ok(())
     }
 
-    fn write_temporary(&self, content: &[u8], like: Option<&Stat>) -> io::Result<()> {
+    fn write_temporary(&self, content: &[u8], like: Option<&Stat>, mode: Option<u32>) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create =
             || rustix::fs::openat(&self.slot.directory, &self.temporary, flags, Mode::from_raw_mode(0o666));
@@ -242,8 +250,8 @@ impl<'a> Staged<'a> {
             file.write_all(content)?;
             if let Some(status) = like {
                 keep_owner(&file, status)?;
-                rustix::fs::fchmod(&file, Mode::from_raw_mode(status.st_mode & 0o7777))?;
-            } else if let Some(mode) = self.change.mode {
+            }
+            if let Some(mode) = mode.or(like.map(|status| status.st_mode & 0o7777)) {
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
             }
             Ok(())
@@ -294,7 +302,7 @@ impl<'a> Staged<'a> {
         match &self.old {
             None => rustix::fs::unlinkat(directory, name, AtFlags::empty()).map_err(drop)?,
             Some((content, status)) => {
-                self.write_temporary(content, Some(status)).map_err(drop)?;
+                self.write_temporary(content, Some(status), None).map_err(drop)?;
                 rustix::fs::renameat(directory, &self.temporary, directory, name).map_err(drop)?;
             }
         }

@@ -398,6 +398,7 @@ fn what_was_seen_is_remembered_by_name_and_forgotten_at_the_bound() {
             path: "file4999".to_owned(),
             before: Some(hash(4999)),
             after: None,
+            mode: None,
         }],
         seen: vec![Seen { path: "file0".to_owned(), hash: hash(1) }],
         ..ToolOutput::done("")

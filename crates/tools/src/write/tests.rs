@@ -18,7 +18,12 @@ fn a_new_file_is_made_with_its_directories() {
         output,
         ToolOutput {
             seen: vec![Seen { path: "a/b/c.txt".to_owned(), hash }],
-            changed: vec![FileChange { path: "a/b/c.txt".to_owned(), before: None, after: Some(hash) }],
+            changed: vec![FileChange {
+                path: "a/b/c.txt".to_owned(),
+                before: None,
+                after: Some(hash),
+                mode: None
+            }],
             ..ToolOutput::done("Created `a/b/c.txt` (2 lines, 8 bytes).")
         }
     );
@@ -105,7 +110,12 @@ fn an_interrupted_write_is_settled_by_content() {
     trial.put("a", "two\n");
     let done = ToolOutput {
         seen: vec![Seen { path: "a".to_owned(), hash: after }],
-        changed: vec![FileChange { path: "a".to_owned(), before: Some(before), after: Some(after) }],
+        changed: vec![FileChange {
+            path: "a".to_owned(),
+            before: Some(before),
+            after: Some(after),
+            mode: None,
+        }],
         ..ToolOutput::done("Done: `a` changed as asked (the run was interrupted in between).")
     };
     assert_eq!(trial.settle("write_file", &arguments, &intent), Settled::Done(done));

@@ -19,9 +19,11 @@ const SHOWN_COMMANDS: usize = 10;
 
 /// Take back what a run changed in its files.
 ///
-/// Every file that the run's tools changed gets the content back that it had before the run: changed files are restored,
-/// new ones removed, deleted ones made again. A file that was changed again since is left alone. What a command of the run
-/// changed is not in the journal; the commands are named first, with everything else that cannot be put back.
+/// Every file that the run's tools and commands changed gets the content back that it had before the run: changed files
+/// are restored, new ones removed, deleted ones made again. The content comes from the journal, or from git where git had
+/// the file as it was. A file that was changed again since is left alone. What cannot be put back is said first: files
+/// that git did not have and that were too large to be kept, and the commands that were run, since what they changed in
+/// ignored files, in .git, in permissions or outside of the workspace is not known.
 #[derive(Args)]
 pub(crate) struct UndoArgs {
     #[command(flatten)]
@@ -78,7 +80,7 @@ fn said(undo: &Undo, dry_run: bool) -> String {
     }
     if !undo.commands.is_empty() {
         let count = words::count(undo.commands.len() as u64, "command");
-        text.push_str(&format!("not undone     what {count} of the run changed, if anything:\n"));
+        text.push_str(&format!("not undone     what {count} of the run changed in ignored files, .git or permissions, if anything:\n"));
         for command in undo.commands.iter().take(SHOWN_COMMANDS) {
             text.push_str(&format!("                 {}\n", words::one_line(command, 100)));
         }

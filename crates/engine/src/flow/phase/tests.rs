@@ -13,7 +13,7 @@ fn phases(mode: PhaseMode, states: &[&str], rules: PhaseRules) -> Phases {
 
 fn changed(content: &str) -> ToolOutput {
     let after = Some(ContentHash::of(content.as_bytes()));
-    let change = FileChange { path: "a".to_owned(), before: None, after };
+    let change = FileChange { path: "a".to_owned(), before: None, after, mode: None };
     ToolOutput { changed: vec![change], ..ToolOutput::done("ok") }
 }
 

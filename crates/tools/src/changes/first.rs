@@ -1,0 +1,141 @@
+//! The first look at a workspace: what every file holds, and copies of those files that git could not give back.
+//!
+//! A file that git follows and that stands as git has it needs no copy. Of the others the smallest are kept, as many as
+//! there is room for: so the room goes to what people write, not to what programs produce.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::index::{self, Index};
+use super::scan::{Found, Root, Stamp};
+use super::{Content, Directory, Known, MOST_FILES, READ_BYTES, Tracker, join};
+use crate::content::ContentHash;
+
+/// How much is kept of the files that git could not give back.
+pub(crate) struct Room<'a> {
+    /// Larger files are not kept.
+    pub(crate) file_bytes: u64,
+    /// Of all files together.
+    pub(crate) bytes: u64,
+    /// So many files.
+    pub(crate) files: usize,
+    /// Files that are kept elsewhere.
+    pub(crate) except: &'a dyn Fn(&str) -> bool,
+}
+
+/// Copies of files as they stood at the first look.
+#[derive(Debug, Default)]
+pub(crate) struct AtFirst {
+    /// Path, kind and permissions, content; of a link, where it leads.
+    pub(crate) kept: Vec<(String, u32, Vec<u8>)>,
+    /// Files for which there was no room, and their bytes.
+    pub(crate) left: (usize, u64),
+}
+
+/// A file, and what git calls its content if git has it.
+type Listed = (OsString, Stamp, Option<[u8; 20]>);
+
+impl Tracker {
+    /// Looks for the first time. `None` where the workspace cannot be listed.
+    pub(crate) fn begin(root: &Path, room: &Room<'_>) -> Option<(Self, AtFirst)> {
+        let root = Root::open(root)?;
+        let index = index::read(root.path());
+        let mut listed = root.list_all(MOST_FILES);
+        if let Some(index) = &index {
+            root.add_tracked(index.paths(), &mut listed);
+        }
+        let stamped = root.stamps(listed).into_iter();
+        let found: Vec<(String, Option<Stamp>, Vec<Listed>)> = stamped
+            .map(|(path, directory)| {
+                let known = |(name, stamp): (OsString, Stamp)| {
+                    let blob = git_has(index.as_ref(), &path, &name, &stamp);
+                    (name, stamp, blob)
+                };
+                let files = directory.files.into_iter().map(known).collect();
+                (path, directory.stamp, files)
+            })
+            .collect();
+        let largest = largest_kept(&found, room);
+        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0 };
+        let mut first = Copies { room, largest, bytes: 0, copies: AtFirst::default() };
+        for (path, stamp, listed) in found {
+            let mut files = HashMap::with_capacity(listed.len());
+            for (name, stamp, blob) in listed {
+                let content = match blob {
+                    Some(blob) => Content::Hash(ContentHash::of_git_blob(blob)),
+                    None => match first.read(&tracker.root, join(&path, &name), stamp) {
+                        Some(content) => content,
+                        None => continue,
+                    },
+                };
+                files.insert(name, Known { stamp, content });
+            }
+            tracker.files += files.len();
+            tracker.directories.insert(path, Directory { stamp, files });
+        }
+        Some((tracker, first.copies))
+    }
+}
+
+fn git_has(index: Option<&Index>, path: &str, name: &OsString, stamp: &Stamp) -> Option<[u8; 20]> {
+    index.and_then(|index| index.blob(&join(path, name), stamp))
+}
+
+/// The size of the largest file that there is room for when all smaller ones are kept.
+fn largest_kept(found: &[(String, Option<Stamp>, Vec<Listed>)], room: &Room<'_>) -> u64 {
+    let mut sizes = Vec::new();
+    for (path, _, files) in found {
+        let wanted = files.iter().filter(|(name, stamp, blob)| {
+            blob.is_none() && stamp.size <= room.file_bytes && !(room.except)(&join(path, name))
+        });
+        sizes.extend(wanted.map(|(_, stamp, _)| stamp.size));
+    }
+    sizes.sort_unstable();
+    let mut all = 0;
+    let fits = |size: &&u64| {
+        all += **size;
+        all <= room.bytes
+    };
+    sizes.iter().take(room.files).take_while(fits).last().copied().unwrap_or_default()
+}
+
+/// Copies under way.
+struct Copies<'a> {
+    room: &'a Room<'a>,
+    largest: u64,
+    bytes: u64,
+    copies: AtFirst,
+}
+
+impl Copies<'_> {
+    /// What a file holds, of which a copy is kept if there is room.
+    fn read(&mut self, root: &Root, path: String, stamp: Stamp) -> Option<Content> {
+        let content = match root.content(&path, &stamp, READ_BYTES) {
+            Found::Bytes(bytes) => bytes,
+            Found::Large => {
+                self.leave(stamp.size);
+                return Some(Content::Large(stamp));
+            }
+            Found::Nothing => return None,
+        };
+        let (hash, size) = (ContentHash::of(&content), content.len() as u64);
+        if !(self.room.except)(&path) {
+            let fits = size <= self.largest
+                && self.bytes + size <= self.room.bytes
+                && self.copies.kept.len() < self.room.files;
+            if fits {
+                self.bytes += size;
+                self.copies.kept.push((path, stamp.mode, content));
+            } else {
+                self.leave(size);
+            }
+        }
+        Some(Content::Hash(hash))
+    }
+
+    fn leave(&mut self, bytes: u64) {
+        self.copies.left.0 += 1;
+        self.copies.left.1 += bytes;
+    }
+}

@@ -1,0 +1,168 @@
+//! What stands at a path now, and putting back what stood there before: files and symbolic links, all of them or none.
+//! `replace` does it for files; links are taken away before and made after.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType};
+
+use super::replace::{Change, protection};
+use super::{Workspace, WorkspacePath};
+use crate::changes::large_name;
+use crate::content::ContentHash;
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A file, under each name that its content may be known by.
+    File {
+        /// Of its bytes.
+        content: ContentHash,
+        /// As git calls it, and as one that is too large to be read is called.
+        other: [ContentHash; 2],
+    },
+    /// A symbolic link, and where it leads.
+    Link(String),
+}
+
+impl Standing {
+    /// Whether this is what the name says.
+    #[must_use]
+    pub fn is(&self, name: ContentHash) -> bool {
+        match self {
+            Self::File { content, other } => *content == name || other.contains(&name),
+            Self::Link(target) => name.is_of(target.as_bytes()),
+        }
+    }
+}
+
+/// Something to be put back: what stands there now, and what is to stand there; nothing stands for no file.
+#[derive(Clone, Debug)]
+pub struct PutBack {
+    /// Relative to the workspace.
+    pub path: String,
+    /// What the run left there.
+    pub now: Option<Standing>,
+    /// What was there before, and its permissions. With the kind of a link in them, it is where a link led.
+    pub before: Option<(Vec<u8>, u32)>,
+}
+
+impl PutBack {
+    /// Where the link led that was there before, if one was.
+    fn link_before(&self) -> Option<&[u8]> {
+        let (content, mode) = self.before.as_ref()?;
+        (FileType::from_raw_mode(*mode) == FileType::Symlink).then_some(content)
+    }
+
+    /// What `replace` has to do for it: nothing where there are only links.
+    fn change(&self, path: WorkspacePath) -> Option<Change> {
+        let before = match &self.now {
+            Some(Standing::File { content, .. }) => Some(*content),
+            Some(Standing::Link(_)) | None => None,
+        };
+        let (after, mode) = if self.link_before().is_some() {
+            (None, None)
+        } else {
+            self.before.clone().map(|(content, mode)| (content, mode & 0o7777)).unzip()
+        };
+        (before.is_some() || after.is_some()).then_some(Change { path, before, after, mode })
+    }
+}
+
+impl Workspace {
+    /// What stands at a path; a link there is not followed. An error says why that cannot be told.
+    pub fn standing(&self, path: &str, most: u64) -> Result<Option<Standing>, String> {
+        let path = self.locate(path).map_err(|problem| problem.to_string())?;
+        match self.link_text(&path) {
+            Some(target) => Ok(Some(Standing::Link(target))),
+            None => self.standing_at_end(&path, most),
+        }
+    }
+
+    /// The same with links followed.
+    pub fn standing_behind(&self, path: &str, most: u64) -> Result<Option<Standing>, String> {
+        let path = self.locate(path).map_err(|problem| problem.to_string())?;
+        self.standing_at_end(&path, most)
+    }
+
+    fn standing_at_end(&self, path: &WorkspacePath, most: u64) -> Result<Option<Standing>, String> {
+        let slot = self.slot(path).map_err(|problem| problem.to_string())?;
+        let found = slot.read(path, most).map_err(|problem| problem.to_string())?;
+        Ok(found.map(|(content, status)| {
+            let mtime = i128::from(status.st_mtime) * 1_000_000_000 + i128::from(status.st_mtime_nsec);
+            let large = large_name(status.st_size as u64, mtime, status.st_ino);
+            Standing::File {
+                other: [ContentHash::named_by_git(&content), large],
+                content: ContentHash::of(&content),
+            }
+        }))
+    }
+
+    /// The path without symbolic links on it.
+    #[must_use]
+    pub fn real_name(&self, path: &str) -> Option<String> {
+        let path = self.locate(path).ok()?;
+        let end = super::beneath::walk(self.directory(), path.as_path()).ok()?;
+        let names: Option<Vec<&str>> = end.components().map(|name| name.to_str()).collect();
+        Some(names?.join("/"))
+    }
+
+    /// Puts files and links back, all of them or none.
+    pub fn put_back(&self, files: &[PutBack], token: &str, most: u64) -> Result<(), String> {
+        let place = |file: &PutBack| self.locate(&file.path).map_err(|problem| problem.to_string());
+        let mut changes = Vec::new();
+        for file in files {
+            changes.extend(file.change(place(file)?));
+        }
+        let mut taken: Vec<(WorkspacePath, &[u8])> = Vec::new();
+        let result = (|| {
+            for file in files {
+                if let Some(Standing::Link(target)) = &file.now {
+                    let path = place(file)?;
+                    self.take_link(&path, target)?;
+                    taken.push((path, target.as_bytes()));
+                }
+            }
+            self.change(&changes, token, most).map_err(|error| error.to_string())
+        })();
+        if let Err(problem) = result {
+            // One that cannot be made again was named by the problem that stopped us, or will be by the next attempt.
+            taken.iter().for_each(|(path, target)| drop(self.make_link(path, target)));
+            return Err(problem);
+        }
+        let mut problems = Vec::new();
+        for file in files {
+            if let Some(target) = file.link_before() {
+                problems.extend(self.make_link(&place(file)?, target).err());
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the files are put back, but links could not be made again: {}", problems.join("; ")))
+    }
+
+    /// Takes a link away that leads where it is said to lead.
+    fn take_link(&self, path: &WorkspacePath, target: &str) -> Result<(), String> {
+        if let Some(reason) = protection(path.as_path().iter()) {
+            return Err(format!("`{path}` cannot be changed: {reason}"));
+        }
+        if self.link_text(path).as_deref() != Some(target) {
+            return Err(format!("`{path}` was changed by something else meanwhile"));
+        }
+        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path());
+        let taken =
+            parent.and_then(|parent| Ok(rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty())?));
+        taken.map_err(|error| format!("`{path}`: {error}"))
+    }
+
+    fn make_link(&self, path: &WorkspacePath, target: &[u8]) -> Result<(), String> {
+        let mut slot = self.slot(path).map_err(|problem| problem.to_string())?;
+        let made = slot.end.make_directories(self.directory()).and_then(|()| {
+            Ok(rustix::fs::symlinkat(target, slot.end.directory(self.directory()), path.file_name())?)
+        });
+        made.map_err(|error| format!("`{path}`: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;
