@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fusee_engine::lang::{Callable, Param, ParamType};
-use fusee_engine::run::Templates;
+use fusee_engine::run::{Settings, Templates, Work};
 use fusee_engine::template::{Folder, InputType, Layer, Loaded, Registry, Template, load, shipped};
 use fusee_engine::text::render::{self, Colour};
 
@@ -32,6 +32,14 @@ pub(crate) fn gather(project: &Project, environment: &Environment) -> Loaded {
 /// What a run is given of them.
 pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
     Templates { registry: Arc::new(loaded.registry), memory_file: Some(project.memory_file()) }
+}
+
+/// What a run with these settings is given: a plain request needs none, unless its prompt may hand parts over.
+pub(crate) fn needed(settings: &Settings, project: &Project, environment: &Environment) -> Templates {
+    if settings.work == Work::Request && settings.prompt.is_none() {
+        return Templates::default();
+    }
+    for_run(gather(project, environment), project)
 }
 
 /// Says what is wrong with those that were left out.

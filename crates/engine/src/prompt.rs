@@ -6,6 +6,7 @@
 
 mod build;
 mod default;
+mod delegation;
 mod documents;
 mod environment;
 mod expansion;
@@ -20,7 +21,9 @@ mod task;
 mod template;
 
 pub use build::{Problem, Prompt, PromptBuilder};
+pub(crate) use default::usual_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
+pub use delegation::{DelegationPrompt, Recap};
 pub use documents::{Document, Skills, references, skills};
 pub use environment::Environment;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};

@@ -3,6 +3,7 @@
 mod absent;
 mod amended;
 mod continued;
+mod delegated;
 mod outcome;
 mod outlook;
 mod prompted;
@@ -431,6 +432,7 @@ async fn task(
     .watched(cancel, progress);
     let task =
         prompted::dressed(task, &settings, &environment, earlier, material).map_err(Stop::Unreadable)?;
+    let task = delegated::delegating(task, &settings, &environment, resources.templates, started_ms);
     crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
 }
 

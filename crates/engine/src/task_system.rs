@@ -16,7 +16,7 @@ mod request;
 mod result;
 mod subtask;
 
-pub use compose::{Composed, Prepared, ReadFile, compose};
+pub use compose::{Composed, Handover, Prepared, ReadFile, compose};
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
 pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
 pub use execute::{Place, Ready, TaskSystem, ready};
@@ -29,6 +29,7 @@ pub use request::{
 };
 pub use result::{ExecutionPath, Status, TaskResult};
 pub use subtask::DEEPEST;
+pub(crate) use subtask::Subtasks;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ mod ended;
 
 use clap::Args;
 use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
-use fusee_engine::run::{self, Exit, JsonForm, Resources, RunOutcome, Settings, Work};
+use fusee_engine::run::{self, Exit, JsonForm, Resources, RunOutcome, Settings};
 use fusee_engine::tools::sandbox::Network;
 
 use super::{Process, task};
@@ -83,9 +83,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let others = choice::of_stages(&settings, &config, environment)?;
     let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
     let mut resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
-    if settings.work != Work::Request {
-        resources.templates = templates::for_run(templates::gather(&project, environment), &project);
-    }
+    resources.templates = templates::needed(&settings, &project, environment);
     confinement.warn(&show);
     let plan = Plan::of(&settings);
     let show = show.with_phases(settings.flow.phase_log);

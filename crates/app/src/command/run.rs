@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::mcp;
 use crate::project::Project;
 use crate::selection;
+use crate::templates;
 use crate::work::{self, Confinement};
 
 /// A request longer than this is a mistake, such as a file piped in by accident.
@@ -178,7 +179,8 @@ pub(crate) async fn run_as(
     let journal = project.open_journal(config.journal())?;
     let others = choice::of_stages(&settings, &config, environment)?;
     let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
-    let resources = servers.given_to(resources);
+    let templates = templates::needed(&settings, &project, environment);
+    let resources = Resources { templates, ..servers.given_to(resources) };
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
     let plan = Plan::of(&settings);

@@ -13,9 +13,7 @@ use fusee_engine::approval::{Approve, Approver, Question};
 use fusee_engine::journal::{Journal, RunId, RunStatus};
 use fusee_engine::lang::Callable;
 use fusee_engine::model::Model;
-use fusee_engine::run::{
-    self, Carry, Confine, PromptText, Resources, RunOutcome, Running, Settings, Templates, Work,
-};
+use fusee_engine::run::{self, Carry, Confine, PromptText, Resources, RunOutcome, Running, Settings};
 
 use super::complete::Offer;
 use crate::approvals::Approvals;
@@ -173,10 +171,7 @@ impl Session<'_> {
         let servers = mcp::again(&settings.mcp, &self.config, &settings.workspace, self.process);
         let resources = servers.given_to(self.resources(StandIn::called(&settings.model.clone(), model)));
         let others = choice::of_stages(&settings, &self.config, environment)?;
-        let templates = match settings.work {
-            Work::Request => Templates::default(),
-            _ => templates::for_run(templates::gather(&self.project, environment), &self.project),
-        };
+        let templates = templates::needed(&settings, &self.project, environment);
         let running = run::resume(&row.id, settings, Resources { others, templates, ..resources })?;
         self.prompt = prompt;
         Ok(Returned::Running(Box::new(Begun { running, plan, problems: Vec::new() })))

@@ -22,6 +22,7 @@ mod continues;
 mod conversation;
 mod conversation_commands;
 mod default_prompt;
+mod delegation;
 mod events;
 mod exit_codes;
 mod fault_matrix;

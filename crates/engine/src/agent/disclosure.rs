@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::calls::Resolved;
 use super::driver::Driver;
 use crate::prompt::{
-    AnyTask, Bound, OpenProblem, Prompt, RenderProblem, Rendered, TaskFields, build_expansion_instructions,
-    open_sections,
+    AnyTask, Bound, DelegationPrompt, OpenProblem, Prompt, RenderProblem, Rendered, TaskFields,
+    build_expansion_instructions, open_sections,
 };
 
 /// Expansions of one task; each costs the server's prefix cache.
@@ -65,6 +65,11 @@ impl Disclosure {
         let bound = self.bound().map_err(|problem| problem.to_string())?;
         let required = open_sections(&bound, &self.opened, &[key.to_owned()], "the user opened it");
         required.map(|required| required.requested_overrides).map_err(|problem| problem.message)
+    }
+
+    /// The prompt of the tasks that it hands over, if it hands any over.
+    pub(crate) fn delegation(&self) -> Option<&DelegationPrompt> {
+        self.prompt.delegation()
     }
 
     fn bound(&self) -> Result<Bound<'_>, RenderProblem> {

@@ -124,6 +124,13 @@ impl Facts {
         self.verification = part.verification.clone().or(self.verification.take());
     }
 
+    /// Takes over what a task that this one began did to files: its calls stay its own.
+    pub(crate) fn absorb_files(&mut self, begun: &Self) {
+        self.files_read.extend(begun.files_read.iter().cloned());
+        self.note_changes(begun.files_changed.values());
+        self.commands |= begun.commands;
+    }
+
     /// All changes that were told, also those that came to nothing.
     pub(crate) fn all_changes(&self) -> Vec<FileChange> {
         self.files_changed.values().cloned().collect()

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use super::calling::Called;
 use super::calls::Resolved;
 use super::driver::Driver;
+use super::facts::Facts;
+use crate::prompt::Recap;
 
 /// The name of the tool.
 pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -19,7 +21,12 @@ pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
 /// Runs tasks for a task, on branches of their own.
 pub(crate) trait Spawn: Send + Sync {
     /// Runs the one that these arguments ask for.
-    fn spawn<'a>(&'a self, arguments: Value, left: Left) -> BoxFuture<'a, Result<Spawned, Stop>>;
+    fn spawn<'a>(
+        &'a self,
+        arguments: Value,
+        left: Left,
+        recap: Recap,
+    ) -> BoxFuture<'a, Result<Spawned, Stop>>;
 }
 
 /// What is left of a task's limits, for everything that it begins.
@@ -46,6 +53,8 @@ pub(crate) struct Spawned {
     /// For the model.
     pub(crate) output: ToolOutput,
     pub(crate) spent: Spent,
+    /// What it did.
+    pub(crate) facts: Facts,
 }
 
 /// What the model is told of the tool.
@@ -94,6 +103,17 @@ impl Driver<'_> {
         }
     }
 
+    /// What was done so far, for one that goes on from here.
+    fn recap(&self) -> Recap {
+        let plan = if self.plan.tasks().is_empty() { String::new() } else { self.plan.render() };
+        Recap {
+            request: self.task.rules.request.as_ref().unwrap_or(&self.task.request).clone(),
+            plan,
+            files_read: self.facts.files_read().cloned().collect(),
+            files_changed: self.facts.changed().map(|(path, _)| path.to_owned()).collect(),
+        }
+    }
+
     /// Counts what they used as this task's own.
     pub(crate) fn spend(&mut self, spent: &Spent) {
         self.active_ms += spent.active_ms;
@@ -124,8 +144,9 @@ impl Driver<'_> {
             let output = ToolOutput::error("This task begins no others.");
             return self.answer_step(call, Called::ended(output, Fate::Refused)).await;
         };
-        let Spawned { output, spent } = spawn.spawn(arguments, self.left()).await?;
+        let Spawned { output, spent, facts } = spawn.spawn(arguments, self.left(), self.recap()).await?;
         self.spend(&spent);
+        self.facts.absorb_files(&facts);
         self.answer_step(call, Called::plain(output)).await
     }
 }

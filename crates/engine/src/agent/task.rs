@@ -52,12 +52,22 @@ pub struct Progress {
     metrics: Mutex<ResourceMetrics>,
     pub(crate) status: Mutex<Option<TaskStatus>>,
     pub(crate) turn_stop: TurnStop,
+    /// What it did, once it has ended, for the task that began it.
+    facts: Mutex<Facts>,
 }
 
 impl Progress {
     /// What was used up so far. A run of several tasks tells of the one that spoke last.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn leave_facts(&self, facts: Facts) {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+    }
+
+    pub(crate) fn take_facts(&self) -> Facts {
+        std::mem::take(&mut *self.facts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn turned(&self, turn_index: u32, usage: Usage, metrics: ResourceMetrics) {

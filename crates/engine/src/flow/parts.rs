@@ -196,6 +196,7 @@ impl<'a> Parts<'a> {
         .ruled(rules);
         if !part.rules.reach.bare {
             task.disclosure = main.disclosure.clone();
+            task.spawn = main.spawn.clone();
         }
         task.earlier.known = main.earlier.known.clone();
         if !matches!(part.rules.course, Course::Planning(_)) {

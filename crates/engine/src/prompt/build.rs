@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use serde_json::Value;
 
+use super::delegation::DelegationPrompt;
 use super::key::{SectionPath, normalise};
 use super::render::{Bound, RenderProblem};
 use super::section::{Body, Condition, Section, Visibility};
@@ -31,6 +32,7 @@ pub struct Problem {
 #[derive(Clone)]
 pub struct Prompt<T = AnyTask> {
     pub(crate) sections: Vec<Node>,
+    delegation: Option<DelegationPrompt>,
     task: PhantomData<fn(T)>,
 }
 
@@ -83,7 +85,12 @@ impl<T: TaskFields> Prompt<T> {
 impl<T> Prompt<T> {
     /// The same prompt for a task whose fields are known only when it is bound.
     pub fn for_any_task(&self) -> Prompt<AnyTask> {
-        Prompt { sections: self.sections.clone(), task: PhantomData }
+        Prompt { sections: self.sections.clone(), delegation: self.delegation.clone(), task: PhantomData }
+    }
+
+    /// The prompt of the tasks that it hands over, if it hands any over.
+    pub fn delegation(&self) -> Option<&DelegationPrompt> {
+        self.delegation.as_ref()
     }
 
     /// The first section that carries this tool.
@@ -120,7 +127,7 @@ impl<T: TaskFields> PromptBuilder<T> {
         }
         build.check_names(&field_names::<T>());
         if build.problems.is_empty() {
-            Ok(Prompt { sections: build.nodes, task: PhantomData })
+            Ok(Prompt { sections: build.nodes, delegation: build.delegation, task: PhantomData })
         } else {
             Err(build.problems)
         }
@@ -138,6 +145,7 @@ fn field_names<T: TaskFields>() -> Vec<String> {
 struct Build {
     nodes: Vec<Node>,
     problems: Vec<Problem>,
+    delegation: Option<DelegationPrompt>,
 }
 
 impl Build {
@@ -181,6 +189,9 @@ impl Build {
             Body::Literal(text) => NodeBody::Text(Template::literal(text)),
             Body::Template(text) => NodeBody::Text(self.template(&path, "body", text)),
         };
+        if let Some(delegation) = section.delegation.clone() {
+            self.delegate(delegation, &path);
+        }
         let summary = section.summary.as_deref().map(|text| self.template(&path, "summary", text));
         self.check_summary(&section, &path);
         let at = self.nodes.len();
@@ -201,6 +212,14 @@ impl Build {
         let inside = self.nodes.len() - at - 1;
         if let Some(node) = self.nodes.get_mut(at) {
             node.inside = inside;
+        }
+    }
+
+    fn delegate(&mut self, delegation: DelegationPrompt, path: &SectionPath) {
+        self.problems.extend(delegation.problems(path.as_str()));
+        if self.delegation.replace(delegation).is_some() {
+            let message = "a prompt hands tasks over in one section, and this is another".to_owned();
+            self.problem("several_delegations", Some(path), message);
         }
     }
 

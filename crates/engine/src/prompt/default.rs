@@ -43,31 +43,40 @@ pub struct DefaultPrompt {
 impl DefaultPrompt {
     /// For this environment.
     pub fn new(environment: &Environment, kind: PromptKind) -> Result<Self, Vec<Problem>> {
-        let mut notices = environment.notices.clone();
-        let mut text = |key: &str| {
-            let original = original(key).unwrap_or_default();
-            overrides::apply(key, original, &environment.overrides, &mut notices).to_owned()
-        };
-        let mut builder = Prompt::builder().section(Section::literal("work", "How to Work", text("work")));
-        if kind.review {
-            builder = builder.section(Section::literal("review", "Review", text("review")));
-        }
-        if let Some(strategy) = kind.planning {
-            builder = builder.section(strategy.section());
-        }
-        builder = builder.section(Section::literal("environment", "Environment", environment.text()));
-        if let Some(instructions) = &environment.instructions {
-            let title = "The Project's Instructions (AGENTS.md)";
-            builder = builder.section(Section::literal("agents", title, instructions.trim()));
-        }
-        if !environment.skills.is_empty() {
-            let parent = Section::literal("skills", "Skills", text("skills"));
-            let skills =
-                environment.skills.iter().fold(parent, |parent, skill| parent.child(skill.section()));
-            builder = builder.section(skills);
-        }
+        let (sections, notices) = sections(environment, kind);
+        let builder =
+            sections.into_iter().fold(Prompt::builder(), |builder, section| builder.section(section));
         Ok(Self { prompt: builder.build()?, notices })
     }
+}
+
+/// Its sections, and what a person should know of them.
+fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<String>) {
+    let mut notices = environment.notices.clone();
+    let mut text = |key: &str| {
+        let original = original(key).unwrap_or_default();
+        overrides::apply(key, original, &environment.overrides, &mut notices).to_owned()
+    };
+    let mut sections = vec![Section::literal("work", "How to Work", text("work"))];
+    if kind.review {
+        sections.push(Section::literal("review", "Review", text("review")));
+    }
+    sections.extend(kind.planning.map(PlanningStrategy::section));
+    sections.push(Section::literal("environment", "Environment", environment.text()));
+    if let Some(instructions) = &environment.instructions {
+        let title = "The Project's Instructions (AGENTS.md)";
+        sections.push(Section::literal("agents", title, instructions.trim()));
+    }
+    if !environment.skills.is_empty() {
+        let parent = Section::literal("skills", "Skills", text("skills"));
+        sections.push(environment.skills.iter().fold(parent, |parent, skill| parent.child(skill.section())));
+    }
+    (sections, notices)
+}
+
+/// The sections of a task that another one hands over, where nothing else is said: those of every task.
+pub(crate) fn usual_sections(environment: &Environment) -> Vec<Section> {
+    sections(environment, PromptKind::default()).0
 }
 
 /// The product's own text of a section that can be overridden.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::build::{Problem, Prompt};
+use super::delegation::DelegationPrompt;
 use super::planning::PlanningStrategy;
 use super::section::{Section, Shown, Visibility};
 use super::task::AnyTask;
@@ -35,6 +36,7 @@ struct File {
 struct FileSection {
     kind: Option<Kind>,
     strategy: Option<PlanningStrategy>,
+    prompt: Option<Vec<FileSection>>,
     key: Option<String>,
     title: Option<String>,
     body: Option<String>,
@@ -54,6 +56,7 @@ enum Kind {
     Text,
     Task,
     Planning,
+    Delegation,
 }
 
 impl PromptFile {
@@ -86,6 +89,7 @@ impl FileSection {
             Kind::Text => ("", ""),
             Kind::Task => ("task", "Task"),
             Kind::Planning => ("planning", "Planning"),
+            Kind::Delegation => ("delegation", "Delegation"),
         };
         let key = self.key.unwrap_or_else(|| own_key.to_owned());
         let mut problem = |code, message: &str| {
@@ -106,10 +110,22 @@ impl FileSection {
         if self.strategy.is_some() && kind != Kind::Planning {
             problem("stray_strategy", "only a section of kind \"planning\" has a strategy");
         }
+        if self.prompt.is_some() && kind != Kind::Delegation {
+            problem("stray_prompt", "only a section of kind \"delegation\" has a prompt of other tasks");
+        }
         let title = self.title.unwrap_or_else(|| own_title.to_owned());
         let mut section = match kind {
             Kind::Task => Section::task().named(key, title),
             Kind::Planning => self.strategy.unwrap_or_default().section().named(key, title),
+            Kind::Delegation => {
+                let own = self.prompt.unwrap_or_default();
+                let own = own.into_iter().map(|section| section.into_section(problems)).collect();
+                let section = Section::delegation(DelegationPrompt::new(own)).named(key, title);
+                match self.body {
+                    Some(body) => section.saying(body),
+                    None => section,
+                }
+            }
             Kind::Text => Section::text(key, title, self.body.unwrap_or_default()),
         };
         section = match (self.summary, self.visibility) {

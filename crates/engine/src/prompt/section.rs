@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::delegation::{self, DelegationPrompt};
+
 /// Whether a section is shown whole or by its summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +52,7 @@ pub struct Section {
     pub(crate) params: BTreeMap<String, Value>,
     pub(crate) tools: Vec<String>,
     pub(crate) children: Vec<Section>,
+    pub(crate) delegation: Option<DelegationPrompt>,
 }
 
 impl fmt::Debug for Section {
@@ -85,6 +88,25 @@ impl Section {
         Self::with("task".to_owned(), "Task".to_owned(), Body::Task)
     }
 
+    /// The section that lets a model hand parts of its task over, each to a task with this prompt. It brings the tool.
+    pub fn delegation(prompt: DelegationPrompt) -> Self {
+        Self {
+            delegation: Some(prompt),
+            ..Self::literal("delegation", "Delegation", delegation::TEXT).tool("spawn_subtask")
+        }
+    }
+
+    /// With another body, a template.
+    #[must_use]
+    pub fn saying(self, body: impl Into<String>) -> Self {
+        Self { body: Body::Template(body.into()), ..self }
+    }
+
+    /// Whether tasks are handed over by it or inside it.
+    pub(crate) fn delegates(&self) -> bool {
+        self.delegation.is_some() || self.children.iter().any(Self::delegates)
+    }
+
     fn with(key: String, title: String, body: Body) -> Self {
         Self {
             key,
@@ -96,6 +118,7 @@ impl Section {
             params: BTreeMap::new(),
             tools: Vec::new(),
             children: Vec::new(),
+            delegation: None,
         }
     }
 

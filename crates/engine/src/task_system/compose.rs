@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::request::{AccumulationFormat, ContextPart, InheritedContext};
 use super::result::TaskResult;
 use crate::agent::Disclosure;
-use crate::prompt::{AnyTask, Environment, Prompt, PromptKind, Section, Shown, Visibility, default_system};
+use crate::prompt::{
+    AnyTask, DelegationPrompt, Environment, Problem, Prompt, PromptKind, Recap, Section, Shown, Visibility,
+    default_system, usual_sections,
+};
 use crate::template::{OutputFormat, OutputKind, SectionText, Template};
 
 /// A file's content as the handler read it.
@@ -40,7 +43,7 @@ impl Prepared {
         let parts = earlier.iter().map(|(name, result)| {
             let text = match format {
                 AccumulationFormat::FullOutput => result.content.clone(),
-                AccumulationFormat::NotesOnly => serde_json::Value::Object(result.notes.clone()).to_string(),
+                AccumulationFormat::NotesOnly => Value::Object(result.notes.clone()).to_string(),
             };
             ContextPart { source: format!("the earlier task `{name}`"), text }
         });
@@ -99,15 +102,42 @@ pub fn compose(
     let builder = std::iter::once(guidance)
         .chain(sections)
         .fold(Prompt::<AnyTask>::builder(), |builder, section| builder.section(section));
-    let problems = |problems: Vec<crate::prompt::Problem>| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    };
-    let prompt = builder.build().map_err(problems)?;
+    let prompt = builder.build().map_err(told)?;
     let task = AnyTask(Map::from_iter([("request".to_owned(), request.as_str().into())]));
     let disclosure =
         Disclosure::new(&prompt, &task, BTreeSet::new()).map_err(|problem| problem.to_string())?;
     let system = disclosure.text().to_owned();
     Ok(Composed { system, request, disclosure: Some(disclosure) })
+}
+
+/// A task that is handed over in words: the prompt that it has, and what the task that hands it over did so far.
+#[derive(Clone, Debug)]
+pub struct Handover {
+    /// Its prompt.
+    pub prompt: DelegationPrompt,
+    /// What was done.
+    pub recap: Recap,
+}
+
+/// Puts the prompt of such a task together; its inputs are fields of the task.
+pub(super) fn handed_over(
+    template: &Template,
+    prepared: &Prepared,
+    environment: &Environment,
+    handover: &Handover,
+    inputs: &Map<String, Value>,
+) -> Result<Composed, String> {
+    let prompt = handover.prompt.prompt(&handover.recap, usual_sections(environment)).map_err(told)?;
+    let mut fields = inputs.clone();
+    fields.insert("request".to_owned(), template.description.as_str().into());
+    let disclosure =
+        Disclosure::new(&prompt, &AnyTask(fields), BTreeSet::new()).map_err(|problem| problem.to_string())?;
+    let (system, request) = (disclosure.text().to_owned(), request(template, prepared));
+    Ok(Composed { system, request, disclosure: Some(disclosure) })
+}
+
+fn told(problems: Vec<Problem>) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn section(text: &SectionText) -> Section {

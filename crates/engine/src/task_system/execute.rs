@@ -12,9 +12,9 @@ use fusee_model::CancellationToken;
 use fusee_text::Source;
 use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::compose::{Composed, Prepared, compose};
+use super::compose::{Composed, Handover, Prepared, compose, handed_over};
 use super::context::{self, ContextSettings};
 use super::error::{Reason, TaskError};
 use super::finish::{Finishing, result_of};
@@ -24,7 +24,7 @@ use super::prepare::{Preparing, Trouble};
 use super::request::SubtaskRequest;
 use super::result::{ExecutionPath, TaskResult};
 use super::subtask::Subtasks;
-use crate::agent::{AgentTask, Left, Progress, Session, TaskOutcome};
+use crate::agent::{AgentTask, Left, Progress, SPAWN_SUBTASK, Session, TaskOutcome, Worked};
 use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::template::{Matching, Registry, Template, TemplateText, bind};
@@ -70,6 +70,8 @@ pub struct Place {
     pub left: Option<Left>,
     /// What tasks before it came to, for those that accumulate.
     pub earlier: Vec<(String, TaskResult)>,
+    /// Set where a task is handed over in words: the prompt that it has, and what was done before.
+    pub handover: Option<Handover>,
 }
 
 impl Place {
@@ -85,6 +87,7 @@ impl Place {
             chain: Vec::new(),
             left: None,
             earlier: Vec::new(),
+            handover: None,
         }
     }
 }
@@ -190,7 +193,11 @@ impl TaskSystem {
 
     /// Finds the template: by name, by subtype, by words. What was found is a step, so a run ends on the text it began with.
     async fn look_up(&self, request: &SubtaskRequest, place: &mut Place) -> Result<Found, Stop> {
-        let found = self.find(request);
+        let found = match (&place.handover, &request.name, &request.subtype, &request.description) {
+            // Words that are handed over are the task, whatever templates there are.
+            (Some(_), None, None, Some(words)) => Found::Plain(words.clone()),
+            _ => self.find(request),
+        };
         let call = Call {
             branch: place.branch.clone(),
             kind: Kind::Environment,
@@ -237,6 +244,7 @@ impl TaskSystem {
                     description: words.clone(),
                     // Braces in words are words.
                     instructions: Some(words.replace("{{", "{{{{")),
+                    blocked_tools: place.handover.iter().map(|_| SPAWN_SUBTASK.to_owned()).collect(),
                     ..Template::default()
                 };
                 Ok((template, name))
@@ -262,7 +270,12 @@ impl TaskSystem {
         place: &Place,
         herald: &Herald<'_>,
     ) -> Result<Work, Trouble> {
-        let Ready { template, context } = ready(template, request)?;
+        let handover = place.handover.as_ref().filter(|_| place.path == ExecutionPath::Plain);
+        let Ready { template, context } = match handover {
+            // Its inputs are fields of the task, not parameters.
+            Some(_) => ready(template, &SubtaskRequest { inputs: Map::new(), ..request.clone() })?,
+            None => ready(template, request)?,
+        };
         let limits = limits(self.base.limits, &template.limits, request.limits.as_ref(), place.left);
         let toolbox = toolbox(&self.base.toolbox, &template)?;
         let schema = self.schema(&template, place).await?;
@@ -287,8 +300,12 @@ impl TaskSystem {
         if context.accumulate_data {
             prepared.accumulate(&place.earlier, context.accumulation_format);
         }
-        let composed = compose(&template, &prepared, &self.environment)
-            .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        let composed = match handover {
+            Some(handover) => handed_over(&template, &prepared, &self.environment, handover, &request.inputs),
+            None => compose(&template, &prepared, &self.environment),
+        };
+        let composed =
+            composed.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
         Ok(Work { template, prepared, composed, schema, session })
     }
 
@@ -344,7 +361,8 @@ impl TaskSystem {
             None => task,
         };
         let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
-        let mut outcome = task.run(place.started_ms).await?;
+        let Worked { mut outcome, facts, .. } = task.run_whole(place.started_ms).await?;
+        place.progress.leave_facts(facts);
         let mut result = result_of(&outcome, &finishing);
         note(&mut result, &used, &prepared, place.path);
         result.measure(super::error::ResourceMetrics::of(&outcome));

@@ -51,7 +51,7 @@ impl Conclude for Finishing {
             let answer = match continuation(&answer) {
                 None => answer,
                 Some(request) => {
-                    let Ended { result, spent, .. } = self.subtasks.run(request, left).await?;
+                    let Ended { result, spent, .. } = self.subtasks.run(request, left, None).await?;
                     used = spent;
                     let failed = result.error();
                     let content = result.content.clone();

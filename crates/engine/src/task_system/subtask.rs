@@ -8,11 +8,13 @@ use fusee_model::CancellationToken;
 use fusee_tools::{ContentHash, ToolOutput};
 use serde_json::Value;
 
+use super::compose::Handover;
 use super::error::{ErrorType, Reason, TaskError};
 use super::execute::{Place, TaskSystem};
 use super::request::{InheritedContext, SubtaskRequest};
 use super::result::{ExecutionPath, TaskResult};
-use crate::agent::{Left, Progress, Spawn, Spawned, Spent};
+use crate::agent::{Facts, Left, Progress, Spawn, Spawned, Spent};
+use crate::prompt::{DelegationPrompt, Recap};
 
 /// Tasks begin tasks no deeper than this.
 pub const DEEPEST: usize = 5;
@@ -21,7 +23,7 @@ pub const DEEPEST: usize = 5;
 const SHOWN: usize = 50_000;
 
 /// Those of one task.
-pub(super) struct Subtasks {
+pub(crate) struct Subtasks {
     system: Arc<TaskSystem>,
     branch: Branch,
     started_ms: i64,
@@ -30,6 +32,8 @@ pub(super) struct Subtasks {
     chain: Vec<String>,
     /// What the task was given.
     context: InheritedContext,
+    /// The prompt of tasks that are handed over in words, if the task has one for them.
+    delegation: Option<DelegationPrompt>,
     state: Mutex<State>,
 }
 
@@ -43,11 +47,12 @@ struct State {
 pub(super) struct Ended {
     pub(super) result: TaskResult,
     pub(super) spent: Spent,
+    facts: Facts,
     cancelled: bool,
 }
 
 impl Subtasks {
-    pub(super) fn new(
+    pub(crate) fn new(
         system: Arc<TaskSystem>,
         place: &Place,
         own: &SubtaskRequest,
@@ -61,8 +66,14 @@ impl Subtasks {
             cancel: place.cancel.clone(),
             chain,
             context,
+            delegation: None,
             state: Mutex::default(),
         }
+    }
+
+    /// The same, where tasks in words have a prompt of their own.
+    pub(crate) fn delegating(self, prompt: DelegationPrompt) -> Self {
+        Self { delegation: Some(prompt), ..self }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -74,12 +85,18 @@ impl Subtasks {
         &self,
         request: Result<SubtaskRequest, String>,
         left: Left,
+        recap: Option<Recap>,
     ) -> Result<Ended, Stop> {
         let mut request = match request.map_err(invalid).and_then(|request| self.admit(request, left)) {
             Ok(admitted) => admitted,
             Err(error) => {
                 let result = TaskResult::failed(&TaskError::subtask(error, "subtask"), "");
-                return Ok(Ended { result, spent: Spent::default(), cancelled: false });
+                return Ok(Ended {
+                    result,
+                    spent: Spent::default(),
+                    facts: Facts::default(),
+                    cancelled: false,
+                });
             }
         };
         let (number, earlier) = {
@@ -91,16 +108,18 @@ impl Subtasks {
         if request.inherited_context.is_none() && !self.context.is_empty() {
             request.inherited_context = Some(self.context.clone());
         }
+        let progress = Arc::new(Progress::default());
         let place = Place {
             branch: self.branch.child(format!("sub-{number}")),
             parent: Some(self.branch.clone()),
             started_ms: self.started_ms,
             cancel: self.cancel.child_token(),
-            progress: Arc::new(Progress::default()),
+            progress: Arc::clone(&progress),
             path: ExecutionPath::Template,
             chain: self.chain.clone(),
             left: Some(left),
             earlier,
+            handover: self.delegation.clone().zip(recap).map(|(prompt, recap)| Handover { prompt, recap }),
         };
         let outcome = self.system.execute(request, None, place).await?;
         let result = outcome
@@ -111,7 +130,7 @@ impl Subtasks {
         self.state().earlier.push((name.clone(), result.clone()));
         let spent = Spent { turns: outcome.total_turns, usage: outcome.usage, active_ms: outcome.active_ms };
         let cancelled = outcome.status == TaskStatus::Cancelled;
-        Ok(Ended { result: wrapped(result, &name), spent, cancelled })
+        Ok(Ended { result: wrapped(result, &name), spent, facts: progress.take_facts(), cancelled })
     }
 
     fn admit(&self, request: SubtaskRequest, left: Left) -> Result<SubtaskRequest, TaskError> {
@@ -141,14 +160,19 @@ impl Subtasks {
 }
 
 impl Spawn for Subtasks {
-    fn spawn<'a>(&'a self, arguments: Value, left: Left) -> BoxFuture<'a, Result<Spawned, Stop>> {
+    fn spawn<'a>(
+        &'a self,
+        arguments: Value,
+        left: Left,
+        recap: Recap,
+    ) -> BoxFuture<'a, Result<Spawned, Stop>> {
         Box::pin(async move {
             let request = serde_json::from_value(arguments).map_err(|error| error.to_string());
-            let Ended { result, spent, cancelled } = self.run(request, left).await?;
+            let Ended { result, spent, facts, cancelled } = self.run(request, left, Some(recap)).await?;
             let (content, truncated) = shown(&result);
             let ok = result.error().is_none();
             let output = ToolOutput { ok, content, truncated, aborted: cancelled, ..ToolOutput::default() };
-            Ok(Spawned { output, spent })
+            Ok(Spawned { output, spent, facts })
         })
     }
 }

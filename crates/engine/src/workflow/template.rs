@@ -47,6 +47,7 @@ impl Driver<'_> {
                 Left { turns, ms: None, usd: None }
             }),
             earlier: Vec::new(),
+            handover: None,
         };
         let outcome = system.execute(request, None, place).await?;
         Ok(self.spent(outcome, grant, |outcome, _| match outcome.result {

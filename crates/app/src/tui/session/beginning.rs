@@ -39,7 +39,8 @@ impl Session<'_> {
         };
         let settings =
             Settings { prompt: self.prompt.clone(), background, ..self.settings(message, &self.choice)? };
-        self.start(settings, Arc::clone(&self.model), Templates::default(), problems).await
+        let templates = templates::needed(&settings, &self.project, &self.process.environment);
+        self.start(settings, Arc::clone(&self.model), templates, problems).await
     }
 
     async fn begin_task(&mut self, line: &str) -> Result<Begun, Failure> {

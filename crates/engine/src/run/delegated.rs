@@ -1,0 +1,33 @@
+//! A run whose prompt lets the model hand parts of its task over: who runs those is the task system.
+
+use std::sync::Arc;
+
+use super::{Settings, Templates};
+use crate::agent::AgentTask;
+use crate::memory::Memory;
+use crate::prompt::Environment;
+use crate::task_system::{InheritedContext, Place, SubtaskRequest, Subtasks, TaskSystem};
+
+/// The task, which hands parts over if its prompt says so.
+pub(super) fn delegating(
+    task: AgentTask,
+    settings: &Settings,
+    environment: &Environment,
+    templates: Templates,
+    started_ms: i64,
+) -> AgentTask {
+    let delegation = task.disclosure.as_ref().and_then(|disclosure| disclosure.delegation()).cloned();
+    let Some(delegation) = delegation else { return task };
+    let system = TaskSystem {
+        registry: templates.registry,
+        memory: Arc::new(Memory::new(&settings.workspace, templates.memory_file)),
+        base: Arc::clone(&task.session),
+        engine: Arc::clone(&task.engine),
+        environment: environment.clone(),
+    };
+    let place = Place::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
+    // A task that hands itself over, word for word, would go in a circle.
+    let own = SubtaskRequest { description: Some(settings.request.clone()), ..SubtaskRequest::default() };
+    let subtasks = Subtasks::new(Arc::new(system), &place, &own, InheritedContext::default());
+    task.spawning(Arc::new(subtasks.delegating(delegation)))
+}
