@@ -375,11 +375,18 @@ pub(crate) fn nothing_found() -> String {
         .filter(|provider| provider.key_variable.is_none())
         .map(|provider| provider.name)
         .collect();
+    let named = |provider: &&Provider| provider.key_variable.is_some();
+    let others: Vec<&str> = PROVIDERS.iter().filter(named).skip(1).map(|provider| provider.name).collect();
+    // A line each, short enough for any terminal: this is the first that many people see.
     format!(
-        "name one: fusee run --model PROVIDER:MODEL …, with its key in {}\n\
-         or start a server on this machine ({}), or say where one is: --base-url URL -m MODEL\n\
-         `fusee doctor` says what works here, `fusee demo` needs no model",
-        keys.join(", "),
-        own.join(", ")
+        "one of these will do\n\
+         \u{20} start a server here: {}\n\
+         \u{20} export {}=… and fusee -m openai:MODEL\n\
+         \u{20}   (or {})\n\
+         \u{20} fusee -m MODEL --base-url URL, wherever one is\n\
+         fusee doctor says what works here, fusee demo needs no model",
+        own.join(", "),
+        keys.first().copied().unwrap_or_default(),
+        others.join(", ")
     )
 }

@@ -28,6 +28,8 @@ use crate::failure::Failure;
 pub(crate) use json::Json;
 pub(crate) use log::{Log, PhasePlace};
 pub(crate) use plain::Plain;
+#[cfg(test)]
+pub(crate) use show::Wording;
 pub(crate) use show::{Plan, Show, colour};
 pub(crate) use terminal::columns_of_stdout;
 pub(crate) use transcript::Transcript;

@@ -30,6 +30,7 @@ pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_in
 pub use file::{FileProblem, PromptFile};
 pub use key::SectionPath;
 pub use outline::{Outlined, SectionState};
+pub(crate) use overrides::worded;
 pub use overrides::{Override, override_file};
 pub use planning::PlanningStrategy;
 pub use render::{Bound, RenderProblem, Rendered, RenderedSection};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use finding::{Finding, Findings, FindingsCheck, Severity, findings_schema};
 pub(crate) use material::{Material, Place};
 pub use prompt::CodeReviewTask;
-pub(crate) use prompt::disclosure;
+pub(crate) use prompt::{OVERRIDABLE, disclosure};
 pub use report::Format;
 
 /// What is reviewed, and how it is reported: part of a run's settings.

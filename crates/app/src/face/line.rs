@@ -20,15 +20,18 @@ pub(crate) enum Style {
 }
 
 impl Style {
+    /// Nobody can ask a terminal how light its background is. So the colours are fixed ones of a middle lightness, which
+    /// stand out from black about as well as from white (a contrast of 4 at least), and what is to recede is faint in
+    /// the terminal's own colour.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Bold => "\u{1b}[1m",
             Self::Dim => "\u{1b}[2m",
-            Self::Good => "\u{1b}[32m",
-            Self::Bad => "\u{1b}[31m",
-            Self::Warning => "\u{1b}[33m",
-            Self::Accent => "\u{1b}[36m",
+            Self::Good => "\u{1b}[38;5;28m",
+            Self::Bad => "\u{1b}[38;5;160m",
+            Self::Warning => "\u{1b}[38;5;130m",
+            Self::Accent => "\u{1b}[38;5;31m",
         }
     }
 }
@@ -114,10 +117,13 @@ impl Line {
             return vec![self];
         }
         let Some((style, text)) = self.pieces.pop() else { return vec![self] };
-        let room = columns.saturating_sub(self.width().max(indent.width()));
-        let mut rows = wrap(&text, room).into_iter();
-        let mut lines: Vec<Self> = rows.next().map(|row| self.and(style, &row)).into_iter().collect();
-        lines.extend(rows.map(|row| Self::of(Style::Plain, indent).and(style, &row)));
+        let first = wrap(&text, columns.saturating_sub(self.width())).into_iter().next().unwrap_or_default();
+        let rest = text.strip_prefix(&first).unwrap_or_default().trim_start_matches(' ');
+        let mut lines = vec![self.and(style, &first)];
+        if !rest.is_empty() {
+            let rows = wrap(rest, columns.saturating_sub(indent.width()));
+            lines.extend(rows.iter().map(|row| Self::of(Style::Plain, indent).and(style, row)));
+        }
         lines.into_iter().map(|line| line.cut(columns)).collect()
     }
 

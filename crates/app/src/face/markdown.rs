@@ -4,7 +4,10 @@
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
 
+use self::table::Table;
 use super::line::{Line, Style, wrap};
+
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +18,7 @@ const DEEPEST: usize = 6;
 /// The text in rows of at most so many columns.
 pub(crate) fn rows(text: &str, columns: usize) -> Vec<Line> {
     let mut writer = Writer { columns: columns.max(8), ..Writer::default() };
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
     Parser::new_ext(text, options).for_each(|event| writer.take(event));
     writer.end_paragraph();
     writer.rows
@@ -35,6 +38,7 @@ struct Writer {
     quotes: usize,
     code: Option<String>,
     link: Option<String>,
+    table: Option<Table>,
 }
 
 impl Writer {
@@ -101,6 +105,13 @@ impl Writer {
                 };
                 self.marker = Some(mark);
             }
+            Tag::Table(_) => {
+                self.end_paragraph();
+                self.gap();
+                self.table = Some(Table::default());
+            }
+            Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(Table::row),
+            Tag::TableCell => self.table.iter_mut().for_each(Table::cell),
             Tag::BlockQuote(_) => self.quotes += 1,
             Tag::Link { dest_url, .. } => self.link = Some(dest_url.into_string()),
             Tag::Image { dest_url, .. } => self.add(Style::Dim, &format!("[image {dest_url}] ")),
@@ -121,6 +132,11 @@ impl Writer {
                 self.end_paragraph();
                 self.lists.pop();
             }
+            TagEnd::Table => {
+                let (table, indent) = (self.table.take().unwrap_or_default(), self.indent());
+                let lines = table.lines(self.columns.saturating_sub(indent.width()).max(8));
+                self.rows.extend(lines.into_iter().map(|line| Line::of(Style::Dim, &indent).join(line)));
+            }
             TagEnd::BlockQuote(_) => {
                 self.end_paragraph();
                 self.quotes = self.quotes.saturating_sub(1);
@@ -137,7 +153,10 @@ impl Writer {
     }
 
     fn add(&mut self, style: Style, text: &str) {
-        self.words.push((style, text.to_owned()));
+        match &mut self.table {
+            Some(table) => table.add(text),
+            None => self.words.push((style, text.to_owned())),
+        }
     }
 
     fn end_code(&mut self) {

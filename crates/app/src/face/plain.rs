@@ -40,6 +40,7 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn say_held(&mut self) -> io::Result<()> {
         match self.held.take() {
+            Some(text) if self.plan.is_draft(&text) => Ok(()),
             Some(text) => text.trim().lines().try_for_each(|line| self.line(&format!("  {line}"))),
             None => Ok(()),
         }
@@ -84,6 +85,8 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 Ok(())
             }
             Event::Message { role: Role::User, text } => {
+                // What it is an answer to comes first.
+                self.say_held()?;
                 self.line(&format!("  told: {}", words::one_line(text, 160)))
             }
             Event::ToolCall { name, arguments, .. } => {
@@ -152,6 +155,10 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             | Event::PhaseProbeError { .. } => {
                 self.say_held()?;
                 words::of_flow(&stamped.event).map_or(Ok(()), |text| self.line(&text))
+            }
+            Event::TaskReport(report) if stamped.task == Branch::main() => {
+                self.tally.verified(report.verify.as_ref());
+                Ok(())
             }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)

@@ -7,6 +7,7 @@ use fusee_engine::agent::TaskOutcome;
 use fusee_engine::approval::{Approver, Nobody};
 use fusee_engine::flow::{Benchmark, OutputMode, PhaseLog};
 use fusee_engine::model::CancellationToken;
+use fusee_engine::model::Price;
 use fusee_engine::run::Settings;
 use fusee_engine::text::render::Colour;
 
@@ -29,6 +30,19 @@ pub(crate) struct Plan {
     pub(crate) max_tokens: u64,
     /// Whether its last words are one line.
     pub(crate) brief: bool,
+    pub(crate) answer: Wording,
+    /// What its tokens cost, where that is known.
+    pub(crate) price: Option<Price>,
+}
+
+/// What becomes of the model's last words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// They are the answer.
+    #[default]
+    AsSaid,
+    /// They are JSON, and the answer is written from it.
+    Anew,
 }
 
 impl Plan {
@@ -38,7 +52,14 @@ impl Plan {
             max_turns: settings.limits.max_turns,
             max_tokens: settings.limits.max_tokens,
             brief: settings.flow.output == OutputMode::Runtime,
+            answer: if settings.code_review.is_some() { Wording::Anew } else { Wording::AsSaid },
+            price: settings.price,
         }
+    }
+
+    /// Whether these words of the model are only what the answer is written from.
+    pub(crate) fn is_draft(&self, words: &str) -> bool {
+        self.answer == Wording::Anew && words.trim_start().starts_with(['{', '`'])
     }
 }
 

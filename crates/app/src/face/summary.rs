@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fusee_engine::journal::event::{Change, ErrorCode, TaskComplete, TaskStatus};
+use fusee_engine::journal::event::{Change, ErrorCode, TaskComplete, TaskStatus, Verification};
 
 use super::line::{Line, Style};
 use super::words;
@@ -16,6 +16,8 @@ pub(crate) struct Tally {
     /// Whether one line is enough.
     brief: bool,
     files: BTreeMap<String, Change>,
+    /// What the command that verifies said last.
+    verified: Option<bool>,
 }
 
 impl Tally {
@@ -32,6 +34,11 @@ impl Tally {
             (_, change) => change,
         };
         self.files.insert(path.to_owned(), change);
+    }
+
+    /// The report on the task is there.
+    pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
+        self.verified = verification.map(|verification| verification.passed);
     }
 
     fn files(&self) -> Option<String> {
@@ -55,8 +62,14 @@ impl Tally {
             format!("{} tokens", words::tokens(complete.total_tokens)),
             words::span(complete.duration_ms),
         ];
+        facts.extend(complete.cost_usd.map(words::usd));
         facts.extend(self.files());
         let first = Line::of(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
+        let first = match self.verified {
+            None => first,
+            Some(true) => first.and(Style::Plain, " · ").and(Style::Good, "verified"),
+            Some(false) => first.and(Style::Plain, " · ").and(Style::Bad, "not verified"),
+        };
         let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
         let second = error.map(|error| Line::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
         let next = match error.map(|error| error.code) {

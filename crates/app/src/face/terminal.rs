@@ -5,7 +5,9 @@
 //! never hidden and the terminal's modes are never changed, so there is nothing to restore however we end.
 
 mod glyphs;
+mod rows;
 mod screen;
+mod status;
 mod stream;
 mod tail;
 mod view;

@@ -149,6 +149,11 @@ pub(crate) fn age(ms: i64) -> String {
     }
 }
 
+/// Money, to the cent, and finer where it is less than that.
+pub(crate) fn usd(dollars: f64) -> String {
+    if dollars >= 0.1 || dollars <= 0.0 { format!("${dollars:.2}") } else { format!("${dollars:.4}") }
+}
+
 /// A number of tokens: `900`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {

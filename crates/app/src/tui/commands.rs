@@ -4,10 +4,13 @@
 use fusee_engine::approval::Approve;
 use fusee_engine::text::near;
 
-use crate::face::line::{Line, Style};
+use crate::face::line::{Line, Style, wrap};
 
 #[cfg(test)]
 mod tests;
+
+/// Columns that are enough to explain something in.
+const READABLE: usize = 36;
 
 /// A command as it is written and explained.
 pub(crate) struct Entry {
@@ -27,7 +30,7 @@ pub(crate) const TABLE: &[Entry] = &[
     entry("/flow", "[MODE]", "how tasks are worked through; with a mode, from the next message on"),
     entry("/model", "[NAME]", "which model answers; with a name, another one from the next message on"),
     entry("/approve", "[auto|ask|never]", "when you are asked before something is changed"),
-    entry("/plan", "", "the plan as the model last left it"),
+    entry("/plan", "[edit [FILE]]", "the plan; with edit, change it in your editor, or take it from a file"),
     entry("/sections", "[KEY]", "the prompt's sections, open and closed; with a key, open one for the model"),
     entry("/context", "", "what fills the model's window, by kind"),
     entry("/compact", "", "shorten the conversation from the next message on"),
@@ -57,9 +60,12 @@ pub(crate) enum Slash {
     Context,
     Compact,
     Undo(Option<String>),
+    /// The same, and the person was asked.
+    UndoNow(String),
     Model(Option<String>),
     Approve(Option<Approve>),
     Plan,
+    PlanEdit(Option<String>),
     Diff,
     Runs,
     Resume(Option<String>),
@@ -153,7 +159,11 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
             "never" => Ok(Slash::Approve(Some(Approve::Never))),
             other => Err(format!("/approve knows auto, ask and never, not `{other}`")),
         },
-        "/plan" => none(Slash::Plan),
+        "/plan" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
+            ("", _) => Ok(Slash::Plan),
+            ("edit", file) => Ok(Slash::PlanEdit((!file.trim().is_empty()).then(|| file.trim().to_owned()))),
+            (other, _) => Err(format!("/plan knows edit, not `{other}`")),
+        },
         "/diff" => none(Slash::Diff),
         "/runs" => none(Slash::Runs),
         "/resume" => Ok(Slash::Resume(one())),
@@ -171,14 +181,27 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
     }
 }
 
-/// The list of commands.
-pub(crate) fn help() -> Vec<Line> {
+/// The list of commands, for so many columns: side by side with what they do, or above it where it is narrow.
+pub(crate) fn help(columns: usize) -> Vec<Line> {
     let spelled = |entry: &Entry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
-    let width = TABLE.iter().map(|entry| spelled(entry).len()).max().unwrap_or_default();
-    let rows = TABLE.iter().map(|entry| {
-        let name = format!("{:<width$}  ", spelled(entry));
-        Line::of(Style::Accent, &name).and(Style::Plain, entry.help)
-    });
+    let width = TABLE.iter().map(|entry| spelled(entry).chars().count()).max().unwrap_or_default() + 2;
+    let beside = columns.saturating_sub(width) >= READABLE;
+    let mut rows = Vec::new();
+    for entry in TABLE {
+        let name = spelled(entry);
+        let (lead, indent) = if beside { (format!("{name:<width$}"), width) } else { (String::new(), 4) };
+        if !beside {
+            rows.push(Line::of(Style::Accent, &name));
+        }
+        let first = Line::of(Style::Accent, &lead);
+        let indent = " ".repeat(indent);
+        for (index, text) in wrap(entry.help, columns.saturating_sub(indent.len())).iter().enumerate() {
+            let lead = if index == 0 && beside { first.clone() } else { Line::of(Style::Plain, &indent) };
+            rows.push(lead.and(Style::Plain, text));
+        }
+    }
     let words = "Anything else is a task for the model. @path puts a file into it.";
-    rows.chain([Line::of(Style::Dim, words)]).collect()
+    let keys = "ctrl-j is a new line, ctrl-g opens your editor, up and down bring back what was typed, esc stops a task.";
+    rows.extend([words, keys].map(|text| Line::of(Style::Dim, text)));
+    rows
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::commands::TABLE;
 use super::state::{Asked, Matter, Stage, State};
 use crate::face::line::{Line, Style};
 use crate::face::words;
@@ -11,6 +12,9 @@ mod tests;
 
 /// Rows of the input that are shown at once.
 const INPUT_ROWS: usize = 8;
+
+/// What stands at the right edge does not go further away than this.
+const WIDE: usize = 100;
 
 /// Messages that wait and are named.
 const QUEUED_ROWS: usize = 3;
@@ -65,7 +69,12 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
     for (index, candidate) in state.completion.candidates.iter().enumerate() {
         let style = if index == 0 { Style::Plain } else { Style::Dim };
         let hint = if index == 0 { "   tab" } else { "" };
-        rows.push(Line::of(style, &format!("    {candidate}")).and(Style::Dim, hint).cut(columns));
+        let entry = TABLE.iter().find(|entry| entry.name == candidate.trim_end());
+        let row = match entry {
+            Some(entry) => Line::of(style, &format!("    {:<10}", entry.name)).and(Style::Dim, entry.help),
+            None => Line::of(style, &format!("    {candidate}")),
+        };
+        rows.push(row.with_right(Line::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
     }
     let below = match (state.leaving, state.view.is_some()) {
         (Some(_), false) => "  ctrl-c again leaves",
@@ -85,12 +94,14 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
             question.reason.as_str(),
             "y once · s this conversation · a always · n no",
         ),
+        Matter::Undo(_) => (" take this back?".to_owned(), "", "y yes · n no"),
         Matter::Return(_) => (" this was cut off: go on with it?".to_owned(), "", "y yes · n no"),
     };
     let lead = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
-    let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).cut(columns);
-    rows.extend(asked.rows.iter().map(indented));
+    // Nobody can judge what is cut off.
+    let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ");
+    rows.extend(asked.rows.iter().flat_map(indented));
     if matches!(&asked.matter, Matter::Call(question) if question.name.starts_with("shell")) {
         rows.extend(Line::of(Style::Dim, "    ").and(Style::Dim, state.confined).broken(columns, "    "));
     }
@@ -98,7 +109,7 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
         Stage::Choosing => {
             let lead = match asked.matter {
                 Matter::Call(_) => Line::of(Style::Bold, "  allow? "),
-                Matter::Return(_) => Line::of(Style::Plain, "  "),
+                Matter::Return(_) | Matter::Undo(_) => Line::of(Style::Plain, "  "),
             };
             rows.extend(lead.and(Style::Plain, choices).broken(columns, "    "));
             let at = rows.last().map_or(0, Line::width).min(columns.saturating_sub(1));

@@ -58,7 +58,7 @@ impl Conversation<'_, '_> {
         let Some(left) = self.session.left_behind() else { return Ok(()) };
         let age = words::age(left.age_ms);
         if !left.open {
-            output::error(&format!("last here ({age}): {}; /resume goes on with it\n", left.title));
+            output::error(&format!("last here ({age}): {} · /resume goes on with it\n", left.title));
             return Ok(());
         }
         output::error(&format!("this was cut off ({age}): {}\ngo on with it? y or n: ", left.title));
@@ -115,6 +115,11 @@ impl Conversation<'_, '_> {
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
+            Slash::Undo(name) => self.undo(name.as_deref()).await,
+            Slash::PlanEdit(None) => {
+                let problem = "in plain lines there is no editor: /plan edit FILE takes the plan from a file";
+                Ok(self.failed(Failure::usage(problem)))
+            }
             slash => match self.session.answer(&slash, usize::MAX) {
                 Ok(rows) => {
                     let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
@@ -122,6 +127,31 @@ impl Conversation<'_, '_> {
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
+        }
+    }
+
+    /// Says what would be taken back; a person is asked before it is.
+    async fn undo(&mut self, name: Option<&str>) -> Result<Next, Failure> {
+        let (run, rows) = match self.session.undo(name) {
+            Ok(planned) => planned,
+            Err(failure) => return Ok(self.failed(failure)),
+        };
+        let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+        output::print(&text)?;
+        let Some(run) = run else { return Ok(Next::Line) };
+        if self.person {
+            output::error("take this back? y or n: ");
+            if !self.keyboard.yes().await {
+                output::error("nothing was undone\n");
+                return Ok(Next::Line);
+            }
+        }
+        match self.session.answer(&Slash::UndoNow(run.to_string()), usize::MAX) {
+            Ok(rows) => {
+                let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+                output::print(&text).map(|()| Next::Line)
+            }
+            Err(failure) => Ok(self.failed(failure)),
         }
     }
 

@@ -5,10 +5,13 @@ mod answers;
 mod beginning;
 mod opening;
 mod outlook;
+mod planning;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use fusee_engine::agent::Plan as PlanOfWork;
 use fusee_engine::approval::{Approve, Approver, Question};
 use fusee_engine::journal::{Journal, RunId, RunStatus};
 use fusee_engine::lang::Callable;
@@ -55,6 +58,12 @@ pub(crate) struct Session<'p> {
     /// The prompt that every new conversation begins with.
     given_prompt: Option<PromptText>,
     servers: Servers,
+    /// Sections of the usual prompt that the person opened for the next message.
+    opened: BTreeSet<String>,
+    /// The plan as the person changed it for the next message.
+    plan: Option<PlanOfWork>,
+    /// What was written for a plan and could not be understood.
+    plan_draft: Option<String>,
 }
 
 /// A run that was begun, and what a face should know of it.

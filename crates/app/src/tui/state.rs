@@ -193,6 +193,11 @@ impl State {
         self.question = Some(Asked::about_return(run, title, now));
     }
 
+    /// Asks whether what a run changed is to be taken back.
+    pub(crate) fn ask_undo(&mut self, run: String, rows: Vec<Line>, now: Duration) {
+        self.question = Some(Asked::about_undo(run, rows, now));
+    }
+
     /// What was typed is meant.
     fn submit(&mut self) -> Vec<Effect> {
         match understand(self.editor.text()) {
@@ -210,7 +215,9 @@ impl State {
                 self.accept();
                 match slash {
                     Slash::Quit => vec![Effect::Leave],
-                    Slash::Resume(_) | Slash::New | Slash::Undo(_) if self.is_working() => {
+                    Slash::Resume(_) | Slash::New | Slash::Undo(_) | Slash::PlanEdit(_)
+                        if self.is_working() =>
+                    {
                         self.tell(
                             Style::Warning,
                             "a task is under way: wait for its end, or stop it with esc",

@@ -115,7 +115,7 @@ impl Driver<'_, '_> {
             self.state.ask_return(left.run.to_string(), &title, Duration::ZERO);
         } else if !self.session.is_continued() {
             let text =
-                format!("last here ({}): {}; /resume goes on with it", words::age(left.age_ms), left.title);
+                format!("last here ({}): {} · /resume goes on with it", words::age(left.age_ms), left.title);
             self.state.tell(Style::Dim, &text);
         }
     }
@@ -218,6 +218,7 @@ impl Driver<'_, '_> {
                         left.extend(self.state.next());
                     }
                 },
+                Effect::Command(Slash::PlanEdit(None)) => self.edit_plan().await?,
                 Effect::Command(slash) => self.command(&slash),
                 Effect::Cancel => {
                     if let Some(live) = &self.live {
@@ -250,6 +251,17 @@ impl Driver<'_, '_> {
                 Ok(Returned::Continues(run)) => {
                     self.state.tell(Style::Dim, &format!("the next message goes on with run {run}"));
                 }
+                Err(failure) => self.failed(&failure),
+            }
+            return;
+        }
+        if let Slash::Undo(name) = slash {
+            match self.session.undo(name.as_deref()) {
+                Ok((Some(run), rows)) => {
+                    let now = self.now();
+                    self.state.ask_undo(run.to_string(), rows, now);
+                }
+                Ok((None, rows)) => self.state.print(rows),
                 Err(failure) => self.failed(&failure),
             }
             return;
@@ -295,21 +307,46 @@ impl Driver<'_, '_> {
     }
 
     async fn edit(&mut self) -> Result<(), Failure> {
+        let typed = self.state.typed().to_owned();
+        if let Some(text) = self.edited(typed).await? {
+            self.state.retype(text.trim_end());
+        }
+        Ok(())
+    }
+
+    async fn edit_plan(&mut self) -> Result<(), Failure> {
+        let text = match self.session.plan_text() {
+            Ok(text) => text,
+            Err(failure) => {
+                self.failed(&failure);
+                return Ok(());
+            }
+        };
+        let Some(text) = self.edited(text).await? else { return Ok(()) };
+        match self.session.change_plan(&text) {
+            Ok(rows) => self.state.print(rows),
+            Err(failure) => self.failed(&failure),
+        }
+        self.state.print(vec![Line::new()]);
+        Ok(())
+    }
+
+    /// What the user's editor makes of a text; nothing if it fails, and then that is told.
+    async fn edited(&mut self, text: String) -> Result<Option<String>, Failure> {
         let Some(program) = outside::editor(self.environment) else {
             self.state.tell(Style::Warning, "no editor is set: export EDITOR=…");
-            return Ok(());
+            return Ok(None);
         };
         let (columns, _) = size_of(io::stdout());
         self.screen.draw(&[], &[], columns).map_err(lost)?;
-        let typed = self.state.typed().to_owned();
         // The task goes on meanwhile; its events wait.
-        let edited = tokio::task::spawn_blocking(move || outside::edit(&program, &typed)).await;
+        let edited = tokio::task::spawn_blocking(move || outside::edit(&program, &text)).await;
         match edited {
-            Ok(Ok(text)) => self.state.retype(text.trim_end()),
+            Ok(Ok(text)) => return Ok(Some(text)),
             Ok(Err(error)) => self.state.tell(Style::Bad, &format!("the editor failed: {error}")),
             Err(_) => self.state.tell(Style::Bad, "the editor failed"),
         }
-        Ok(())
+        Ok(None)
     }
 
     fn draw(&mut self) -> Result<(), Failure> {

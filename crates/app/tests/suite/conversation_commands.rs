@@ -178,8 +178,68 @@ fn undo_takes_back_one_task_after_the_other() {
     let then = [edit("two", "three"), Line::text("Three.")];
     let script = project.script(&first.into_iter().chain(then).collect::<Vec<_>>());
     let outcome = talk(&project, &script, "two\nthree\n/undo\n/undo\n/undo\n").run().exits(0);
-    let expected = "Two.\nThree.\nundone  three\nput back  a.txt\nundone  two\nput back  a.txt\n\
-        no file of this conversation is left to be put back (what commands changed, `git diff` tells)\n";
+    let expected = "Two.\nThree.\nundo  three\nwill be put back  a.txt\nundone: 1 file\nundo  two\nwill be put back  a.txt\n\
+        undone: 1 file\nno file of this conversation is left to be put back (what commands changed, `git diff` tells)\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     assert_eq!(project.read("a.txt"), "one\n");
+}
+
+#[test]
+fn the_usual_prompt_has_sections_too_and_a_skill_is_opened_by_the_person() {
+    let skill =
+        "---\nname: Release notes\ndescription: How notes are written.\n---\nThe word is marmalade.\n";
+    let project = Project::new().with(".fusee/skills/notes/SKILL.md", skill);
+    let server = replies(["One.", "Two.", "Three."]);
+    let lines = "/sections\n/sections skills.nots\none\n/sections skills.notes\n/sections\ntwo\nthree\n";
+    let outcome = talk_to(&project, &server, lines).run().exits(0);
+    let rows: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(
+        rows[0].starts_with("open    work  ") && rows[0].ends_with(" · How to Work"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(rows[3].starts_with("closed    notes  "), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("Did you mean `skills.notes`?"), "{}", outcome.stderr);
+    assert!(rows.contains(&"skills.notes: open from the next message on"), "{}", outcome.stdout);
+    assert!(rows.iter().any(|row| row.starts_with("open      notes  ")), "{}", outcome.stdout);
+    let system = |n: usize| server.requests()[n].arrived.json()["messages"][0]["content"].to_string();
+    let open: Vec<bool> = (0..3).map(|n| system(n).contains("marmalade")).collect();
+    assert_eq!(open, [false, true, true]);
+    fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
+}
+
+#[test]
+fn a_plan_is_changed_by_the_person_and_the_model_is_told() {
+    let project = Project::new()
+        .with("plan.md", "[x] 1. look\n    goal: know\n[ ] write a test\n")
+        .with("wrong.md", "[ ] 1.\n");
+    let plan = json!({"action": "create", "tasks": [{"description": "look"}, {"description": "mend"}]});
+    let list = || Message::call("plan_tasks", json!({"action": "list"}));
+    let script = [
+        Message::call("plan_tasks", plan),
+        Message::text("Planned."),
+        list(),
+        Message::text("Seen."),
+        list(),
+        Message::text("Seen again."),
+    ];
+    let server = Server::start(script.into_iter().collect::<Script>());
+    let lines = "plan it\n/plan\n/plan edit\n/plan edit wrong.md\n/plan edit plan.md\n/plan edit plan.md\nwhat now?\nand now?\n/plan\n";
+    let outcome = talk_to(&project, &server, lines).run().exits(0);
+    let changed = "[x] 1. look Goal: know.\n[ ] 3. write a test\n";
+    let expected = format!(
+        "Planned.\n[ ] 1. look\n[ ] 2. mend\n{changed}as you changed it: the model is told with the next message\n\
+         the plan is as it was\nSeen.\nSeen again.\n{changed}"
+    );
+    assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("/plan edit FILE takes the plan from a file"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("line 1: task 1 does not say what is to be done"), "{}", outcome.stderr);
+    let asked = asked(&server);
+    let told = format!("what now?\n\n**I have changed the plan. It is now:**\n{}", changed.trim_end());
+    assert!(asked[2].contains(&("user".to_owned(), told)), "{asked:#?}");
+    assert!(asked[4].contains(&("user".to_owned(), "and now?".to_owned())), "{asked:#?}");
+    let listed: Vec<&str> =
+        asked[5].iter().filter(|(role, _)| role == "tool").map(|(_, text)| text.as_str()).collect();
+    assert_eq!(listed[1..], [changed.trim_end(), changed.trim_end()]);
+    fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
 }

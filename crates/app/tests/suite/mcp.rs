@@ -174,3 +174,31 @@ fn an_addresss_tools_are_used_within_a_session() {
     assert_eq!(contents(&ran.events()), ["true true"], "{}", ran.stderr);
     assert!(!ran.stdout.contains("k-123456789"));
 }
+
+#[test]
+fn the_runs_of_a_conversation_share_the_servers_tools() {
+    let settings = "[mcp.test]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
+    let project = with_user_settings(Project::new().with("server.py", SERVER), settings);
+    let script = project.script(&[
+        Line::call("test_say", json!({"text": "one"})),
+        Line::text("First."),
+        Line::call("test_say", json!({"text": "two"})),
+        Line::text("Second."),
+    ]);
+    let talk =
+        |lines: &str| fusee(&project).args(["--plain", "--model", &script, "--sandbox", "off"]).stdin(lines);
+    let outcome = talk("say one\nsay two\n").run().exits(0);
+    assert_eq!(outcome.stdout, "First.\nSecond.\n", "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches("> test_say").count(), 2, "{}", outcome.stderr);
+    let listed = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+    let runs: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    std::fs::remove_file(project.dir().join("server.py")).unwrap();
+    for (run, said) in runs.iter().zip(["two - True", "one - True"]) {
+        let id = run["run"].as_str().unwrap();
+        let shown = fusee(&project).args(["show", "--json", id]).run().exits(0);
+        let events = fusee_testkit::events::read_checked(&shown.stdout, fusee_testkit::events::Part::Whole);
+        assert_eq!(contents(&events), [said]);
+        fusee(&project).args(["replay", id]).run().exits(0);
+    }
+    project.assert_no_process_left();
+}

@@ -120,13 +120,32 @@ fn skills_that_are_broken_have_stated_outcomes() {
 #[test]
 fn the_stages_of_a_flow_have_the_skills_too() {
     let project = Project::new().with(".fusee/skills/notes/SKILL.md", SKILL);
+    let plan = json!({"action": "create", "tasks": [{"description": "write the notes"}]});
     let server = served([
         Message::call("open_sections", json!({"section_keys": ["skills.notes"], "reason": "to write notes"})),
         Message::text("I know enough."),
+        Message::call("plan_tasks", plan),
+        Message::text("Planned."),
+        Message::call("write_file", json!({"path": "notes.md", "content": "x"})),
+        Message::text("Written."),
+        Message::call("plan_tasks", json!({"action": "list"})),
+        Message::text("It is all there."),
     ]);
-    // What comes after the first stage does not matter here.
-    run_on(&project, &server).args(["--flow", "staged3"]).run();
+    run_on(&project, &server).args(["--flow", "staged3", "--run-id", "staged"]).run().exits(0);
+    let next = fusee(&project).args(["run", "Go on.", "--continue", "--sandbox", "off", "--json"]);
+    let next = next.args(["--api", "chat", "--base-url", &server.base_url()]);
+    let events = with_key(next).run().exits(0).events();
+    let listed = of_type(&events, "tool_result")[0];
+    assert_eq!(listed["content"], json!("[ ] 1. write the notes"), "the plan is the session's");
+    fusee(&project).args(["replay", "staged"]).run().exits(0);
     let bodies = bodies(&server);
+    for (n, body) in bodies.iter().enumerate().skip(1) {
+        assert!(
+            system(body).contains("The word is $marmalade."),
+            "closed again in request {n}: {}",
+            system(body)
+        );
+    }
     assert!(
         system(&bodies[0]).contains("How notes for a release are written here."),
         "{}",

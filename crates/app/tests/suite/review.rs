@@ -136,3 +136,58 @@ fn the_demo_reviews_for_real() {
     assert!(outcome.stdout.ends_with("3 findings: 1 critical, 1 major, 1 minor\n"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains("no line"), "{}", outcome.stdout);
 }
+
+#[test]
+fn a_project_words_the_reviewers_sections_in_its_own_way() {
+    let project = project();
+    let original = |key: &str| {
+        let shown = fusee(&project).args(["prompt", "render", "--original", key]).run().exits(0).stdout;
+        shown.lines().next().unwrap().to_owned()
+    };
+    for key in ["guidance", "planning", "workspace", "reference"] {
+        project.write(&format!(".fusee/prompts/{key}.md"), &format!("{}\nOur own {key}.\n", original(key)));
+    }
+    project.write(".fusee/prompts/workspace.md", "<!-- original: 000000000000 -->\nNot used.\n");
+    let server = Server::start([Message::text(&findings(2, "major"))].into_iter().collect::<Script>());
+    let base_url = server.base_url();
+    let command =
+        review(&project, "openai:scripted").args(["--api", "chat", "--base-url", &base_url, "--json"]);
+    let events = crate::fusee::with_key(command).run().exits(0).events();
+    let body = server.requests()[0].arrived.json();
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    assert!(system.starts_with("## 1. Review Guidance\n\nOur own guidance.\n\n{"), "{system}");
+    assert!(system.contains("Our own planning.") && system.contains("Our own reference."), "{system}");
+    assert!(!system.contains("Not used."), "{system}");
+    let told = of_type(&events, "warning");
+    assert!(
+        told[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("workspace.md is not used: it was made for another text"),
+        "{told:#?}"
+    );
+    // A plain run has none of these sections, and nothing to say of them.
+    let script = project.script(&[Line::text("Fine.")]);
+    let plain = crate::fusee::run_json(&project, &script).run().exits(0).events();
+    assert_eq!(of_type(&plain, "warning").len(), 0);
+}
+
+#[test]
+fn what_is_sent_back_is_told_in_order_and_the_draft_is_not_shown() {
+    let project = project();
+    let script = project.script(&[Line::text(&findings(20, "minor")), Line::text(&findings(2, "minor"))]);
+    let outcome = review(&project, &script).run().exits(0);
+    let said: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(said.len(), 1, "{}", outcome.stderr);
+    assert!(said[0].starts_with("  told: Your answer is not as it was asked for"), "{}", outcome.stderr);
+    let script = project.script(&[Line::text("Not yet."), Line::text("Still not.")]);
+    let refused =
+        fusee(&project).args(["run", "x", "--model", &script, "--output-schema", "schema.json"]).run();
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    project.write("schema.json", "{\"type\": \"number\"}");
+    let refused =
+        fusee(&project).args(["run", "x", "--model", &script, "--output-schema", "schema.json"]).run();
+    let at =
+        |text: &str| refused.stderr.find(text).unwrap_or_else(|| panic!("no {text}: {}", refused.stderr));
+    assert!(at("  Not yet.") < at("  told: "), "{}", refused.stderr);
+}

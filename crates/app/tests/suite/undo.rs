@@ -47,7 +47,7 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
     );
     assert_eq!(project.read("made.txt"), "made\n");
     let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
-    assert_eq!(done, dry.replace("would be ", ""));
+    assert_eq!(done, dry.replace("would be", "will be") + "undone: 6 files\n");
     assert_eq!(project.read("edited.txt"), "one\ntwo\n");
     assert_eq!(project.read("moved.txt"), "old name\n");
     assert_eq!(project.read("script.sh"), "#!/bin/sh\necho before\n");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::calls::Resolved;
 use super::driver::Driver;
 use crate::prompt::{
-    AnyTask, Bound, DelegationPrompt, OpenProblem, Prompt, RenderProblem, Rendered, TaskFields,
+    AnyTask, Bound, DelegationPrompt, OpenProblem, Outlined, Prompt, RenderProblem, Rendered, TaskFields,
     build_expansion_instructions, open_sections,
 };
 
@@ -50,14 +50,27 @@ impl Disclosure {
         Ok(Self { prompt: prompt.for_any_task(), task, opened, first })
     }
 
+    /// The same with more sections open, where that can be shown.
+    pub(crate) fn opened_too(mut self, more: &BTreeSet<String>) -> Self {
+        if more.is_subset(&self.opened) {
+            return self;
+        }
+        let opened: BTreeSet<String> = self.opened.union(more).cloned().collect();
+        let first = self.bound().and_then(|bound| bound.render_after(&self.first, &opened));
+        if let Ok(first) = first {
+            (self.first, self.opened) = (first, opened);
+        }
+        self
+    }
+
     /// What the model is shown first.
     pub fn text(&self) -> &str {
         &self.first.text
     }
 
-    /// The same with its sections.
-    pub(crate) fn shown(&self) -> &Rendered {
-        &self.first
+    /// All its sections, open and closed.
+    pub(crate) fn outline(&self) -> Result<Vec<Outlined>, RenderProblem> {
+        self.bound()?.outline(&self.opened)
     }
 
     /// The sections to open so that this one is open; the error says why it cannot be.
@@ -99,6 +112,11 @@ impl<'t> Shown<'t> {
     pub(crate) fn new(disclosure: &'t Disclosure) -> Self {
         let (open, now) = (disclosure.opened.clone(), disclosure.first.clone());
         Self { disclosure, open, now, expansions: 0, fresh: Vec::new() }
+    }
+
+    /// What was opened so far.
+    pub(crate) fn opened(&self) -> BTreeSet<String> {
+        self.open.clone()
     }
 
     /// The text as the model is to see it.

@@ -263,6 +263,7 @@ impl<'t> Driver<'t> {
     /// What is left of a task that ended.
     pub(crate) fn worked(self, outcome: TaskOutcome) -> Worked {
         let lacks = self.lacks();
+        let opened = self.shown.as_ref().map(Shown::opened).unwrap_or_default();
         let phases = self.phases.map(|phases| phases.carried_over(&self.facts));
         Worked {
             phases,
@@ -273,6 +274,7 @@ impl<'t> Driver<'t> {
             payload: self.conduct.into_payload(),
             active_ms: self.active_ms,
             last_ms: self.last_ms,
+            opened,
         }
     }
 

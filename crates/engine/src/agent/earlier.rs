@@ -83,6 +83,20 @@ impl Earlier {
         Ok(fold.end())
     }
 
+    /// The same with what the parts of a flow leave to the session: what they opened and planned. Their words are
+    /// their own.
+    pub(crate) fn with_parts(self, steps: &[StepRow]) -> Self {
+        let main = Branch::main();
+        let of_part = |step: &&StepRow| {
+            step.kind == Kind::Tool && step.key.branch != main && !is_handed_over(&step.key.branch)
+        };
+        let mut parts: Vec<&StepRow> = steps.iter().filter(of_part).collect();
+        parts.sort_by_key(|step| step.at_ms);
+        let mut fold = Fold { earlier: self, ..Fold::default() };
+        parts.into_iter().for_each(|step| fold.aside(step));
+        fold.earlier
+    }
+
     /// What the run itself took over, before anything of its own.
     pub(crate) fn before(steps: &[StepRow]) -> Result<Self, String> {
         let main = Branch::main();
@@ -126,6 +140,11 @@ impl Earlier {
     }
 }
 
+/// Whether a branch is that of a task with a prompt and a plan of its own.
+fn is_handed_over(branch: &Branch) -> bool {
+    branch.to_string().split('/').any(|part| part.starts_with("sub-"))
+}
+
 #[derive(Default)]
 struct Fold {
     earlier: Earlier,
@@ -133,6 +152,8 @@ struct Fold {
     results: Vec<Message>,
     /// Calls of the last reply that have no result yet.
     open: VecDeque<ToolCall>,
+    /// The plan as a person left it before the run.
+    edited: Option<Plan>,
 }
 
 impl Fold {
@@ -140,12 +161,21 @@ impl Fold {
         let Some(result) = &step.result else { return Ok(()) };
         match (step.kind, step.callee.as_str()) {
             (Kind::Environment, STEP) => {
-                let earlier: Earlier = serde_json::from_value(result.clone())?;
+                let earlier = Earlier::deserialize(result)?;
                 // That it was shortened then was told then.
                 self.earlier = Earlier { shorter: None, ..earlier };
+                if let Some(plan) = self.edited.take() {
+                    self.earlier.plan = plan;
+                }
+            }
+            (Kind::Settings, _) => {
+                if let Some(plan) = result.get("plan") {
+                    self.earlier.plan = Plan::deserialize(plan)?;
+                    self.edited = Some(self.earlier.plan.clone());
+                }
             }
             (Kind::Environment, "session") => {
-                self.earlier.environment = Some(serde_json::from_value(result.clone())?);
+                self.earlier.environment = Some(Environment::deserialize(result)?);
             }
             // Asked beside the conversation, and no part of it.
             (Kind::Model, _) if step.args.get(summarising::ARGUMENT).is_some() => {}
@@ -164,9 +194,9 @@ impl Fold {
         if args.get("system").is_some() {
             messages.clear();
         }
-        let added: Vec<Message> = serde_json::from_value(args["messages"].clone())?;
+        let added = Vec::<Message>::deserialize(&args["messages"])?;
         messages.extend(added);
-        let attempt: Attempt = serde_json::from_value(result.clone())?;
+        let attempt = Attempt::deserialize(result)?;
         messages.extend(attempt.preface.map(|text| Message::User { text }));
         if let AttemptResult::Reply(reply) = attempt.result {
             messages.push(said(&reply));
@@ -175,9 +205,19 @@ impl Fold {
         Ok(())
     }
 
+    /// A call made in a part of the task.
+    fn aside(&mut self, step: &StepRow) {
+        let called = step.result.as_ref().and_then(|result| Called::deserialize(result).ok());
+        let Some(called) = called else { return };
+        self.earlier.opened.extend(called.expansion.into_iter().flat_map(|expanded| expanded.opened));
+        if step.callee == "plan_tasks" && called.output.ok {
+            self.plan(step.args.as_str().unwrap_or_default());
+        }
+    }
+
     fn called(&mut self, callee: &str, args: &Value, result: &Value) {
         // What the runtime ran on its own account has another shape, or stands where no call is open.
-        let Ok(called) = serde_json::from_value::<Called>(result.clone()) else { return };
+        let Ok(called) = Called::deserialize(result) else { return };
         self.earlier.known.learn(&called.output);
         self.earlier.opened.extend(called.expansion.into_iter().flat_map(|expanded| expanded.opened));
         if callee == "plan_tasks" && called.output.ok {

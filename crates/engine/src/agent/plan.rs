@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod written;
+
 /// Longer plans help nobody and would fill the context.
 const MOST_TASKS: usize = 50;
 
@@ -19,6 +21,25 @@ pub enum PlanStatus {
     Completed,
     /// Given up.
     Failed,
+}
+
+impl PlanStatus {
+    const ALL: [Self; 4] = [Self::Pending, Self::InProgress, Self::Completed, Self::Failed];
+
+    /// What stands before a task in this state.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Pending => "[ ]",
+            Self::InProgress => "[~]",
+            Self::Completed => "[x]",
+            Self::Failed => "[!]",
+        }
+    }
+
+    /// The state that a mark means.
+    fn marked(mark: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.mark().eq_ignore_ascii_case(mark))
+    }
 }
 
 /// One planned task.
@@ -155,17 +176,12 @@ impl Plan {
     }
 
     /// The plan in words.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         if self.tasks.is_empty() {
             return "There is no plan yet.".to_owned();
         }
         let lines = self.tasks.iter().map(|task| {
-            let mark = match task.status {
-                PlanStatus::Pending => "[ ]",
-                PlanStatus::InProgress => "[~]",
-                PlanStatus::Completed => "[x]",
-                PlanStatus::Failed => "[!]",
-            };
+            let mark = task.status.mark();
             let part = |text: &Option<String>, form: fn(&str) -> String| {
                 text.as_deref().map(form).unwrap_or_default()
             };

@@ -1,5 +1,6 @@
 //! One task from its start to its one terminal event.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -126,6 +127,8 @@ pub(crate) struct Worked {
     pub(crate) payload: Option<serde_json::Value>,
     pub(crate) active_ms: u64,
     pub(crate) last_ms: i64,
+    /// The sections that are open at its end.
+    pub(crate) opened: BTreeSet<String>,
 }
 
 impl AgentTask {
@@ -205,6 +208,13 @@ impl AgentTask {
         let mut input = std::mem::take(&mut earlier.messages);
         input.append(&mut self.input);
         Self { input, earlier, ..self }
+    }
+
+    /// The same task with this plan.
+    #[must_use]
+    pub(crate) fn planned(mut self, plan: Plan) -> Self {
+        self.earlier.plan = plan;
+        self
     }
 
     /// The same task, whose answer somebody decides about.

@@ -1,6 +1,7 @@
 //! A task in parts: each part a sub-run with its own session, events and report; between them nothing but short notes,
 //! the plan, and what was really read and changed.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use fusee_journal::event::{
@@ -59,6 +60,8 @@ pub(crate) struct Parts<'a> {
     turns: u32,
     usage: Usage,
     answer: String,
+    /// Sections that were opened on the way: they belong to the whole.
+    opened: BTreeSet<String>,
 }
 
 impl<'a> Parts<'a> {
@@ -79,6 +82,7 @@ impl<'a> Parts<'a> {
             turns: 0,
             usage: Usage::default(),
             answer: String::new(),
+            opened: BTreeSet::new(),
         }
     }
 
@@ -195,7 +199,7 @@ impl<'a> Parts<'a> {
         .watched(main.cancel.clone(), Arc::clone(&main.progress))
         .ruled(rules);
         if !part.rules.reach.bare {
-            task.disclosure = main.disclosure.clone();
+            task.disclosure = main.disclosure.clone().map(|disclosure| disclosure.opened_too(&self.opened));
             task.spawn = main.spawn.clone();
         }
         task.earlier.known = main.earlier.known.clone();
@@ -220,6 +224,7 @@ impl<'a> Parts<'a> {
     fn take(&mut self, worked: &Worked) {
         self.facts.absorb(&worked.facts);
         self.phases = worked.phases.clone();
+        self.opened.extend(worked.opened.iter().cloned());
         if !worked.plan.tasks().is_empty() {
             self.plan = worked.plan.clone();
         }

@@ -23,6 +23,11 @@ const SKILLS: &str =
 /// The sections whose text a project may override, with the product's own text.
 const OVERRIDABLE: [(&str, &str); 3] = [("work", DEFAULT), ("review", REVIEW), ("skills", SKILLS)];
 
+/// The same of all prompts that the product has.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OVERRIDABLE.into_iter().chain(crate::review::OVERRIDABLE)
+}
+
 /// What kind of prompt it is to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PromptKind {
@@ -53,10 +58,7 @@ impl DefaultPrompt {
 /// Its sections, and what a person should know of them.
 fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<String>) {
     let mut notices = environment.notices.clone();
-    let mut text = |key: &str| {
-        let original = original(key).unwrap_or_default();
-        overrides::apply(key, original, &environment.overrides, &mut notices).to_owned()
-    };
+    let mut text = |key: &str| overrides::worded(key, environment, &mut notices);
     let mut sections = vec![Section::literal("work", "How to Work", text("work"))];
     if kind.review {
         sections.push(Section::literal("review", "Review", text("review")));
@@ -81,12 +83,12 @@ pub(crate) fn usual_sections(environment: &Environment) -> Vec<Section> {
 
 /// The product's own text of a section that can be overridden.
 pub(crate) fn original(key: &str) -> Option<&'static str> {
-    OVERRIDABLE.iter().find(|(known, _)| *known == key).map(|(_, text)| text.trim())
+    all().find(|(known, _)| *known == key).map(|(_, text)| text.trim())
 }
 
 /// The keys of the sections that can be overridden.
 pub fn overridable() -> impl Iterator<Item = &'static str> {
-    OVERRIDABLE.iter().map(|(key, _)| *key)
+    all().map(|(key, _)| key)
 }
 
 /// The default prompt as mere text, without skills: for tasks that open no sections.

@@ -1,4 +1,4 @@
-//! A project's own wording of a section of the default prompt: `.fusee/prompts/KEY.md`.
+//! A project's own wording of a section of the default prompt or of the reviewer's: `.fusee/prompts/KEY.md`.
 //!
 //! An override is made for a certain original text and names it by hash in its first line,
 //! `<!-- original: HASH -->`. Once the product says something else there, the override is not applied but reported:
@@ -10,7 +10,7 @@ use fusee_tools::ContentHash;
 use serde::{Deserialize, Serialize};
 
 use super::default::{original, overridable};
-use super::environment::{Whole, read_within};
+use super::environment::{Environment, Whole, read_within};
 
 /// Longer overrides are not used.
 const MOST_BYTES: usize = 32 * 1024;
@@ -90,14 +90,14 @@ fn read_one(path: &Path, root: &Path, key: &str) -> Result<Override, String> {
     Ok(Override { key: key.to_owned(), original, text: body.trim().to_owned() })
 }
 
+/// The text of a section as this project would have it, and what a person should know of its override.
+pub(crate) fn worded(key: &str, environment: &Environment, notices: &mut Vec<String>) -> String {
+    apply(key, original(key).unwrap_or_default(), &environment.overrides, notices).to_owned()
+}
+
 /// The text of a section: the override's if it was made for this original. Otherwise the original, with what a person
 /// should know.
-pub(super) fn apply<'a>(
-    key: &str,
-    original: &'a str,
-    overrides: &'a [Override],
-    notices: &mut Vec<String>,
-) -> &'a str {
+fn apply<'a>(key: &str, original: &'a str, overrides: &'a [Override], notices: &mut Vec<String>) -> &'a str {
     let Some(found) = overrides.iter().find(|found| found.key == key) else { return original };
     let hash = hash_of(original);
     let reason = match &found.original {

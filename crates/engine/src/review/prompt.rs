@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::material::Material;
 use super::{CodeReview, findings_schema};
 use crate::agent::Disclosure;
-use crate::prompt::{Prompt, Section};
+use crate::prompt::{Environment, Prompt, Section, worded};
 
 /// What a review is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -40,14 +40,20 @@ const WORKSPACE: &str = "You can look at every file of the project: list, find, 
 const REFERENCE: &str =
     "Documents that the project is to be held to. Read those that matter for what you review.";
 
-/// The prompt of a review, bound to its task.
+/// The sections whose text a project may override, with the product's own text. The schema of findings always stands
+/// under the guidance.
+pub(crate) const OVERRIDABLE: [(&str, &str); 4] =
+    [("guidance", GUIDANCE), ("planning", PLANNING), ("workspace", WORKSPACE), ("reference", REFERENCE)];
+
+/// The prompt of a review, bound to its task, and what a person should know of it.
 pub(crate) fn disclosure(
     review: &CodeReview,
     request: &str,
     background: Option<&str>,
     material: &Material,
+    environment: &Environment,
     opened: BTreeSet<String>,
-) -> Result<Disclosure, String> {
+) -> Result<(Disclosure, Vec<String>), String> {
     let task = CodeReviewTask {
         request: request.to_owned(),
         background: background.map(str::to_owned),
@@ -58,13 +64,18 @@ pub(crate) fn disclosure(
     let told = |problems: Vec<crate::prompt::Problem>| {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
-    let prompt = prompt(material).map_err(told)?;
-    Disclosure::new(&prompt, &task, opened).map_err(|problem| problem.to_string())
+    let mut notices = environment.notices.clone();
+    let prompt = prompt(material, &mut |key| worded(key, environment, &mut notices)).map_err(told)?;
+    let disclosure = Disclosure::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
+    Ok((disclosure, notices))
 }
 
-fn prompt(material: &Material) -> Result<Prompt<CodeReviewTask>, Vec<crate::prompt::Problem>> {
+fn prompt(
+    material: &Material,
+    text: &mut dyn FnMut(&str) -> String,
+) -> Result<Prompt<CodeReviewTask>, Vec<crate::prompt::Problem>> {
     let schema = findings_schema().to_string();
-    let guidance = format!("{}\n\n{schema}", GUIDANCE.trim_end());
+    let guidance = format!("{}\n\n{schema}", text("guidance"));
     let mut builder = Prompt::builder()
         .section(Section::literal("guidance", "Review Guidance", guidance))
         .section(Section::literal("workspace-digest", "Workspace Digest", material.digest.clone()));
@@ -77,13 +88,13 @@ fn prompt(material: &Material) -> Result<Prompt<CodeReviewTask>, Vec<crate::prom
         builder = builder.section(Section::literal("changes", "Changes", body));
     }
     if !material.references.is_empty() {
-        let parent = Section::literal("reference", "Reference Documents", REFERENCE);
+        let parent = Section::literal("reference", "Reference Documents", text("reference"));
         let reference = material.references.iter().fold(parent, |parent, it| parent.child(it.section()));
         builder = builder.section(reference);
     }
     builder
-        .section(Section::literal("planning", "Planning", PLANNING).tool("plan_tasks"))
-        .section(Section::literal("workspace", "Workspace", WORKSPACE))
+        .section(Section::literal("planning", "Planning", text("planning")).tool("plan_tasks"))
+        .section(Section::literal("workspace", "Workspace", text("workspace")))
         .section(Section::task().named("review-task", "Review Task"))
         .build()
 }

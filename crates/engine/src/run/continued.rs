@@ -54,6 +54,8 @@ pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> 
     // A template or a workflow has conversations of its own; of the one around it, it is a request and an answer.
     let aside = settings.continues.is_some() && !settings.work.is_request();
     let earlier = if aside { Earlier::before(&steps)? } else { Earlier::of(&steps)? };
+    let mut earlier = if settings.work.is_request() { earlier.with_parts(&steps) } else { earlier };
+    earlier.opened.extend(settings.opened.iter().cloned());
     if !earlier.messages.is_empty() && !aside {
         return Ok(earlier);
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Settings, StartError, reviewed};
-use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, json_wanted};
+use crate::agent::{AgentTask, AnswerCheck, Disclosure, Earlier, JsonAnswer, Plan, json_wanted};
 use crate::prompt::{
-    AnyTask, DefaultPrompt, Environment, FileProblem, Problem, PromptFile, PromptKind, Rendered,
+    AnyTask, DefaultPrompt, Environment, FileProblem, Outlined, Problem, Prompt, PromptFile, PromptKind,
 };
 use crate::review::Material;
 
@@ -27,11 +27,13 @@ pub(super) fn dressed(
     earlier: Option<Earlier>,
     material: Option<Material>,
 ) -> Result<AgentTask, String> {
-    let opened: BTreeSet<String> =
-        earlier.iter().flat_map(|earlier| earlier.opened.iter().cloned()).collect();
+    let before = earlier.iter().flat_map(|earlier| &earlier.opened);
+    let opened: BTreeSet<String> = before.chain(&settings.opened).cloned().collect();
     let mut task = task;
     match (&settings.code_review, material) {
-        (Some(review), Some(material)) => task = reviewed::dressed(task, settings, review, material, opened)?,
+        (Some(review), Some(material)) => {
+            task = reviewed::dressed(task, settings, review, material, environment, opened)?;
+        }
         _ => match disclosure(settings, opened.clone())? {
             Some(disclosure) => task = task.disclosing(disclosure),
             None => task = usual(task, settings, environment, opened)?,
@@ -40,10 +42,24 @@ pub(super) fn dressed(
     if let Some((check, wanted)) = answer_check(settings)? {
         task = task.answering(check).adding(&wanted);
     }
+    if let Some(plan) = &settings.plan {
+        task = task.adding(&changed_plan(plan));
+    }
     if let Some(earlier) = earlier {
         task = task.continuing(earlier);
     }
-    Ok(task)
+    Ok(match &settings.plan {
+        Some(plan) => task.planned(plan.clone()),
+        None => task,
+    })
+}
+
+/// What a model is told of a plan that a person changed.
+fn changed_plan(plan: &Plan) -> String {
+    if plan.tasks().is_empty() {
+        return "**I have dropped the plan.**".to_owned();
+    }
+    format!("**I have changed the plan. It is now:**\n{}", plan.render())
 }
 
 /// The sort of default prompt that the settings ask for.
@@ -58,16 +74,12 @@ fn usual(
     environment: &Environment,
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
-    let told =
-        |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let DefaultPrompt { prompt, notices } = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
     let task = task.noticing(notices);
     if environment.skills.is_empty() {
         return Ok(task);
     }
-    let fields = Map::from_iter([("request".to_owned(), Value::from(settings.request.as_str()))]);
-    let bound = Disclosure::new(&prompt, &AnyTask(fields), opened);
-    bound.map(|disclosure| task.disclosing(disclosure)).map_err(|problem| problem.to_string())
+    usually(&prompt, settings, opened).map(|disclosure| task.disclosing(disclosure))
 }
 
 /// A check of the answer, and what the model is told of it.
@@ -80,22 +92,53 @@ fn answer_check(settings: &Settings) -> Result<Option<Checked>, String> {
     Ok(Some((Arc::new(check), json_wanted(schema))))
 }
 
-/// The sections of a prompt as a run with these settings would show them, with what was opened before; nothing where
-/// the usual prompt drives it.
-pub fn sections(settings: &Settings, opened: &BTreeSet<String>) -> Result<Option<Rendered>, String> {
-    Ok(disclosure(settings, opened.clone())?.map(|disclosure| disclosure.shown().clone()))
+/// All sections of the prompt that a run with these settings has, with what was opened before.
+pub fn sections(
+    settings: &Settings,
+    environment: &Environment,
+    opened: &BTreeSet<String>,
+) -> Result<Vec<Outlined>, String> {
+    shown(settings, environment, opened)?.outline().map_err(|problem| problem.to_string())
 }
 
 /// The sections that have to be opened so that this one is open.
 pub fn open_section(
     settings: &Settings,
+    environment: &Environment,
     opened: &BTreeSet<String>,
     key: &str,
 ) -> Result<BTreeSet<String>, String> {
+    shown(settings, environment, opened)?.opening(key)
+}
+
+/// The prompt of a run with these settings, whether it is the usual one or not.
+fn shown(
+    settings: &Settings,
+    environment: &Environment,
+    opened: &BTreeSet<String>,
+) -> Result<Disclosure, String> {
+    let opened: BTreeSet<String> = opened.union(&settings.opened).cloned().collect();
     match disclosure(settings, opened.clone())? {
-        Some(disclosure) => disclosure.opening(key),
-        None => Err("the prompt of this conversation has no sections".to_owned()),
+        Some(disclosure) => Ok(disclosure),
+        None => {
+            let usual = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
+            usually(&usual.prompt, settings, opened)
+        }
     }
+}
+
+/// The usual prompt bound to the task.
+fn usually(
+    prompt: &Prompt<AnyTask>,
+    settings: &Settings,
+    opened: BTreeSet<String>,
+) -> Result<Disclosure, String> {
+    let fields = Map::from_iter([("request".to_owned(), Value::from(settings.request.as_str()))]);
+    Disclosure::new(prompt, &AnyTask(fields), opened).map_err(|problem| problem.to_string())
+}
+
+fn told(problems: Vec<Problem>) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// The prompt bound to the task, if the settings have one.

@@ -51,12 +51,14 @@ pub(super) fn dressed(
     settings: &Settings,
     review: &CodeReview,
     material: Material,
+    environment: &Environment,
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
     if let Some(problem) = material.problem {
         return Ok(task.impossible(problem));
     }
     let background = settings.background.as_deref();
-    let disclosure = review::disclosure(review, &settings.request, background, &material, opened)?;
-    Ok(task.disclosing(disclosure).answering(Arc::new(FindingsCheck::new(review)?)))
+    let (disclosure, notices) =
+        review::disclosure(review, &settings.request, background, &material, environment, opened)?;
+    Ok(task.noticing(notices).disclosing(disclosure).answering(Arc::new(FindingsCheck::new(review)?)))
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::work::{JsonForm, Work};
-use crate::agent::{Limits, Restrictions, Terms};
+use crate::agent::{Limits, Plan, Restrictions, Terms};
 use crate::approval::Approve;
 use crate::approval::rules::Rules;
 use crate::flow::FlowSettings;
@@ -46,6 +46,12 @@ pub struct Settings {
     /// The prompt that drives it, if that is not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptText>,
+    /// Closed sections of the usual prompt that a person has opened.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub opened: BTreeSet<String>,
+    /// The plan as a person left it, in the place of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     /// Where it works.
     pub workspace: PathBuf,
     /// The model, as the user named it.
@@ -168,6 +174,8 @@ impl Settings {
             continues: None,
             carry: Carry::Whole,
             prompt: None,
+            opened: BTreeSet::new(),
+            plan: None,
             workspace: workspace.to_owned(),
             model: model.into(),
             base_url: None,

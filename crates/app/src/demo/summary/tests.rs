@@ -131,7 +131,7 @@ fn colours_are_around_the_text_and_change_nothing_else() {
     for (at, part) in coloured.split('\x1b').enumerate() {
         plain.push_str(if at == 0 { part } else { part.split_once('m').map_or("", |(_, text)| text) });
     }
-    assert!(coloured.contains("\x1b[32m+y\x1b[0m"));
+    assert!(coloured.contains("\x1b[38;5;28m+y\x1b[0m"));
     assert_eq!(plain, paint(&summary.lines(), false));
 }
 

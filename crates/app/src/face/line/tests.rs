@@ -38,10 +38,33 @@ fn control_characters_never_reach_the_terminal() {
     assert!(!row.contains(['\u{1b}', '\n', '\r']), "{row:?}");
 }
 
+/// The relative luminance of a colour of the cube of 256, as WCAG counts it.
+fn luminance(index: u32) -> f64 {
+    let level = |n: u32| f64::from(if n == 0 { 0 } else { 55 + 40 * n }) / 255.0;
+    let linear = |c: f64| if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+    let at = index - 16;
+    let [red, green, blue] = [at / 36, at / 6 % 6, at % 6].map(|n| linear(level(n)));
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+#[test]
+fn every_colour_stands_out_from_black_and_from_white() {
+    for style in [Style::Good, Style::Bad, Style::Warning, Style::Accent] {
+        let painted = Line::of(style, "x").paint(true);
+        let index = painted.strip_prefix("\u{1b}[38;5;").and_then(|rest| rest.split_once('m')).unwrap().0;
+        let luminance = luminance(index.parse().unwrap());
+        let (on_black, on_white) = ((luminance + 0.05) / 0.05, 1.05 / (luminance + 0.05));
+        assert!(
+            on_black > 3.8 && on_white > 3.8,
+            "{style:?}: {on_black:.1} on black, {on_white:.1} on white"
+        );
+    }
+}
+
 #[test]
 fn colour_is_left_out_when_not_wanted() {
     let row = Line::of(Style::Bad, "x");
-    assert_eq!(row.paint(true), "\u{1b}[31mx\u{1b}[0m");
+    assert_eq!(row.paint(true), "\u{1b}[38;5;160mx\u{1b}[0m");
     assert_eq!(row.paint(false), "x");
 }
 

@@ -3,11 +3,15 @@
 use insta::assert_snapshot;
 
 use super::*;
-use crate::face::scene;
+use crate::face::{Wording, scene};
 
 fn shown(events: impl IntoIterator<Item = Stamped>) -> (String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut face = Plain::new(&mut out, &mut err, Plan { max_turns: 50, max_tokens: 100_000, brief: false });
+    let mut face = Plain::new(
+        &mut out,
+        &mut err,
+        Plan { max_turns: 50, max_tokens: 100_000, brief: false, answer: Wording::AsSaid, price: None },
+    );
     for event in events {
         face.show(&event).unwrap();
     }

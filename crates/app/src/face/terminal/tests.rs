@@ -6,9 +6,10 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::face::line::Line;
-use crate::face::scene;
+use crate::face::{Wording, scene};
 
-const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000, brief: false };
+const PLAN: Plan =
+    Plan { max_turns: 50, max_tokens: 100_000, brief: false, answer: Wording::AsSaid, price: None };
 
 fn painted(lines: &[Line]) -> String {
     lines.iter().map(|line| line.paint(false).trim_end().to_owned() + "\n").collect()

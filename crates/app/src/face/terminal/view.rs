@@ -8,12 +8,13 @@ use fusee_engine::journal::{Branch, Stamped};
 use serde_json::Value;
 
 use super::glyphs::Glyphs;
+use super::rows::{indented, shown_change};
+use super::status::Status;
 use super::stream::Stream;
 use super::tail::Tail;
 use crate::face::line::{Line, Style, wrap};
 use crate::face::summary::Tally;
 use crate::face::{Plan, markdown, words};
-use crate::tui::change;
 
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
@@ -25,17 +26,8 @@ const NARROW_QUESTION: &str = "allow it? y, s, a, or n and why: ";
 /// Lines of a failed command's output that stay.
 const FAILURE_LINES: usize = 5;
 
-/// Lines of a change that are shown with its call.
-const CHANGE_LINES: usize = 14;
-
 /// Rows of a block that is still being written.
 const GROWING_ROWS: usize = 10;
-
-/// Cells of the bar that shows how full the conversation is.
-const BAR: usize = 10;
-
-/// From this share on the bar warns.
-const NEARLY_FULL: f64 = 0.8;
 
 /// Calls shorter than this are not timed.
 const NOTABLE_MS: u64 = 100;
@@ -105,11 +97,12 @@ pub(crate) struct View {
     last_was_gap: bool,
     stream: Stream,
     said: String,
+    /// Whether what streams in is only what the answer is written from.
+    drafts: bool,
     model: Model,
     call: Option<Call>,
     changes: Vec<Line>,
-    turn: Option<u32>,
-    tokens: u64,
+    status: Status,
     tally: Tally,
     ended: bool,
     dirty: bool,
@@ -125,12 +118,12 @@ impl View {
             last_was_gap: true,
             stream: Stream::default(),
             said: String::new(),
+            drafts: false,
             model: Model::Idle,
             call: None,
             asking: None,
             changes: Vec::new(),
-            turn: None,
-            tokens: 0,
+            status: Status::default(),
             tally: Tally::new(plan.brief),
             ended: false,
             dirty: false,
@@ -155,6 +148,7 @@ impl View {
     /// Takes an event at a time since the beginning.
     pub(crate) fn take(&mut self, stamped: &Stamped, now: Duration) {
         self.dirty = true;
+        self.status.take(&stamped.event);
         match &stamped.event {
             Event::TaskStarted(_) if stamped.task != Branch::main() => {}
             Event::TaskStarted(started) => self.started(started),
@@ -163,9 +157,7 @@ impl View {
                     .and(Style::Bold, &format!(" run {} goes on", stamped.run));
                 self.line(line);
             }
-            Event::TurnStart { turn_index, input_tokens, .. } => {
-                self.turn = Some(turn_index + 1);
-                self.tokens = *input_tokens;
+            Event::TurnStart { .. } => {
                 self.model = Model::Waiting { since: now, thought: Tail::default() };
             }
             Event::TurnComplete { .. } => self.model = Model::Idle,
@@ -183,6 +175,9 @@ impl View {
             Event::Message { role: Role::Assistant, text } => self.message(text),
             Event::Message { role: Role::User, text } => {
                 self.words(&format!("told: {}", words::one_line(text, 300)), Style::Dim, Line::new());
+                if !self.stream.is_empty() {
+                    self.gap();
+                }
             }
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments, now),
             Event::ToolResult(result) => self.result(result),
@@ -192,7 +187,6 @@ impl View {
                 self.changes.push(line.and(Style::Dim, &format!(" {}", words::change(*change))));
             }
             Event::Compaction { tokens_before, tokens_after, .. } => {
-                self.tokens = *tokens_after;
                 let (before, after) = (words::tokens(*tokens_before), words::tokens(*tokens_after));
                 let text = format!("  the conversation was shortened from {before} to {after} tokens");
                 self.line(Line::of(Style::Dim, &text));
@@ -245,6 +239,9 @@ impl View {
                     self.line(Line::of(Style::Accent, &format!("  {text}")));
                 }
             }
+            Event::TaskReport(report) if stamped.task == Branch::main() => {
+                self.tally.verified(report.verify.as_ref());
+            }
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(complete, stamped.run.as_str());
             }
@@ -280,6 +277,10 @@ impl View {
     }
 
     fn piece(&mut self, text: &str) {
+        self.drafts |= self.stream.is_empty() && self.plan.is_draft(text);
+        if self.drafts {
+            return;
+        }
         if self.stream.is_empty() {
             self.gap();
         }
@@ -287,6 +288,10 @@ impl View {
     }
 
     fn message(&mut self, text: &str) {
+        if std::mem::take(&mut self.drafts) || (self.stream.is_empty() && self.plan.is_draft(text)) {
+            self.model = Model::Idle;
+            return;
+        }
         if self.stream.is_empty() {
             self.gap();
         }
@@ -299,6 +304,7 @@ impl View {
 
     /// Whatever was streamed belongs to a reply that broke off.
     fn broken_off(&mut self) {
+        self.drafts = false;
         if !self.stream.is_empty() {
             self.settle_stream();
             self.gap();
@@ -402,7 +408,13 @@ impl View {
             TaskStatus::Failed => Line::of(Style::Bad, self.glyphs.bad),
             TaskStatus::Cancelled => Line::of(Style::Warning, self.glyphs.bad),
         };
-        for (index, line) in self.tally.lines(complete, run).into_iter().enumerate() {
+        let mut lines = self.tally.lines(complete, run);
+        if self.manner == Manner::Conversation && complete.status == TaskStatus::Completed && lines.len() > 1
+        {
+            // Its name is not needed to go on; /runs has it.
+            lines.pop();
+        }
+        for (index, line) in lines.into_iter().enumerate() {
             let lead =
                 if index == 0 { glyph.clone().and(Style::Plain, " ") } else { Line::of(Style::Plain, "  ") };
             self.rows.push(Row::Whole(lead.join(line)));
@@ -493,7 +505,7 @@ impl View {
         } else {
             area.extend(self.activity(columns, now));
         }
-        area.push(self.status(columns, now));
+        area.push(self.status.line(&self.plan, self.glyphs, columns, now));
         // In a low terminal the newest matters most.
         let most = rows.saturating_sub(1).max(1);
         let skipped = area.len().saturating_sub(most);
@@ -517,7 +529,8 @@ impl View {
             Model::Idle => Vec::new(),
             Model::Waiting { .. } if !self.stream.is_empty() => Vec::new(),
             Model::Waiting { since, thought } => {
-                let first = lead.and(Style::Plain, "thinking").with_right(passed(*since), columns.min(WIDE));
+                let doing = if self.drafts { "writing the findings" } else { "thinking" };
+                let first = lead.and(Style::Plain, doing).with_right(passed(*since), columns.min(WIDE));
                 [first].into_iter().chain(self.beside(thought, 1, columns)).collect()
             }
             Model::Resting { until, attempt, reason } => {
@@ -534,51 +547,4 @@ impl View {
             .map(|line| Line::of(Style::Dim, &format!("    {} {line}", self.glyphs.side)).cut(columns))
             .collect()
     }
-
-    fn status(&self, columns: usize, now: Duration) -> Line {
-        let turn = self.turn.map_or_else(
-            || "starting · ".to_owned(),
-            |turn| format!("turn {turn}/{} · ", self.plan.max_turns),
-        );
-        let share = self.tokens as f64 / self.plan.max_tokens.max(1) as f64;
-        let full = ((share * BAR as f64).round() as usize).min(BAR);
-        let bar = format!("{}{} ", self.glyphs.full.repeat(full), self.glyphs.empty.repeat(BAR - full));
-        let bar_style = if share >= NEARLY_FULL { Style::Warning } else { Style::Accent };
-        let tokens = format!("{}/{}", words::tokens(self.tokens), words::tokens(self.plan.max_tokens));
-        let elapsed =
-            words::span(now.as_millis() as u64 / 1_000 * 1_000).replace(".0 s", " s").replace("0 ms", "0 s");
-        let lead = || Line::of(Style::Dim, &format!("  {turn}"));
-        let forms = [
-            lead()
-                .and(bar_style, &bar)
-                .and(Style::Dim, &format!("{tokens} tokens · {elapsed} · ctrl-c cancels")),
-            lead().and(bar_style, &bar).and(Style::Dim, &format!("{tokens} tokens · {elapsed}")),
-            lead().and(Style::Dim, &format!("{tokens} · {elapsed}")),
-        ];
-        let fits = |form: &Line| form.width() <= columns;
-        let last = forms[forms.len() - 1].clone();
-        forms.into_iter().find(fits).unwrap_or_else(|| last.cut(columns))
-    }
-}
-
-/// The first rows of what a call changes.
-fn shown_change(name: &str, arguments: &Value) -> Vec<Line> {
-    let mut rows = change::rows(name, arguments, None).unwrap_or_default();
-    let more = rows.len().saturating_sub(CHANGE_LINES);
-    if more > 1 {
-        rows.truncate(CHANGE_LINES);
-        rows.push(Line::of(Style::Dim, &format!("… {more} more lines: /diff")));
-    }
-    // The path stands in the row of the call already.
-    if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }
-}
-
-/// Text in rows: the first after what stands before it, the others indented.
-fn indented(text: &str, style: Style, indent: &'static str, first: Line, columns: usize) -> Vec<Line> {
-    let lead = if first == Line::new() { Line::of(Style::Plain, indent) } else { first };
-    let room = columns.saturating_sub(indent.len()).max(1);
-    let mut rows = wrap(text, room).into_iter();
-    let mut lines: Vec<Line> = rows.next().map(|row| lead.and(style, &row)).into_iter().collect();
-    lines.extend(rows.map(|row| Line::of(Style::Plain, indent).and(style, &row)));
-    lines.into_iter().map(|line| line.cut(columns)).collect()
 }

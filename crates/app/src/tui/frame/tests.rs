@@ -7,10 +7,11 @@ use serde_json::json;
 
 use super::*;
 use crate::face::terminal::UNICODE;
-use crate::face::{Plan, scene};
+use crate::face::{Plan, Wording, scene};
 use crate::tui::past::Past;
 
-const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000, brief: false };
+const PLAN: Plan =
+    Plan { max_turns: 50, max_tokens: 100_000, brief: false, answer: Wording::AsSaid, price: None };
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 fn fresh() -> State {
@@ -154,4 +155,58 @@ fn a_low_terminal_keeps_the_input() {
     assert_eq!(frame.rows.len(), 2);
     assert_eq!(frame.rows[1].paint(false), "> ");
     assert_eq!(frame.cursor, (1, 2));
+}
+
+#[test]
+fn the_model_thinks_and_then_writes_findings_that_are_shown_when_they_are_checked() {
+    let thinking = shown(&until(9_100), 9_150);
+    let mut state = fresh();
+    state.began(Plan { answer: Wording::Anew, ..PLAN }, Duration::ZERO);
+    let of_scene =
+        |ms: u64| scene::scene().into_iter().filter(move |(at, _)| at.as_millis() <= u128::from(ms));
+    for (at, event) in of_scene(10) {
+        state.take(&event, at);
+    }
+    let text = "{\"summary\": \"All is well.\"".to_owned();
+    let event = fusee_engine::journal::Event::MessageDelta { text };
+    let (run, task) = ("a-run".parse().unwrap(), fusee_engine::journal::Branch::main());
+    let stamped = fusee_engine::journal::Stamped { seq: 9, ts_ms: 0, run, task, event };
+    state.take(&stamped, Duration::from_millis(1_500));
+    state.done(80);
+    assert_snapshot!(thinking + &shown(&state, 1_600));
+}
+
+#[test]
+fn a_question_about_taking_back() {
+    let mut state = fresh();
+    let rows = [
+        "undo  Make the failing test pass",
+        "not undone     what 1 command of the run changed, if anything:",
+    ];
+    let many =
+        (0..20).map(|n| format!("to be put back a/rather/long/path/to/a/file/of/the/project/number_{n}.txt"));
+    let rows = rows.into_iter().map(str::to_owned).chain(many);
+    let rows = rows.map(|row| Line::of(Style::Plain, &row)).collect();
+    state.ask_undo("a-run".to_owned(), rows, Duration::ZERO);
+    assert_snapshot!(shown(&state, 1_000));
+}
+
+#[test]
+fn what_is_done_scrolls_by_as_rows_of_its_own() {
+    let mut text = String::new();
+    for columns in WIDTHS {
+        let mut state = fresh();
+        state.began(PLAN, Duration::ZERO);
+        for (at, event) in scene::scene() {
+            state.take(&event, at);
+        }
+        state.ended(columns);
+        text.push_str(&format!("-- {columns}\n"));
+        for row in state.done(columns) {
+            assert!(row.width() <= columns, "{row:?}");
+            text.push_str(row.paint(false).trim_end());
+            text.push('\n');
+        }
+    }
+    assert_snapshot!(text);
 }

@@ -52,7 +52,7 @@ impl Session<'_> {
             Slash::Sections(Some(key)) => self.open_section(key)?,
             Slash::Context => self.context()?,
             Slash::Compact => vec![self.compact()?],
-            Slash::Undo(run) => self.undo(run.as_deref())?,
+            Slash::UndoNow(run) => self.undo_now(run)?,
             Slash::Plan => self.plan()?,
             Slash::Diff => self.diff()?,
             Slash::Runs => runs::newest(&self.journal, LISTED, columns)?
@@ -62,14 +62,17 @@ impl Session<'_> {
             Slash::New => {
                 (self.continues, self.carry) = (None, Carry::Whole);
                 self.prompt.clone_from(&self.given_prompt);
+                self.opened.clear();
+                (self.plan, self.plan_draft) = (None, None);
                 vec![Line::of(
                     Style::Dim,
                     "a new conversation: the next message knows nothing of those before",
                 )]
             }
             Slash::Export(file) => vec![self.export(file.as_deref())?],
-            Slash::Help => commands::help(),
-            Slash::Resume(_) | Slash::Quit => Vec::new(),
+            Slash::Help => commands::help(columns),
+            Slash::PlanEdit(Some(file)) => self.change_plan_from(file)?,
+            Slash::PlanEdit(None) | Slash::Undo(_) | Slash::Resume(_) | Slash::Quit => Vec::new(),
         };
         let more = rows.len().saturating_sub(MOST_ROWS);
         if more > 0 {
@@ -96,8 +99,9 @@ impl Session<'_> {
         Ok(Line::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
     }
 
-    /// Takes back a run: the newest of the conversation that changed something, or the one named.
-    fn undo(&self, name: Option<&str>) -> Result<Vec<Line>, Failure> {
+    /// What undoing would do: the newest run of the conversation that changed something, or the one named. Nothing if
+    /// there is nothing to be taken back; then the rows say so.
+    pub(crate) fn undo(&self, name: Option<&str>) -> Result<(Option<RunId>, Vec<Line>), Failure> {
         let row = match name {
             Some(name) => Some(selection::named(&self.journal, name)?),
             None => {
@@ -108,11 +112,19 @@ impl Session<'_> {
         };
         let Some(row) = row else {
             let text = "no file of this conversation is left to be put back (what commands changed, `git diff` tells)";
-            return Ok(vec![Line::of(Style::Dim, text)]);
+            return Ok((None, vec![Line::of(Style::Dim, text)]));
         };
-        let (text, _) = undo::take_back(&self.journal, &row, false)?;
-        let title = Line::of(Style::Bold, "undone").and(Style::Plain, &format!("  {}", row.title));
-        Ok([title].into_iter().chain(text.lines().map(|line| Line::of(Style::Plain, line))).collect())
+        let undoing = undo::Undoing::plan(&self.journal, &row)?;
+        let title = Line::of(Style::Bold, "undo").and(Style::Plain, &format!("  {}", row.title));
+        let told = undoing.told("will be");
+        let rows = [title].into_iter().chain(told.lines().map(|line| Line::of(Style::Plain, line)));
+        Ok(((!undoing.is_empty()).then_some(row.id), rows.collect()))
+    }
+
+    fn undo_now(&self, run: &str) -> Result<Vec<Line>, Failure> {
+        let row = selection::named(&self.journal, run)?;
+        let done = undo::Undoing::plan(&self.journal, &row)?.carry_out()?;
+        Ok(vec![Line::of(Style::Plain, &done)])
     }
 
     /// The runs of the conversation so far, oldest first.
@@ -146,21 +158,6 @@ impl Session<'_> {
             }
             Ok(())
         })
-    }
-
-    fn plan(&self) -> Result<Vec<Line>, Failure> {
-        for run in self.chain().iter().rev() {
-            let mut plan = None;
-            self.calls(run, |name, _, content| {
-                if name == "plan_tasks" {
-                    plan = Some(content.to_owned());
-                }
-            })?;
-            if let Some(plan) = plan {
-                return Ok(plan.lines().map(|line| Line::of(Style::Plain, line)).collect());
-            }
-        }
-        Ok(vec![Line::of(Style::Dim, "there is no plan")])
     }
 
     fn diff(&self) -> Result<Vec<Line>, Failure> {

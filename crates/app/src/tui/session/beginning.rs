@@ -37,10 +37,18 @@ impl Session<'_> {
             Ok(workspace) => mention::gather(&message, workspace),
             Err(_) => Mentioned::default(),
         };
-        let settings =
-            Settings { prompt: self.prompt.clone(), background, ..self.settings(message, &self.choice)? };
+        let settings = Settings { background, plan: self.plan.clone(), ..self.next_settings(message)? };
         let templates = templates::needed(&settings, &self.project, &self.process.environment);
-        self.start(settings, Arc::clone(&self.model), templates, problems).await
+        let begun = self.start(settings, Arc::clone(&self.model), templates, problems).await?;
+        self.opened.clear();
+        (self.plan, self.plan_draft) = (None, None);
+        Ok(begun)
+    }
+
+    /// The settings of a message in words.
+    pub(super) fn next_settings(&self, message: String) -> Result<Settings, Failure> {
+        let (prompt, opened) = (self.prompt.clone(), self.opened.clone());
+        Ok(Settings { prompt, opened, ..self.settings(message, &self.choice)? })
     }
 
     async fn begin_task(&mut self, line: &str) -> Result<Begun, Failure> {

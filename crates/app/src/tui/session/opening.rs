@@ -1,6 +1,7 @@
 //! How a conversation begins: what was typed and configured becomes a [`Session`], and what an earlier one left
 //! behind is named.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -92,6 +93,9 @@ impl<'p> Session<'p> {
             prompt: beginning.prompt.clone().or(prompt.flatten()),
             given_prompt: beginning.prompt,
             servers,
+            opened: BTreeSet::new(),
+            plan: None,
+            plan_draft: None,
         })
     }
 

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use fusee_engine::prompt::Shown;
-use fusee_engine::run::{self, Carry, Settings, Shorter};
+use fusee_engine::agent::Earlier;
+use fusee_engine::model::tokens::Estimator;
+use fusee_engine::prompt::{Environment, Outlined, SectionState};
+use fusee_engine::run::{self, Carry, Shorter};
 
 use super::Session;
 use crate::face::line::{Line, Style};
@@ -61,56 +63,64 @@ impl Session<'_> {
 
     /// The sections of the prompt as a tree.
     pub(super) fn sections(&self) -> Result<Vec<Line>, Failure> {
-        let (settings, opened) = (self.with_prompt(), self.opened()?);
-        let Some(rendered) = run::sections(&settings, &opened).map_err(Failure::usage)? else {
-            let text = "the usual prompt drives this conversation: it has no sections (`fusee --prompt FILE` takes \
-                        one that has)";
-            return Ok(vec![Line::of(Style::Dim, text)]);
-        };
-        let row = |path: &str, open: bool, words: &str| {
-            let (depth, name) = (path.matches('.').count(), path.rsplit('.').next().unwrap_or(path));
-            let (mark, style) = if open { ("open    ", Style::Plain) } else { ("closed  ", Style::Dim) };
-            let lead = Line::of(Style::Dim, mark).and(Style::Plain, &"  ".repeat(depth));
-            lead.and(style, name).and(Style::Dim, words)
-        };
-        let mut rows = Vec::new();
-        for section in &rendered.sections {
-            let open = section.shown == Shown::Full;
-            rows.push(row(&section.path, open, &format!("  {} bytes", section.text.len())));
-            let inside = format!("{}.", section.path);
-            let hidden = rendered.closed.iter().filter(|path| !open && path.starts_with(&inside));
-            rows.extend(hidden.map(|path| row(path, false, "")));
-        }
-        if !rendered.closed.is_empty() {
-            rows.push(Line::of(
-                Style::Dim,
-                "/sections KEY opens one; a key inside another is written with a dot",
-            ));
-        }
+        let (environment, opened) = self.surroundings()?;
+        let settings = self.next_settings("the next message".to_owned())?;
+        let outline = run::sections(&settings, &environment, &opened).map_err(Failure::usage)?;
+        let mut rows: Vec<Line> = outline.iter().map(section_row).collect();
+        let closed = outline.iter().any(|section| section.state != SectionState::Open);
+        rows.push(Line::of(
+            Style::Dim,
+            if closed {
+                "/sections KEY opens one; a key inside another is written with a dot"
+            } else {
+                "all of it is shown to the model; skills and `--prompt FILE` bring sections that open when needed"
+            },
+        ));
         Ok(rows)
     }
 
     /// Opens a section for the messages from now on.
     pub(super) fn open_section(&mut self, key: &str) -> Result<Vec<Line>, Failure> {
-        let (settings, opened) = (self.with_prompt(), self.opened()?);
-        let more = run::open_section(&settings, &opened, key).map_err(Failure::usage)?;
+        let (environment, opened) = self.surroundings()?;
+        let settings = self.next_settings("the next message".to_owned())?;
+        let more = run::open_section(&settings, &environment, &opened, key).map_err(Failure::usage)?;
         let names = more.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        if let Some(prompt) = &mut self.prompt {
-            prompt.opened.extend(more);
+        match &mut self.prompt {
+            Some(prompt) => prompt.opened.extend(more),
+            None => self.opened.extend(more),
         }
         Ok(vec![Line::of(Style::Plain, &format!("{names}: open from the next message on"))])
     }
 
-    fn with_prompt(&self) -> Settings {
-        let settings = Settings::new("the next message", self.choice.name.clone(), &self.project.directory);
-        Settings { prompt: self.prompt.clone(), ..settings }
+    /// The world as the conversation knows it, and what has been opened so far.
+    fn surroundings(&self) -> Result<(Environment, BTreeSet<String>), Failure> {
+        let earlier = match &self.continues {
+            Some(run) => run::conversation(&self.journal, run).map_err(Failure::failed)?,
+            None => Earlier::default(),
+        };
+        let look = || Environment::look(&self.project.directory, self.journal.now_ms());
+        Ok((earlier.environment.unwrap_or_else(look), earlier.opened))
     }
+}
 
-    /// What the model has opened so far.
-    fn opened(&self) -> Result<BTreeSet<String>, Failure> {
-        match &self.continues {
-            Some(run) => Ok(run::conversation(&self.journal, run).map_err(Failure::failed)?.opened),
-            None => Ok(BTreeSet::new()),
-        }
+fn section_row(section: &Outlined) -> Line {
+    let estimator = Estimator::default();
+    let count = |text: &str| words::tokens(estimator.count(text.len()));
+    let (mark, style, cost) = match section.state {
+        SectionState::Open => ("open    ", Style::Plain, format!("{} tokens", count(&section.shown))),
+        SectionState::Closed => (
+            "closed  ",
+            Style::Dim,
+            format!("{} tokens, {} when opened", count(&section.shown), count(&section.whole)),
+        ),
+        SectionState::Behind => ("behind  ", Style::Dim, format!("{} when opened", count(&section.whole))),
+    };
+    let name = section.path.rsplit('.').next().unwrap_or(&section.path);
+    let lead = Line::of(Style::Dim, mark).and(Style::Plain, &"  ".repeat(section.depth));
+    let row = lead.and(style, name).and(Style::Dim, &format!("  {cost}"));
+    if section.title.eq_ignore_ascii_case(name) {
+        row
+    } else {
+        row.and(Style::Dim, &format!(" · {}", section.title))
     }
 }

@@ -123,6 +123,13 @@ impl State {
                 self.tell(Style::Dim, "left as it is; /resume goes on with it");
                 Some(Vec::new())
             }
+            (Stage::Choosing, Matter::Undo(run), KeyCode::Char('y')) => {
+                Some(vec![Effect::Command(Slash::UndoNow(run.clone()))])
+            }
+            (Stage::Choosing, Matter::Undo(_), KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "nothing was undone");
+                Some(Vec::new())
+            }
             (Stage::Choosing, Matter::Call(_), KeyCode::Char('y')) => Some(self.allow("allowed once")),
             (Stage::Choosing, Matter::Call(question), KeyCode::Char('s')) => {
                 self.allowed.add(question);

@@ -35,6 +35,8 @@ pub(crate) enum Matter {
     Call(Question),
     /// Whether a run that was cut off goes on.
     Return(String),
+    /// Whether what a run changed is taken back.
+    Undo(String),
 }
 
 /// How far the answer is.
@@ -49,11 +51,7 @@ impl Asked {
     pub(crate) fn about_call(question: Question, workspace: &Path, now: Duration) -> Self {
         let mut rows = change::rows(&question.name, &question.arguments, Some(workspace))
             .unwrap_or_else(|| whole(&question));
-        let more = rows.len().saturating_sub(SHOWN_ROWS);
-        if more > 0 {
-            rows.truncate(SHOWN_ROWS);
-            rows.push(Line::of(Style::Dim, &format!("… {}", words::count(more as u64, "more line"))));
-        }
+        shorten(&mut rows);
         Self { rows, matter: Matter::Call(question), stage: Stage::Choosing, at: now }
     }
 
@@ -62,9 +60,22 @@ impl Asked {
         Self { rows, matter: Matter::Return(run), stage: Stage::Choosing, at: now }
     }
 
+    pub(crate) fn about_undo(run: String, mut rows: Vec<Line>, now: Duration) -> Self {
+        shorten(&mut rows);
+        Self { rows, matter: Matter::Undo(run), stage: Stage::Choosing, at: now }
+    }
+
     /// Whether it has stood long enough for a key to be an answer.
     pub(crate) fn is_seen(&self, now: Duration) -> bool {
         now.saturating_sub(self.at) >= SETTLES
+    }
+}
+
+fn shorten(rows: &mut Vec<Line>) {
+    let more = rows.len().saturating_sub(SHOWN_ROWS);
+    if more > 0 {
+        rows.truncate(SHOWN_ROWS);
+        rows.push(Line::of(Style::Dim, &format!("… {}", words::count(more as u64, "more line"))));
     }
 }
 

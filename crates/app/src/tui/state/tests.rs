@@ -4,9 +4,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
 use super::*;
+use crate::face::Wording;
 use crate::face::terminal::ASCII;
 
-const PLAN: Plan = Plan { max_turns: 50, max_tokens: 100_000, brief: false };
+const PLAN: Plan =
+    Plan { max_turns: 50, max_tokens: 100_000, brief: false, answer: Wording::AsSaid, price: None };
 
 fn fresh() -> State {
     State::new(&ASCII, "/nowhere".into(), Past::default())

@@ -1,0 +1,37 @@
+//! Rows made of more than one line of text: what a call changes, and text that goes on indented.
+
+use serde_json::Value;
+
+use crate::face::line::{Line, Style, wrap};
+use crate::tui::change;
+
+/// Lines of a change that are shown with its call.
+const CHANGE_LINES: usize = 14;
+
+/// The first rows of what a call changes.
+pub(super) fn shown_change(name: &str, arguments: &Value) -> Vec<Line> {
+    let mut rows = change::rows(name, arguments, None).unwrap_or_default();
+    let more = rows.len().saturating_sub(CHANGE_LINES);
+    if more > 1 {
+        rows.truncate(CHANGE_LINES);
+        rows.push(Line::of(Style::Dim, &format!("… {more} more lines: /diff")));
+    }
+    // The path stands in the row of the call already.
+    if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }
+}
+
+/// Text in rows: the first after what stands before it, the others indented.
+pub(super) fn indented(
+    text: &str,
+    style: Style,
+    indent: &'static str,
+    first: Line,
+    columns: usize,
+) -> Vec<Line> {
+    let lead = if first == Line::new() { Line::of(Style::Plain, indent) } else { first };
+    let room = columns.saturating_sub(indent.len()).max(1);
+    let mut rows = wrap(text, room).into_iter();
+    let mut lines: Vec<Line> = rows.next().map(|row| lead.and(style, &row)).into_iter().collect();
+    lines.extend(rows.map(|row| Line::of(Style::Plain, indent).and(style, &row)));
+    lines.into_iter().map(|line| line.cut(columns)).collect()
+}

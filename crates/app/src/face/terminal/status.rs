@@ -1,0 +1,80 @@
+//! The line that tells how far a run is: the part of the work, the turn, how full the context is, what it cost so far,
+//! how long it took.
+
+use std::time::Duration;
+
+use fusee_engine::journal::Event;
+use fusee_engine::model::Usage;
+
+use super::glyphs::Glyphs;
+use crate::face::line::{Line, Style};
+use crate::face::{Plan, words};
+
+/// Cells of the bar that shows how full the conversation is.
+const BAR: usize = 10;
+
+/// From this share on the bar warns.
+const NEARLY_FULL: f64 = 0.8;
+
+/// A longer name of a stage is cut.
+const STAGE: usize = 24;
+
+/// How far a run is.
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    /// The stage or the phase, where there are any.
+    part: Option<String>,
+    turn: Option<u32>,
+    tokens: u64,
+    /// Of the turns so far; what a prompt cost without a cache, so it can be less in the end.
+    usage: Usage,
+}
+
+impl Status {
+    /// Takes note of an event.
+    pub(super) fn take(&mut self, event: &Event) {
+        match event {
+            Event::TurnStart { turn_index, input_tokens, .. } => {
+                (self.turn, self.tokens) = (Some(turn_index + 1), *input_tokens);
+                self.usage.input_tokens += input_tokens;
+            }
+            Event::TurnComplete { output_tokens, .. } => self.usage.output_tokens += output_tokens,
+            Event::Compaction { tokens_after, .. } => self.tokens = *tokens_after,
+            Event::StageStarted { label, .. } => self.part = Some(words::one_line(label, STAGE)),
+            Event::StageComplete { .. } => self.part = None,
+            Event::PhaseState { phase, .. } | Event::PhaseTransition { to: phase, .. } => {
+                self.part = Some(words::one_line(phase, STAGE));
+            }
+            _ => {}
+        }
+    }
+
+    /// The line, as much of it as fits.
+    pub(super) fn line(&self, plan: &Plan, glyphs: &Glyphs, columns: usize, now: Duration) -> Line {
+        let part = self.part.as_deref().map(|part| format!("{part} · ")).unwrap_or_default();
+        let turn = self
+            .turn
+            .map_or_else(|| "starting · ".to_owned(), |turn| format!("turn {turn}/{} · ", plan.max_turns));
+        let share = self.tokens as f64 / plan.max_tokens.max(1) as f64;
+        let full = ((share * BAR as f64).round() as usize).min(BAR);
+        let bar = format!("{}{} ", glyphs.full.repeat(full), glyphs.empty.repeat(BAR - full));
+        let bar_style = if share >= NEARLY_FULL { Style::Warning } else { Style::Accent };
+        let tokens = format!("{}/{}", words::tokens(self.tokens), words::tokens(plan.max_tokens));
+        let cost = plan.price.map(|price| format!(" · {}", words::usd(price.cost_usd(&self.usage))));
+        let cost = cost.unwrap_or_default();
+        let elapsed =
+            words::span(now.as_millis() as u64 / 1_000 * 1_000).replace(".0 s", " s").replace("0 ms", "0 s");
+        let lead = || Line::of(Style::Accent, &format!("  {part}")).and(Style::Dim, &turn);
+        let lead = || if part.is_empty() { Line::of(Style::Dim, &format!("  {turn}")) } else { lead() };
+        let forms = [
+            lead()
+                .and(bar_style, &bar)
+                .and(Style::Dim, &format!("{tokens} tokens{cost} · {elapsed} · ctrl-c cancels")),
+            lead().and(bar_style, &bar).and(Style::Dim, &format!("{tokens} tokens{cost} · {elapsed}")),
+            lead().and(Style::Dim, &format!("{tokens}{cost} · {elapsed}")),
+        ];
+        let fits = |form: &Line| form.width() <= columns;
+        let last = forms[forms.len() - 1].clone();
+        forms.into_iter().find(fits).unwrap_or_else(|| last.cut(columns))
+    }
+}

@@ -1,0 +1,98 @@
+//! The plan as text that a person edits: a line a task, and beneath it what more is known of it.
+
+use super::{MOST_TASKS, Plan, PlanStatus, PlannedTask};
+
+#[cfg(test)]
+mod tests;
+
+/// What stands above the tasks, for whoever edits them.
+const HEAD: &str = "\
+# The plan, a line a task: [ ] not begun, [~] under way, [x] done, [!] given up; a number; what is to be done.
+# Beneath a task may stand \"goal: …\", \"priority: N\" and \"note: …\". Lines that begin with # are left out.
+";
+
+impl Plan {
+    /// As a person edits it.
+    pub fn written(&self) -> String {
+        let mut text = format!("{HEAD}\n");
+        for task in &self.tasks {
+            let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.push_str(&format!("{} {}. {}\n", task.status.mark(), task.id, one_line(&task.description)));
+            let priority = task.priority.map(|priority| priority.to_string());
+            for (name, value) in [("goal", &task.goal), ("priority", &priority), ("note", &task.summary)] {
+                if let Some(value) = value {
+                    text.push_str(&format!("    {name}: {}\n", one_line(value)));
+                }
+            }
+        }
+        text
+    }
+
+    /// The plan that an edited text makes of this one, or all that is wrong with it. Without tasks there is none.
+    pub fn rewritten(&self, text: &str) -> Result<Self, Vec<String>> {
+        let (mut tasks, mut problems) = (Vec::<PlannedTask>::new(), Vec::new());
+        let lines = text.lines().map(str::trim).enumerate();
+        for (n, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+            let told = match tasks.last_mut().map(|task| more(task, line)) {
+                Some(Some(told)) => told,
+                _ => self.task(line, &tasks).map(|task| tasks.push(task)),
+            };
+            problems.extend(told.err().map(|problem| format!("line {}: {problem}", n + 1)));
+        }
+        if tasks.len() > MOST_TASKS {
+            problems.push(format!("a plan has at most {MOST_TASKS} tasks; this one has {}", tasks.len()));
+        }
+        if problems.is_empty() { Ok(Self { tasks }) } else { Err(problems) }
+    }
+
+    /// The id of the task that says this already.
+    fn named(&self, description: &str) -> Option<String> {
+        self.tasks.iter().find(|task| task.description == description).map(|task| task.id.clone())
+    }
+
+    /// A task in a line. A number is its id, as is a word that was one before.
+    fn task(&self, line: &str, before: &[PlannedTask]) -> Result<PlannedTask, String> {
+        let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line).trim_start();
+        let (status, rest) = match line.get(..3).and_then(PlanStatus::marked) {
+            Some(status) => (status, line[3..].trim_start()),
+            None => (PlanStatus::Pending, line),
+        };
+        let known = |id: &str| self.tasks.iter().any(|task| task.id == id);
+        let is_number = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_digit());
+        let named = rest.split_once('.').filter(|(id, _)| is_number(id) || known(id));
+        let (id, description) = match named {
+            Some((id, description)) => (id.to_owned(), description.trim()),
+            None => (self.named(rest).unwrap_or_else(|| free(before, &self.tasks)), rest),
+        };
+        if description.is_empty() {
+            return Err(format!("task {id} does not say what is to be done"));
+        }
+        if before.iter().any(|task| task.id == id) {
+            return Err(format!("two tasks have the id {id}"));
+        }
+        let (description, goal) = (description.to_owned(), None);
+        Ok(PlannedTask { id, description, goal, status, priority: None, summary: None })
+    }
+}
+
+/// More of a task; nothing if the line is about something else.
+fn more(task: &mut PlannedTask, line: &str) -> Option<Result<(), String>> {
+    let (name, value) = line.split_once(':')?;
+    let value = value.trim();
+    match name {
+        "goal" => task.goal = Some(value.to_owned()),
+        "note" => task.summary = Some(value.to_owned()),
+        "priority" => match value.parse() {
+            Ok(priority) => task.priority = Some(priority),
+            Err(_) => return Some(Err(format!("the priority `{value}` is no whole number"))),
+        },
+        _ => return None,
+    }
+    Some(Ok(()))
+}
+
+/// A number that no task has.
+fn free(before: &[PlannedTask], known: &[PlannedTask]) -> String {
+    let taken = |id: &String| before.iter().chain(known).any(|task| task.id == *id);
+    (1..).map(|n: u32| n.to_string()).find(|id| !taken(id)).unwrap_or_default()
+}
