@@ -179,7 +179,7 @@ fn undo_takes_back_one_task_after_the_other() {
     let script = project.script(&first.into_iter().chain(then).collect::<Vec<_>>());
     let outcome = talk(&project, &script, "two\nthree\n/undo\n/undo\n/undo\n").run().exits(0);
     let expected = "Two.\nThree.\nundo  three\nwill be put back  a.txt\nundone: 1 file\nundo  two\nwill be put back  a.txt\n\
-        undone: 1 file\nno file of this conversation is left to be put back (what commands changed, `git diff` tells)\n";
+        undone: 1 file\nno file of this conversation is left to be put back\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     assert_eq!(project.read("a.txt"), "one\n");
 }

@@ -218,7 +218,7 @@ fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
         "left as it is  large.csv: git did not have it as it was, and it was too large to be kept before the run's first command\n\
          left as it is  packed.txt: what it held was in git and is not any more\n\
          not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 rm large.csv clean.txt packed.txt\n\
-         made again  clean.txt\n"
+         will be made again  clean.txt\nundone: 1 file\n"
     );
     assert_eq!(project.read("clean.txt"), "as git has it\n");
 }

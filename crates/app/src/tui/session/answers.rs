@@ -111,7 +111,7 @@ impl Session<'_> {
             }
         };
         let Some(row) = row else {
-            let text = "no file of this conversation is left to be put back (what commands changed, `git diff` tells)";
+            let text = "no file of this conversation is left to be put back";
             return Ok((None, vec![Line::of(Style::Dim, text)]));
         };
         let undoing = undo::Undoing::plan(&self.journal, &row)?;
