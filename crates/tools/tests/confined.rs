@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     if let [_, mode, directory] = words.as_slice() {
         match mode.as_str() {
             "--victim" => return ends::be_killed(&Stage::at(keeper, directory.as_ref())),
+            "--abstract" => return machines::say_what_is_connected(&Stage::at(keeper, directory.as_ref())),
             "--machine" => return machines::say_what_holds(&Stage::at(keeper, directory.as_ref())),
             _ => {}
         }
@@ -53,6 +54,15 @@ fn main() -> ExitCode {
             Ok::<(), Failed>(())
         }));
     }
+    trials.push(Trial::test("more_than_forty_ways_out_are_tried", || {
+        let attempts = escapes::attempts();
+        let names: std::collections::BTreeSet<&str> = attempts.iter().map(|attempt| attempt.name).collect();
+        assert_eq!(names.len(), attempts.len(), "two attempts have one name");
+        let [rooms, fences] = [escapes::Within::Namespaces, escapes::Within::Landlock]
+            .map(|within| attempts.iter().filter(|attempt| attempt.tried_in().contains(&within)).count());
+        assert!(rooms >= 40 && fences >= 40, "{rooms} in namespaces, {fences} behind a fence");
+        Ok::<(), Failed>(())
+    }));
     for attempt in escapes::attempts() {
         let attempt = Arc::new(attempt);
         for within in attempt.tried_in() {

@@ -44,8 +44,6 @@ pub(crate) struct DoctorArgs {
 pub(crate) enum State {
     /// It works.
     Ready,
-    /// It would work, and this build does not use it.
-    Unused,
     /// It is not there.
     Absent,
     /// It is there and does not work.
@@ -148,7 +146,6 @@ impl Finding {
     fn line(&self, width: usize) -> Line {
         let (mark, style) = match self.state {
             State::Ready => ("ok", Style::Good),
-            State::Unused => ("--", Style::Dim),
             State::Absent => ("no", Style::Dim),
             State::Broken => ("!!", Style::Bad),
         };

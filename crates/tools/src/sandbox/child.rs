@@ -11,6 +11,7 @@ use super::fence;
 use super::namespaces::Doors;
 use super::policy::Network;
 use super::report::Report;
+use super::room::Layers;
 use super::spec::{Hold, Spec};
 use super::system::{self, Close};
 
@@ -40,7 +41,11 @@ impl Descriptors {
                     Network::Own => Some(received.next()?),
                     Network::Machine => None,
                 };
-                Some(Doors { mounts, messages, network })
+                let ruleset = match entrance.layers {
+                    Layers::Both => Some(received.next()?),
+                    Layers::Namespaces => None,
+                };
+                Some(Doors { mounts, messages, network, ruleset })
             }
         };
         let ruleset = match &spec.hold {

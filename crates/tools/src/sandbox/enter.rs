@@ -2,7 +2,7 @@
 //!
 //! The supervisor joins the room's namespaces and makes those that each command has of its own. The process it forks
 //! then is the first one in there: everything the command starts ends with it. It covers `/proc`, gives up what the
-//! command may not have, and attends to the command like a supervisor.
+//! command may not have, puts itself behind a fence as well, and attends to the command like a supervisor.
 
 use std::ffi::CStr;
 use std::io;
@@ -18,14 +18,17 @@ use super::fault::{Fault, Step};
 use super::filter;
 use super::guard;
 use super::kernel::{self, Fresh, Use};
+use super::landlock;
 use super::mounting;
-use super::namespaces::Users;
+use super::namespaces::{Doors, Users};
 use super::policy::{Made, Network, Owner};
+use super::room::Layers;
 
 /// How a command gets into a room, from its message.
 #[derive(Debug)]
 pub(super) struct Entrance<'m> {
     pub(super) users: Users,
+    pub(super) layers: Layers,
     pub(super) network: Network,
     /// Whom it runs as, where that is not who we are.
     pub(super) owner: Option<Owner>,
@@ -60,7 +63,10 @@ pub(super) fn join(descriptors: &Descriptors, entrance: &Entrance<'_>) -> Result
 /// Makes the first process of a command's own namespaces ready for the command. There is no way back from here.
 ///
 /// Returns the guarded paths that do not exist.
-pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)>, Fault> {
+pub(super) fn settle<'m>(
+    entrance: &Entrance<'m>,
+    doors: Option<&Doors>,
+) -> Result<Vec<(&'m Path, Made)>, Fault> {
     // Of its own: the group it comes from has no number in here.
     rustix::process::setsid().map_err(|error| Step::Processes.failed()(error.into()))?;
     show_processes().map_err(Step::Processes.failed())?;
@@ -80,6 +86,11 @@ pub(super) fn settle<'m>(entrance: &Entrance<'m>) -> Result<Vec<(&'m Path, Made)
         }
     }
     give_up_privileges(entrance.owner).map_err(Step::Privileges.failed())?;
+    if entrance.layers == Layers::Both {
+        let missing = || Step::Fence.failed()(io::ErrorKind::NotFound.into());
+        let ruleset = doors.and_then(|doors| doors.ruleset.as_ref()).ok_or_else(missing)?;
+        landlock::restrict(ruleset.as_fd()).map_err(Step::Fence.failed())?;
+    }
     kernel::filter_calls(&filter::filter(filter::Sockets::OfARoom)).map_err(Step::Filter.failed())?;
     Ok(absent)
 }

@@ -2,8 +2,10 @@
 //! away sockets, and what is left over is said ([`promise`]).
 //!
 //! Unlike a `room` it shows the machine as it is, and refuses. It cannot refuse a part of what it grants: `grants`
-//! and `kept` are about that. `hold` puts a process behind it.
+//! and `kept` are about that. `hold` puts a process behind it. Where there are namespaces it stands around the room as well
+//! (`around`).
 
+mod around;
 mod grants;
 mod hold;
 mod kept;
@@ -16,11 +18,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use tokio::sync::OnceCell;
 
-use super::landlock::{self, LEAST_VERSION, Ruleset, SIGNAL_VERSION};
+use super::landlock::{self, LEAST_VERSION, Ruleset, SIGNAL_VERSION, Scope};
 use super::policy::{Made, Policy};
 use super::running::CommandFailure;
 use super::{Environment, spec};
 
+pub(super) use around::around_room;
 pub(super) use hold::{Fencing, hold, put_back};
 pub(super) use kept::Kept;
 
@@ -90,7 +93,7 @@ impl Standing {
         let failed = |error: io::Error| CommandFailure::NotConfined(format!("making a fence: {error}"));
         let own = Own::new(policy).map_err(failed)?;
         let grants = grants::of(policy, std::slice::from_ref(&own.0)).map_err(CommandFailure::NotConfined)?;
-        let ruleset = Ruleset::new(version).map_err(failed)?;
+        let ruleset = Ruleset::new(version, Scope::FilesAndSignals).map_err(failed)?;
         for (path, grant) in grants {
             let held = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
             match held {
@@ -177,11 +180,13 @@ pub(super) fn promise(version: u32) -> &'static str {
         "the system and toolchains read-only, the workspace and a directory for temporary files writable, no sockets and \
          no signals to others; a smaller promise than namespaces: commands see that other files and processes exist and can \
          change modes and times of the user's files, .fusee can be changed, settings and hooks of git and fusee.toml are put \
-         back only when a command ends, and there is no loopback of their own"
+         back only when a command ends, shared memory by name (/dev/shm) is there only where nobody used it at the start, and \
+         there is no loopback of their own"
     } else {
         "the system and toolchains read-only, the workspace and a directory for temporary files writable, no sockets; a \
          smaller promise than namespaces: commands see that other files and processes exist, can end processes of the same \
          user and change modes and times of the user's files, .fusee can be changed, settings and hooks of git and \
-         fusee.toml are put back only when a command ends, and there is no loopback of their own"
+         fusee.toml are put back only when a command ends, shared memory by name (/dev/shm) is there only where nobody used it \
+         at the start, and there is no loopback of their own"
     }
 }

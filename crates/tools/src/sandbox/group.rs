@@ -144,7 +144,7 @@ struct Place {
 /// in words what they bound; or why there is none.
 fn surround(keeper: Pid, bounds: Bounds) -> Result<(Vec<PathBuf>, String), String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-    let places = places(&own, Path::new(MOUNTED));
+    let places = places(&own, Path::new(MOUNTED), bounds);
     if places.is_empty() {
         return Err("no control group here bounds memory or processes".to_owned());
     }
@@ -161,14 +161,14 @@ fn surround(keeper: Pid, bounds: Bounds) -> Result<(Vec<PathBuf>, String), Strin
     if made.is_empty() { Err(failures.join("; ")) } else { Ok((made, bounded.join(", "))) }
 }
 
-fn places(own: &str, mounted: &Path) -> Vec<Place> {
+fn places(own: &str, mounted: &Path, bounds: Bounds) -> Vec<Place> {
     let mut places = Vec::new();
     for line in own.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(names), Some(path)) = (parts.next(), parts.next()) else { continue };
         let path = path.trim_start_matches('/');
         if names.is_empty() {
-            places.extend(unified(mounted, path));
+            places.extend(unified(mounted, path, bounds));
             continue;
         }
         for controller in [Controller::Memory, Controller::Tasks] {
@@ -187,8 +187,9 @@ fn places(own: &str, mounted: &Path) -> Vec<Place> {
 
 /// In the unified hierarchy only a group that hands controllers on can have bounded ones in it, and who has processes of its
 /// own cannot hand them on. So a group further up may be the place, if none on the way bounds us: what it bounds must
-/// stay bounded.
-fn unified(mounted: &Path, path: &str) -> Option<Place> {
+/// stay bounded. Service managers bound the processes of everything they start, generously: such a bound may be left for one
+/// that is no higher.
+fn unified(mounted: &Path, path: &str, bounds: Bounds) -> Option<Place> {
     let top = if mounted.join("cgroup.controllers").exists() {
         mounted.to_owned()
     } else {
@@ -205,9 +206,13 @@ fn unified(mounted: &Path, path: &str) -> Option<Place> {
         if !controllers.is_empty() {
             return Some(Place { version: Version::Two, parent: directory, controllers });
         }
-        let is_bounded = ["memory.max", "memory.high", "pids.max"]
-            .iter()
-            .any(|name| fs::read_to_string(directory.join(name)).is_ok_and(|text| text.trim() != "max"));
+        let bound = |name: &str| {
+            let text = fs::read_to_string(directory.join(name)).ok()?;
+            (text.trim() != "max").then(|| text.trim().parse::<u64>().unwrap_or(0))
+        };
+        let is_bounded =
+            ["memory.max", "memory.high", "memory.swap.max"].iter().any(|name| bound(name).is_some())
+                || bound("pids.max").is_some_and(|most| most < bounds.tasks);
         if is_bounded || directory == top || !directory.pop() {
             return None;
         }
@@ -226,6 +231,14 @@ fn make(place: &Place, keeper: Pid, bounds: Bounds) -> io::Result<PathBuf> {
                 (_, Controller::Tasks) => ("pids.max", bounds.tasks),
             };
             fs::write(directory.join(file), most.to_string())?;
+            // Memory that is swapped out is not bounded by that. Kernels that do not count it have no such file.
+            let _ = match (place.version, controller) {
+                (Version::One, Controller::Memory) => {
+                    fs::write(directory.join("memory.memsw.limit_in_bytes"), most.to_string())
+                }
+                (Version::Two, Controller::Memory) => fs::write(directory.join("memory.swap.max"), "0"),
+                (_, Controller::Tasks) => Ok(()),
+            };
         }
         let members = directory.join("cgroup.procs");
         fs::write(&members, keeper.as_raw_nonzero().to_string())?;

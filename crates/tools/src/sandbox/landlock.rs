@@ -29,6 +29,14 @@ const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUE
 /// Abstract sockets and signals end at the fence.
 const SCOPES: u64 = 0b11;
 
+/// Whether abstract sockets and signals end at the fence as well. Each command is behind one of its own, so they also end
+/// between the commands of a run; where namespaces keep them inside there is no need for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Files,
+    FilesAndSignals,
+}
+
 /// What is granted below a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grant {
@@ -38,6 +46,8 @@ pub(super) enum Grant {
     Read,
     /// To use a device.
     Device,
+    /// To find devices in a directory and use them.
+    Devices,
     /// Everything, devices excepted.
     Write,
 }
@@ -48,6 +58,7 @@ impl Grant {
             Self::List => READ_DIRECTORY,
             Self::Read => EXECUTE | READ_FILE | READ_DIRECTORY,
             Self::Device => READ_FILE | WRITE_FILE | DEVICE_REQUESTS,
+            Self::Devices => READ_DIRECTORY | READ_FILE | WRITE_FILE | DEVICE_REQUESTS,
             Self::Write => ALL_OF_LEAST,
         }
     }
@@ -86,9 +97,10 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// A set for a kernel of this version.
-    pub(super) fn new(version: u32) -> io::Result<Self> {
+    pub(super) fn new(version: u32, scope: Scope) -> io::Result<Self> {
         let files = if version >= DEVICE_VERSION { ALL_OF_LEAST | DEVICE_REQUESTS } else { ALL_OF_LEAST };
-        let scopes = if version >= SIGNAL_VERSION { SCOPES } else { 0 };
+        let scoped = scope == Scope::FilesAndSignals && version >= SIGNAL_VERSION;
+        let scopes = if scoped { SCOPES } else { 0 };
         let handled = Handled { files, network: 0, scopes };
         // SAFETY: the kernel reads as many bytes as are said; the returned descriptor is new and owned by nobody else.
         let descriptor = unsafe {
@@ -124,6 +136,12 @@ impl Ruleset {
             )
         };
         checked(answer).map(drop)
+    }
+}
+
+impl From<Ruleset> for OwnedFd {
+    fn from(ruleset: Ruleset) -> Self {
+        ruleset.descriptor
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Doors {
     pub(super) messages: OwnedFd,
     /// None if the machine's network is used.
     pub(super) network: Option<OwnedFd>,
+    /// What may be reached in there, once more. None where the kernel has no Landlock.
+    pub(super) ruleset: Option<OwnedFd>,
 }
 
 /// Whether a room has a user namespace of its own.
@@ -56,7 +58,7 @@ pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
             .map_err(Step::Namespaces.failed())
     };
     let network = (network == Network::Own).then(|| door("net")).transpose()?;
-    Ok((Doors { mounts: door("mnt")?, messages: door("ipc")?, network }, users))
+    Ok((Doors { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None }, users))
 }
 
 /// Makes a user namespace in which everybody has the number he has outside.

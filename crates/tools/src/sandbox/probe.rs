@@ -115,6 +115,9 @@ async fn attempt(keeper: &Keeper) -> Probe {
     let filter = if strength == Strength::None { namespaces.clone() } else { None };
     let does = match (strength, version) {
         (Strength::Landlock, Ok(version)) => fence::promise(version),
+        (Strength::Namespaces, Ok(_)) => {
+            "says the same of files once more, and keeps names of sockets inside"
+        }
         _ => "takes the place of namespaces where there are none, with a smaller promise",
     };
     let layers = vec![

@@ -10,18 +10,27 @@ use std::path::Path;
 use rustix::net::SendFlags;
 use tokio::sync::OnceCell;
 
-use super::fault::Fault;
+use super::fault::{Fault, Step};
 use super::keeper::send_with_descriptors;
 use super::namespaces::{self, Doors, Users};
 use super::policy::{Made, Network, Policy};
 use super::running::{CommandFailure, MOST_ANSWER};
-use super::{Keeper, spec, view};
+use super::{Keeper, fence, spec, view};
 
 /// The namespaces and the view of a run's commands, made when they are first needed.
 #[derive(Debug)]
 pub struct Room {
     policy: Policy,
     standing: OnceCell<Standing>,
+}
+
+/// What holds commands in a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layers {
+    /// The kernel has no Landlock.
+    Namespaces = 0,
+    /// Landlock says the same about files once more.
+    Both = 1,
 }
 
 /// A room that has been made.
@@ -69,8 +78,13 @@ impl Standing {
         self.users
     }
 
+    pub(super) fn layers(&self) -> Layers {
+        if self.doors.ruleset.is_some() { Layers::Both } else { Layers::Namespaces }
+    }
+
     pub(super) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [Some(&self.doors.mounts), Some(&self.doors.messages), self.doors.network.as_ref()]
+        let Doors { mounts, messages, network, ruleset } = &self.doors;
+        [Some(mounts), Some(messages), network.as_ref(), ruleset.as_ref()]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
@@ -94,12 +108,15 @@ fn read_answer(
     descriptors: Vec<OwnedFd>,
 ) -> Result<Standing, CommandFailure> {
     let mut descriptors = descriptors.into_iter();
-    match (answer, descriptors.next(), descriptors.next(), descriptors.next()) {
-        ([1, users, absent @ ..], Some(mounts), Some(messages), network)
-            if network.is_some() == (policy.network == Network::Own) =>
+    let first = (descriptors.next(), descriptors.next());
+    let network = if policy.network == Network::Own { descriptors.next() } else { None };
+    match (answer, first, descriptors.next()) {
+        ([1, users, layers, absent @ ..], (Some(mounts), Some(messages)), ruleset)
+            if network.is_some() == (policy.network == Network::Own)
+                && ruleset.is_some() == (*layers == Layers::Both as u8) =>
         {
             Ok(Standing {
-                doors: Doors { mounts, messages, network },
+                doors: Doors { mounts, messages, network, ruleset },
                 users: if *users == 0 { Users::Machine } else { Users::Own },
                 absent: absent.iter().map(|number| usize::from(*number)).collect(),
             })
@@ -117,13 +134,14 @@ pub(super) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let attempt = || -> Result<(Doors, Users, Vec<usize>), Fault> {
         let (doors, users) = namespaces::leave(policy.network)?;
         let absent = view::build(policy)?;
-        Ok((doors, users, absent))
+        let ruleset = fence::around_room(policy).map_err(Step::Fence.failed())?;
+        Ok((Doors { ruleset, ..doors }, users, absent))
     };
     match attempt() {
         Ok((doors, users, absent)) => {
-            let mut answer = vec![1, u8::from(users == Users::Own)];
-            answer.extend(absent.iter().filter_map(|number| u8::try_from(*number).ok()));
             let standing = Standing { doors, users, absent };
+            let mut answer = vec![1, u8::from(users == Users::Own), standing.layers() as u8];
+            answer.extend(standing.absent.iter().filter_map(|number| u8::try_from(*number).ok()));
             let doors: Vec<BorrowedFd<'_>> = standing.doors().collect();
             let _ = send_with_descriptors(&control, &answer, &doors, SendFlags::DONTWAIT);
         }

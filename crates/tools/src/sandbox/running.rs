@@ -165,6 +165,7 @@ impl Keeper {
                 let standing = room.standing(self).await?;
                 let way = Way::Room(RoomWay {
                     users: standing.users(),
+                    layers: standing.layers(),
                     network: room.policy().network,
                     owner: room.policy().owner,
                     directory: &path_of(&request.directory)?,

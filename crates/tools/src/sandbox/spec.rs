@@ -13,11 +13,12 @@ use super::fence::Fencing;
 use super::group::Bounds;
 use super::namespaces::Users;
 use super::policy::{Made, Network, Owner, Policy};
+use super::room::Layers;
 
 /// Largest message. The kernel takes no longer argument than 128 KB, which leaves half for the environment.
 pub(super) const MOST: usize = 192 * 1024;
-/// Descriptors of a message: control, output, working directory, input, and the three doors of a room.
-pub(super) const MOST_DESCRIPTORS: usize = 7;
+/// Descriptors of a message: control, output, working directory, input, and the three doors and the fence of a room.
+pub(super) const MOST_DESCRIPTORS: usize = 8;
 /// Guarded paths of a policy; each is a byte in messages.
 pub(super) const MOST_GUARDED: usize = 64;
 
@@ -55,6 +56,7 @@ pub(super) enum Way<'r> {
 #[derive(Clone, Copy)]
 pub(super) struct RoomWay<'r> {
     pub(super) users: Users,
+    pub(super) layers: Layers,
     pub(super) network: Network,
     pub(super) owner: Option<Owner>,
     pub(super) directory: &'r Path,
@@ -95,9 +97,9 @@ pub(super) fn encode<'v>(
     message.extend(allowance.encode());
     match way {
         Way::Free => {}
-        Way::Room(RoomWay { users, network, owner, directory, absent }) => {
-            let users = u8::from(users == Users::Own);
-            push_marks(&mut message, users, network, owner, absent)?;
+        Way::Room(RoomWay { users, layers, network, owner, directory, absent }) => {
+            let room = u8::from(users == Users::Own) | u8::from(layers == Layers::Both) << 3;
+            push_marks(&mut message, room, network, owner, absent)?;
             push(&mut message, &[directory.as_os_str().as_bytes()])?;
             push_paths(&mut message, absent)?;
         }
@@ -127,13 +129,13 @@ fn push(message: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), SpecError> {
 
 fn push_marks(
     message: &mut Vec<u8>,
-    users: u8,
+    room: u8,
     network: Network,
     owner: Option<Owner>,
     paths: &[(&Path, Made)],
 ) -> Result<(), SpecError> {
     let count = u8::try_from(paths.len()).map_err(|_| SpecError::TooLong)?;
-    message.extend([users | u8::from(network == Network::Own) << 1 | u8::from(owner.is_some()) << 2, count]);
+    message.extend([room | u8::from(network == Network::Own) << 1 | u8::from(owner.is_some()) << 2, count]);
     let owner = owner.map_or([0, 0], |owner| [owner.user, owner.group]);
     message.extend(owner.iter().flat_map(|number| number.to_le_bytes()));
     for (_, made) in paths {
@@ -179,8 +181,8 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
             let directory = *words.first()?;
             words.remove(0);
             let absent = marks.paths(&mut words)?;
-            let Marks { users, network, owner, .. } = marks;
-            (Hold::Room(Entrance { users, network, owner, directory, absent }), words)
+            let Marks { users, layers, network, owner, .. } = marks;
+            (Hold::Room(Entrance { users, layers, network, owner, directory, absent }), words)
         }
         RUN_FENCED => {
             let (marks, rest) = Marks::read(rest)?;
@@ -199,6 +201,7 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
 /// What stands before the strings of a confined command.
 struct Marks<'m> {
     users: Users,
+    layers: Layers,
     network: Network,
     owner: Option<Owner>,
     made: &'m [u8],
@@ -213,6 +216,7 @@ impl<'m> Marks<'m> {
         let (made, rest) = rest.split_at_checked(usize::from(count))?;
         let marks = Self {
             users: if flags & 1 == 0 { Users::Machine } else { Users::Own },
+            layers: if flags & 8 == 0 { Layers::Namespaces } else { Layers::Both },
             network: if flags & 2 == 0 { Network::Machine } else { Network::Own },
             owner: (flags & 4 != 0).then_some(owner),
             made,

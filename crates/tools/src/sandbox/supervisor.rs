@@ -88,7 +88,7 @@ fn supervise_in_room(
     let mut taken_along = Some(descriptors);
     let first = system::hand_over_to_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
-        match enter::settle(entrance) {
+        match enter::settle(entrance, descriptors.doors.as_ref()) {
             Ok(absent) => {
                 attend(spec, descriptors, watch, &Watch::over(absent), || {}, || Undone::Nothing);
             }

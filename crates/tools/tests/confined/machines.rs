@@ -19,6 +19,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
         where_namespaces_are_refused_a_normal_user_has_a_fence,
     ),
     ("without_landlock_namespaces_hold", without_landlock_namespaces_hold),
+    ("landlock_holds_under_namespaces", landlock_holds_under_namespaces),
     ("where_nothing_holds_nothing_runs", where_nothing_holds_nothing_runs),
 ];
 
@@ -190,6 +191,48 @@ fn where_namespaces_are_refused_a_normal_user_has_a_fence(stage: &Stage) {
 fn without_landlock_namespaces_hold(stage: &Stage) {
     let said = on_a_machine(stage, &without_calls(&[libc::SYS_landlock_create_ruleset], libc::ENOSYS));
     assert_eq!(said, format!("namespaces\n{}\n{ALL_HOLDS}", rustix::process::geteuid().as_raw()));
+}
+
+/// With the machine's network a name for a socket that is no file reaches whoever listens, unless the second layer holds.
+fn landlock_holds_under_namespaces(stage: &Stage) {
+    let said = stage.bare(&format!("{} --abstract {}", own_program(), stage.base.display()));
+    assert_eq!(said, "off: connected\nin the room: Operation not permitted\ninside: connected\n");
+    let without = without_calls(&[libc::SYS_landlock_create_ruleset], libc::ENOSYS);
+    let said = stage.bare(&format!("{without} {} --abstract {}", own_program(), stage.base.display()));
+    assert_eq!(said, "off: connected\nin the room: connected\ninside: connected\n");
+}
+
+fn own_program() -> String {
+    std::env::current_exe().unwrap().display().to_string()
+}
+
+/// In a copy of this program: connects to a socket of the machine's with a name that is no file, and to one of its own.
+pub(crate) fn say_what_is_connected(stage: &Stage) -> ExitCode {
+    let name = format!("fusee-{}", std::process::id());
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name);
+    let _listener = std::os::unix::net::UnixListener::bind_addr(&address.unwrap()).unwrap();
+    let connect = |name: &str| {
+        format!(
+            "python3 -c 'import socket\ntry: socket.socket(socket.AF_UNIX).connect(\"\\0{name}\"); print(\"connected\")\nexcept OSError as error: print(error.strerror)'"
+        )
+    };
+    let mut policy = stage.policy(&stage.environment());
+    policy.network = fusee_tools::sandbox::Network::Machine;
+    let room = fusee_tools::Sandbox::namespaces(policy);
+    let own = format!(
+        "rm -f listens; python3 -c 'import socket; server = socket.socket(socket.AF_UNIX); server.bind(\"\\0own-{name}\"); server.listen(); print(\"listens\", flush=True); server.accept()' > listens & while ! [ -s listens ]; do sleep 0.02; done; {}",
+        connect(&format!("own-{name}"))
+    );
+    let mut out = std::io::stdout();
+    for (where_from, sandbox, command) in [
+        ("off", &fusee_tools::Sandbox::Off, connect(&name)),
+        ("in the room", &room, connect(&name)),
+        ("inside", &room, own),
+    ] {
+        let _ = write!(out, "{where_from}: {}", stage.run(sandbox, &command).output);
+    }
+    ExitCode::SUCCESS
 }
 
 fn where_nothing_holds_nothing_runs(stage: &Stage) {

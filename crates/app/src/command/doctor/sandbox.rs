@@ -1,7 +1,7 @@
 //! What confines commands here, and what bounds them, by trying.
 
 use fusee_engine::tools::Keeper;
-use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer, Strength};
+use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer};
 
 use super::{Finding, State};
 use crate::command::Process;
@@ -26,9 +26,6 @@ pub(crate) async fn look(process: &Process) -> Vec<Finding> {
 async fn used(keeper: &Keeper) -> Vec<Finding> {
     let probed = sandbox::probe(keeper).await;
     let found = |layer: Layer| match layer.missing {
-        None if layer.name == "landlock" && probed.strength == Strength::Namespaces => {
-            Finding::new(layer.name, State::Unused, layer.does)
-        }
         None => Finding::new(layer.name, State::Ready, layer.does),
         Some(why) => Finding::new(layer.name, State::Absent, why),
     };

@@ -10,10 +10,15 @@ use crate::sandbox::policy::Policy;
 const MOST: usize = 4096;
 
 /// Devices that are no way to anything.
-const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+pub(super) const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// What commands see of processes, and only as far as they could trace them.
 const PROCESSES: &str = "/proc";
+
+/// Shared memory by name, which interpreters want for locks between their processes. It is the machine's, and a fence
+/// cannot keep what is in it apart: so only where there is nothing.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The grants of a policy; `own` are directories of the run's own. In words, what cannot be granted so.
 pub(super) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, Grant)>, String> {
@@ -36,10 +41,17 @@ pub(super) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, Grant
         grants.push((root, Grant::Write));
     }
     grants.extend(own.iter().map(|path| (path.clone(), Grant::Write)));
+    grants.extend(unused(Path::new(SHARED_MEMORY)).map(|path| (path, Grant::Write)));
     grants.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Grant::Device)));
     grants.sort();
     grants.dedup();
     Ok(grants)
+}
+
+/// A directory that nobody has put anything into.
+fn unused(directory: &Path) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(directory).ok()?;
+    entries.next().is_none().then(|| directory.to_owned())
 }
 
 fn readable(root: &Path, hidden: &[PathBuf], grants: &mut Vec<(PathBuf, Grant)>) -> Result<(), String> {

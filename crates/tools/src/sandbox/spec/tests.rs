@@ -28,6 +28,7 @@ proptest! {
     #[test]
     fn a_way_into_a_room_survives_the_way(
         own_users in any::<bool>(),
+        both in any::<bool>(),
         own_network in any::<bool>(),
         owner in any::<Option<(u32, u32)>>(),
         directory in "/[^\0]{0,20}",
@@ -38,11 +39,12 @@ proptest! {
         let users = if own_users { Users::Own } else { Users::Machine };
         let network = if own_network { Network::Own } else { Network::Machine };
         let owner = owner.map(|(user, group)| Owner { user, group });
-        let way = RoomWay { users, network, owner, directory: Path::new(&directory), absent: &absent };
+        let layers = if both { Layers::Both } else { Layers::Namespaces };
+        let way = RoomWay { users, layers, network, owner, directory: Path::new(&directory), absent: &absent };
         let message = encode(Way::Room(way), &Allowance { cpu_s: 7, ..Allowance::default() }, OsStr::new("true"), [(OsStr::new("A"), OsStr::new("b"))].into_iter()).unwrap();
         let Some(Order::Run(spec)) = decode(&message) else { panic!("not a command") };
         let Hold::Room(entrance) = &spec.hold else { panic!("not into a room") };
-        prop_assert_eq!(entrance.users, users);
+        prop_assert_eq!((entrance.users, entrance.layers), (users, layers));
         prop_assert_eq!(entrance.network, network);
         prop_assert_eq!(entrance.owner, owner);
         prop_assert_eq!(entrance.directory.to_str().unwrap(), directory);

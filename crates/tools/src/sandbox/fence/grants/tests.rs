@@ -59,3 +59,12 @@ fn what_is_hidden_in_the_workspace_makes_a_fence_impossible() {
         )
     );
 }
+
+#[test]
+fn a_place_that_others_use_is_not_shared() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(unused(directory.path()).as_deref(), Some(directory.path()));
+    std::fs::write(directory.path().join("of-another"), "x").unwrap();
+    assert_eq!(unused(directory.path()), None);
+    assert_eq!(unused(&directory.path().join("missing")), None);
+}
