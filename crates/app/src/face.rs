@@ -17,7 +17,10 @@ mod transcript;
 pub(crate) mod words;
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use fusee_engine::journal::{Events, JournalError, Stamped};
 use futures_util::FutureExt as _;
@@ -47,6 +50,11 @@ pub(crate) trait Face: Send {
         Ok(())
     }
 
+    /// How long what happens may be gathered before it is shown together. The first after a pause is shown at once.
+    fn breath(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// How often it wants to redraw while nothing happens.
     fn pace(&self) -> Option<Duration> {
         None
@@ -64,12 +72,18 @@ pub(crate) trait Face: Send {
 }
 
 /// A face at work.
-pub(crate) struct Watching(oneshot::Receiver<Result<(), Failure>>);
+pub(crate) struct Watching {
+    ended: oneshot::Receiver<Result<(), Failure>>,
+    thread: Thread,
+    hurry: Arc<AtomicBool>,
+}
 
 impl Watching {
     /// Waits until all events were shown.
     pub(crate) async fn ended(self) -> Result<(), Failure> {
-        self.0.await.unwrap_or_else(|_| Err(Failure::failed("the output was lost to a fault in fusee")))
+        self.hurry.store(true, Ordering::Release);
+        self.thread.unpark();
+        self.ended.await.unwrap_or_else(|_| Err(Failure::failed("the output was lost to a fault in fusee")))
     }
 }
 
@@ -77,18 +91,39 @@ impl Watching {
 pub(crate) fn watch(mut face: Box<dyn Face>, events: Events) -> Result<Watching, Failure> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
+    let hurry = Arc::new(AtomicBool::new(false));
+    let breathing = Breathing { hurry: Arc::clone(&hurry), last: None };
     let follow = move || {
-        let followed = runtime.block_on(follow(&mut *face, events));
+        let followed = runtime.block_on(follow(&mut *face, events, breathing));
         let closed = face.close().map_err(Lost::Output);
         let result = followed.and(closed).or_else(Lost::into_result);
         // Whoever waited may be gone.
         let _ = done.send(result);
     };
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("face".to_owned())
         .spawn(follow)
-        .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
-    Ok(Watching(ended))
+        .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?
+        .thread()
+        .clone();
+    Ok(Watching { ended, thread, hurry })
+}
+
+/// The pauses of a face that shows several events at once, unless somebody waits for its end.
+struct Breathing {
+    hurry: Arc<AtomicBool>,
+    last: Option<Instant>,
+}
+
+impl Breathing {
+    /// Stands still until a breath has passed since the last one ended.
+    fn pause(&mut self, breath: Duration) {
+        let rest = self.last.map_or(Duration::ZERO, |last| breath.saturating_sub(last.elapsed()));
+        if !rest.is_zero() && !self.hurry.load(Ordering::Acquire) {
+            std::thread::park_timeout(rest);
+        }
+        self.last = Some(Instant::now());
+    }
 }
 
 enum Lost {
@@ -106,14 +141,18 @@ impl Lost {
     }
 }
 
-async fn follow(face: &mut dyn Face, mut events: Events) -> Result<(), Lost> {
+async fn follow(face: &mut dyn Face, mut events: Events, mut breathing: Breathing) -> Result<(), Lost> {
     loop {
         let next = match events.next().now_or_never() {
             Some(next) => next,
             None => {
                 face.rest().map_err(Lost::Output)?;
                 match face.pace() {
-                    None => events.next().await,
+                    None => {
+                        let next = events.next().await;
+                        breathing.pause(face.breath());
+                        next
+                    }
                     Some(pace) => match tokio::time::timeout(pace, events.next()).await {
                         Ok(next) => next,
                         Err(_) => {

@@ -2,7 +2,7 @@
 //!
 //! Three processes stand between us and a command. The [`Keeper`] is forked first thing in `main`, while the
 //! program is still small and has one thread; every command is forked from it and costs no start of a large binary.
-//! A supervisor (`supervisor`) is forked from it for each command, reaps everything the command leaves behind and
+//! A supervisor (`supervisor`) is forked from it for each command that finds none free (`crew`), reaps everything the command leaves behind and
 //! ends all of it when the command ends or when we are gone. The command itself is the supervisor's child.
 //!
 //! What a command can reach is a [`Policy`], as data. A [`Room`] is what is made of it: namespaces and a tree of mounts
@@ -13,6 +13,7 @@
 
 mod allowance;
 mod child;
+mod crew;
 mod enter;
 mod environment;
 mod fault;

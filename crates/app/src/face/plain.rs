@@ -1,6 +1,7 @@
 //! For pipes and logs: a line on stderr for everything that happens, the answer alone on stdout.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use fusee_engine::journal::event::{Event, Role, TaskComplete, TaskStatus};
 use fusee_engine::journal::{Branch, Stamped};
@@ -63,6 +64,11 @@ impl<O: Write, E: Write> Plain<O, E> {
 }
 
 impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
+    /// Nobody reads a log faster than this, and a run with short turns is spared a switch to us for each of its events.
+    fn breath(&self) -> Duration {
+        Duration::from_millis(20)
+    }
+
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
             // Parts of a flow are told as stages, the tasks of a workflow by what is asked.

@@ -13,7 +13,7 @@ use super::policy::Network;
 use super::report::Report;
 use super::room::Layers;
 use super::spec::{Hold, Spec};
-use super::system::{self, Close};
+use super::system::{self, Close, Program};
 
 /// The descriptors of a command, from its message.
 pub(super) struct Descriptors {
@@ -57,14 +57,11 @@ impl Descriptors {
 }
 
 /// Becomes the command. If that is impossible, says so on the control socket and returns what to exit with.
-pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors) -> i32 {
+pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors, shell: &Program<'_>) -> i32 {
     let bound = |()| spec.allowance.bind().map_err(|error| Report::not_started(&error));
     let held = |()| hold(spec, descriptors);
     let report = match prepare(spec, descriptors).and_then(bound).and_then(held) {
-        Ok(()) => {
-            let error = system::execute(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
-            Report::not_started(&error)
-        }
+        Ok(()) => Report::not_started(&shell.execute()),
         Err(report) => report,
     };
     let _ = rustix::net::send(&descriptors.control, &report.encode(), rustix::net::SendFlags::NOSIGNAL);
@@ -79,8 +76,6 @@ fn prepare(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
             .map_err(|error| Report::NotStarted(error.raw_os_error()))?,
     }
     take_streams(descriptors).map_err(|error| Report::not_started(&error))?;
-    // When memory runs out the command goes, not we. Where this cannot be written, the kernel chooses.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     // Every descriptor here is made to close at exec already; this is for one that was forgotten.
     let _ = system::close_from(3, Close::AtExec);
     system::hear_again();

@@ -11,15 +11,15 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, WaitOptions};
 use tokio::sync::OnceCell;
 
 use super::child::Descriptors;
+use super::crew::{Board, Crew, Enlisted, Post};
 use super::group::{self, Surrounding};
 use super::probe::Probe;
 use super::room;
-use super::spec::{self, Order};
+use super::spec::{self, Hold, Order};
 use super::supervisor::{self, Clean};
 use super::sweep;
 use super::system::{self, Close, Fork};
@@ -51,6 +51,8 @@ pub struct Keeper {
 #[derive(Debug)]
 struct Line {
     socket: Option<OwnedFd>,
+    /// Who would take a command.
+    board: Board,
     pid: Pid,
     /// What was found out about this machine.
     probed: OnceCell<Probe>,
@@ -64,19 +66,20 @@ pub fn init() -> Result<Keeper, KeeperError> {
     if threads > 1 {
         return Err(KeeperError::TooLate { threads });
     }
+    let board = Board::new()?;
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
     // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
     match system::fork_deaf()? {
         Fork::Parent(pid) => {
-            let line =
-                Line { socket: Some(ours), pid, probed: OnceCell::new(), surrounding: OnceCell::new() };
+            let (probed, surrounding) = (OnceCell::new(), OnceCell::new());
+            let line = Line { socket: Some(ours), board, pid, probed, surrounding };
             Ok(Keeper { line: Arc::new(line) })
         }
         Fork::Child => {
             drop(ours);
-            let code = keep(theirs);
+            let code = keep(theirs, &board);
             system::exit_now(code)
         }
     }
@@ -86,7 +89,11 @@ impl Keeper {
     /// Sends a command on its way. [`Errno::AGAIN`] when the keeper is busy with others; nothing was sent then.
     pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
         let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
-        send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)
+        send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)?;
+        if !self.line.board.anybody_ready() {
+            self.line.board.ring();
+        }
+        Ok(())
     }
 
     pub(super) fn probed(&self) -> &OnceCell<Probe> {
@@ -119,38 +126,35 @@ impl Drop for Line {
     }
 }
 
-/// The keeper's whole life: to have a supervisor ready at all times, and to end everything when the line is dead.
+/// The keeper's whole life: to have a supervisor there for every command, and to end everything when the line is dead.
 ///
-/// A supervisor that is ready reads the line itself, so a command starts without a word between processes. Only
-/// then it tells the keeper, which makes the next one ready while the command runs already. One whose command left
-/// nothing behind is ready again: most commands so cost no fork but their own.
-fn keep(socket: OwnedFd) -> i32 {
-    let Ok((line, watch)) = settle_in(socket) else { return 1 };
-    let Ok((told, tell)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
-        return 1;
-    };
-    let mut crew = Crew::default();
+/// A supervisor that is ready reads the line itself, so a command starts without a word between processes. One whose
+/// command left nothing behind is ready again: most commands so cost no fork but their own, and wake nobody else.
+fn keep(socket: OwnedFd, board: &Board) -> i32 {
+    let Ok((line, bell, watch)) = settle_in(socket, board.bell()) else { return 1 };
+    let board = board.with_bell(bell);
+    let mut crew = Crew::new(&board);
     loop {
-        if !crew.is_ready() {
-            match system::fork() {
-                Ok(Fork::Child) => return stand_ready(line, &watch, &tell),
-                Ok(Fork::Parent(pid)) => crew.0.push((pid, State::Ready)),
-                // Too many processes: commands wait on the line meanwhile.
-                Err(_) => {}
+        let mut missing = false;
+        if !board.anybody_ready() {
+            match crew.enlist() {
+                Enlisted::Here(post) => return stand_ready(line, &watch, &post),
+                Enlisted::There => {}
+                // Commands wait on the line meanwhile.
+                Enlisted::Nobody => missing = true,
             }
         }
         let retry = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let mut events = [
             PollFd::new(&line, PollFlags::empty()),
-            PollFd::new(&told, PollFlags::IN),
+            PollFd::from_borrowed_fd(board.bell(), PollFlags::IN),
             PollFd::new(&watch, PollFlags::IN),
         ];
-        if poll(&mut events, (!crew.is_ready()).then_some(&retry)).is_err() {
+        if poll(&mut events, missing.then_some(&retry)).is_err() {
             continue;
         }
         let hung_up = !events[0].revents().is_empty();
-        // Before the dead are looked at: one that took a command may have ended already.
-        crew.listen(&told);
+        board.hear();
         look_after(&mut crew, &watch);
         if hung_up {
             sweep::end_children(&watch, &[], |_, _| {});
@@ -159,69 +163,26 @@ fn keep(socket: OwnedFd) -> i32 {
     }
 }
 
-/// The supervisors there are.
-#[derive(Default)]
-struct Crew(Vec<(Pid, State)>);
-
-/// What a supervisor does, in the words in which it tells the keeper.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ready = 1,
-    Busy = 2,
-}
-
-impl State {
-    /// The process and its state in five bytes, which a pipe keeps together.
-    fn tell(self, pipe: &OwnedFd) {
-        let mut word = [self as u8; 5];
-        word[..4].copy_from_slice(&rustix::process::getpid().as_raw_nonzero().get().to_ne_bytes());
-        // A pipe that is full holds thousands of words; the keeper then only forks one more than it must.
-        let _ = rustix::io::write(pipe, &word);
-    }
-}
-
-impl Crew {
-    fn is_ready(&self) -> bool {
-        self.0.iter().any(|(_, state)| *state == State::Ready)
-    }
-
-    /// Takes in what supervisors told.
-    fn listen(&mut self, told: &OwnedFd) {
-        let mut words = [0u8; 5 * 64];
-        while let Ok(length @ 1..) = rustix::io::read(told, &mut words) {
-            for word in words[..length].chunks_exact(5) {
-                let pid = i32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-                let state = if word[4] == State::Ready as u8 { State::Ready } else { State::Busy };
-                if let Some(known) = self.0.iter_mut().find(|(known, _)| known.as_raw_nonzero().get() == pid)
-                {
-                    known.1 = state;
-                }
-            }
-        }
-    }
-
-    /// Forgets one that has ended. Whether it was one of ours.
-    fn forget(&mut self, pid: Pid) -> bool {
-        let before = self.0.len();
-        self.0.retain(|(known, _)| *known != pid);
-        self.0.len() < before
-    }
-}
-
-/// How long a supervisor that has done a command waits for another; the one that never had any waits for ever.
+/// How long a supervisor that has done a command waits for another before it asks whether it is needed.
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A supervisor's life: it waits for a command on the line, sees it through, and waits for the next.
-fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell: &OwnedFd) -> i32 {
+fn stand_ready(line: OwnedFd, watch: &OwnedFd, post: &Post<'_>) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
+    // When memory runs out a command goes, not we: it has this from here. Where it cannot be written, the kernel chooses.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     let keeper = rustix::process::getppid();
     let mut message = vec![0; spec::MOST];
     let (mut line, mut used) = (Some(line), false);
     while let Some(open) = &line {
         if used && !matches!(poll(&mut [PollFd::new(open, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {
-            return 0;
+            if post.leave() {
+                return 0;
+            }
+            // Nobody else is there: as good as one that never had a command.
+            used = false;
         }
         // Another may have been faster: a used one must not wait for ever.
         let flags = if used { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
@@ -233,37 +194,52 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, tell: &OwnedFd) -> i32 {
                     // Nobody makes another one ready: this is the last command, and whoever sends one more is to see it.
                     line = None;
                 }
-                let started = || State::Busy.tell(tell);
-                let clean = match spec::decode(&message[..length]) {
-                    Some(Order::Run(spec)) => match Descriptors::of(&spec, received) {
-                        Some(descriptors) => supervisor::supervise(&spec, descriptors, watch, started),
-                        None => Clean::Yes,
-                    },
-                    Some(Order::MakeRoom(policy)) => {
-                        started();
-                        room::make(&policy, received);
-                        Clean::No
-                    }
-                    Some(Order::Bound(bounds)) => {
-                        started();
-                        group::answer(keeper, bounds, received);
-                        Clean::Yes
-                    }
-                    None => Clean::Yes,
-                };
-                if clean == Clean::No {
+                if perform(&message[..length], received, keeper, watch, line.as_ref(), post) == Clean::No {
                     return 0;
                 }
                 used = true;
-                State::Ready.tell(tell);
+                post.ready();
             }
         }
     }
     0
 }
 
+/// Does what a message asks for.
+fn perform(
+    message: &[u8],
+    received: Vec<OwnedFd>,
+    keeper: Option<Pid>,
+    watch: &OwnedFd,
+    line: Option<&OwnedFd>,
+    post: &Post<'_>,
+) -> Clean {
+    match spec::decode(message) {
+        Some(Order::Run(spec)) => {
+            let Some(descriptors) = Descriptors::of(&spec, received) else { return Clean::Yes };
+            let started = || match spec.hold {
+                Hold::Free | Hold::Fence(_) => post.busy(line),
+                // It stands in the room's namespaces then.
+                Hold::Room(_) => post.last(),
+            };
+            supervisor::supervise(&spec, descriptors, watch, started)
+        }
+        Some(Order::MakeRoom(policy)) => {
+            post.last();
+            room::make(&policy, received);
+            Clean::No
+        }
+        Some(Order::Bound(bounds)) => {
+            post.busy(line);
+            group::answer(keeper, bounds, received);
+            Clean::Yes
+        }
+        None => Clean::Yes,
+    }
+}
+
 /// Leaves everything of the parent's behind: its terminal, its session, its open files.
-fn settle_in(socket: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
     system::forget_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -273,21 +249,28 @@ fn settle_in(socket: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     for number in 0..3 {
         system::duplicate_to(null.as_fd(), number)?;
     }
-    // Under the first free number, so that everything from the next one on can be closed.
-    let socket = {
-        system::duplicate_to(socket.as_fd(), 3)?;
-        std::mem::forget((socket, null));
-        close_others();
-        system::own(3)
-    };
-    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    // Out of the way first, then under the first free numbers, so that everything from the next one on can be closed.
+    let away = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_FREE);
+    for (descriptor, number) in [(away(socket.as_fd())?, 3), (away(bell)?, 4)] {
+        system::duplicate_to(descriptor.as_fd(), number)?;
+        std::mem::forget(descriptor);
+    }
+    std::mem::forget((socket, null));
+    close_others();
+    let (socket, bell) = (system::own(3), system::own(4));
+    for descriptor in [&socket, &bell] {
+        rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
+    }
     // The working directory would keep a file system busy that the user may want to unmount.
     let _ = rustix::process::chdir("/");
-    Ok((socket, system::watch_children()?))
+    Ok((socket, bell, system::watch_children()?))
 }
 
+/// The first number after the standard streams, the line and the bell.
+const FIRST_FREE: i32 = 5;
+
 fn close_others() {
-    if system::close_from(4, Close::Now).is_ok() {
+    if system::close_from(FIRST_FREE.unsigned_abs(), Close::Now).is_ok() {
         return;
     }
     let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
@@ -295,11 +278,11 @@ fn close_others() {
             entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
         })
         .unwrap_or_default();
-    open.into_iter().filter(|number| *number > 3).for_each(system::close_number);
+    open.into_iter().filter(|number| *number >= FIRST_FREE).for_each(system::close_number);
 }
 
 /// Reaps supervisors that are done. If one was killed, its command's processes are ours now and go as well.
-fn look_after(crew: &mut Crew, watch: &OwnedFd) {
+fn look_after(crew: &mut Crew<'_>, watch: &OwnedFd) {
     sweep::drain(watch);
     let mut orphans = false;
     sweep::reap(|pid, status| {
@@ -307,7 +290,7 @@ fn look_after(crew: &mut Crew, watch: &OwnedFd) {
         orphans |= status.signaled() || !known;
     });
     if orphans {
-        let spared: Vec<Pid> = crew.0.iter().map(|(pid, _)| *pid).collect();
+        let spared = crew.pids();
         // A supervisor that ends meanwhile is reaped by the sweep.
         sweep::end_children(watch, &spared, |pid, _| {
             crew.forget(pid);

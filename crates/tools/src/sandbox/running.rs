@@ -31,6 +31,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer of the keeper's may take. A room needs a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Most commands are over within this: their output is then read once, at their end, instead of as it comes.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// How much output is read at once.
+const PIECE: usize = 16 * 1024;
+
 /// Longest answer: words about what went wrong.
 pub(super) const MOST_ANSWER: usize = 4096;
 
@@ -144,11 +150,7 @@ impl Keeper {
         descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
         self.hand_over(&message, &descriptors).await?;
         rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
-        Ok(Running {
-            control: system::register(control)?,
-            output: pipe::Receiver::from_owned_fd(output)?,
-            _keeper: self.clone(),
-        })
+        Ok(Running { control: system::register(control)?, output, _keeper: self.clone() })
     }
 
     /// The message of a command, and the descriptors of what holds it.
@@ -246,7 +248,7 @@ struct Request<'r> {
 /// A command between its start and its end.
 struct Running {
     control: AsyncFd<OwnedFd>,
-    output: pipe::Receiver,
+    output: OwnedFd,
     /// Without it the keeper would end, and the command with it.
     _keeper: Keeper,
 }
@@ -257,40 +259,12 @@ impl Running {
         mut output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, CommandFailure> {
-        let mut stop = pin!(stop);
-        let mut patience = pin!(tokio::time::sleep(STOP_PATIENCE));
-        let (mut stopped, mut output_open) = (false, true);
-        let mut buffer = vec![0u8; 16 * 1024];
-        let report = loop {
-            tokio::select! {
-                ready = self.output.readable(), if output_open => {
-                    ready?;
-                    match self.output.try_read(&mut buffer) {
-                        Ok(0) => output_open = false,
-                        Ok(length) => output(&buffer[..length]),
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                report = self.report() => break report?,
-                () = &mut stop, if !stopped => {
-                    stopped = true;
-                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
-                    // If it is gone already, its last word is still to be read.
-                    let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-                }
-                () = &mut patience, if stopped => break None,
-            }
+        let mut stopped = false;
+        let report = match tokio::time::timeout(MOMENT, self.report()).await {
+            Ok(report) => report?,
+            Err(_) => self.streamed(&mut output, stop, &mut stopped).await?,
         };
-        // What was written before the end is in the pipe, even if somebody outside still holds its other side.
-        // Read without asking the runtime, which may not have heard of it yet.
-        while output_open {
-            match rustix::io::read(&self.output, &mut buffer) {
-                Err(Errno::INTR) => {}
-                Ok(0) | Err(_) => output_open = false,
-                Ok(length) => output(&buffer[..length]),
-            }
-        }
+        self.rest(&mut output)?;
         match report {
             Some(Report::Ended { ending, ended, left, undone, exceeded }) => {
                 let undone = undone == Undone::Something;
@@ -304,6 +278,55 @@ impl Running {
                 Err(CommandFailure::NotConfined(fault.to_string()))
             }
             None => Err(CommandFailure::SupervisorGone),
+        }
+    }
+
+    /// The output of a command that takes its time, as it comes, until the supervisor's word.
+    async fn streamed(
+        &self,
+        output: &mut impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+        stopped: &mut bool,
+    ) -> Result<Option<Report>, CommandFailure> {
+        let pipe = pipe::Receiver::from_owned_fd(self.output.try_clone()?)?;
+        let mut stop = pin!(stop);
+        let mut patience = pin!(tokio::time::sleep(STOP_PATIENCE));
+        let mut open = true;
+        let mut buffer = vec![0u8; PIECE];
+        loop {
+            tokio::select! {
+                ready = pipe.readable(), if open => {
+                    ready?;
+                    match pipe.try_read(&mut buffer) {
+                        Ok(0) => open = false,
+                        Ok(length) => output(&buffer[..length]),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                report = self.report() => return Ok(report?),
+                () = &mut stop, if !*stopped => {
+                    *stopped = true;
+                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
+                    // If it is gone already, its last word is still to be read.
+                    let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                }
+                () = &mut patience, if *stopped => return Ok(None),
+            }
+        }
+    }
+
+    /// What was written before the end is in the pipe, even if somebody outside still holds its other side. Read without
+    /// asking the runtime, which may not have heard of it yet.
+    fn rest(&self, output: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&self.output, true)?;
+        let mut buffer = vec![0u8; PIECE];
+        loop {
+            match rustix::io::read(&self.output, &mut buffer) {
+                Err(Errno::INTR) => {}
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(length) => output(&buffer[..length]),
+            }
         }
     }
 

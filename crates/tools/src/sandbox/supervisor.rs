@@ -22,7 +22,7 @@ use super::guard::{Undone, Watch};
 use super::report::Report;
 use super::spec::{Hold, Spec};
 use super::sweep::{self, Swept};
-use super::system;
+use super::system::{self, Program};
 use super::tree::Counter;
 
 /// Whether a supervisor is as it was before a command, and so can take another.
@@ -117,7 +117,8 @@ fn attend(
     started: impl FnOnce(),
     after: impl FnOnce() -> Undone,
 ) -> Clean {
-    let start = system::start(|| child::become_command(spec, &descriptors));
+    let shell = Program::new(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
+    let start = system::start(|| child::become_command(spec, &descriptors, &shell));
     started();
     let Descriptors { control, output, directory, input, doors, ruleset } = descriptors;
     // The reader of the output must see its end when the command's own copies are gone.

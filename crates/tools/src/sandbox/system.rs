@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU8;
 
 use rustix::process::Pid;
 use tokio::io::Interest;
@@ -52,7 +53,7 @@ pub(super) fn fork_deaf() -> io::Result<Fork> {
 /// stand still, until it has. `become_program` returns only if it cannot, what the child exits with.
 ///
 /// Like [`fork`] only called while there is one thread. What the child allocates before it becomes the program stays
-/// allocated here; a supervisor starts one child in its life.
+/// allocated here, so it should not: a supervisor starts many.
 pub(super) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
     borrow_to_child(0, become_program)
 }
@@ -97,15 +98,45 @@ pub(super) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Becomes another program; returns only what went wrong.
-pub(super) fn execute(program: &CStr, arguments: &[&CStr], environment: &[&CStr]) -> io::Error {
-    let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
-        strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
-    };
-    let (arguments, environment) = (pointers(arguments), pointers(environment));
-    // SAFETY: both lists end with a null pointer, and the strings they point at outlive the call.
-    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
-    io::Error::last_os_error()
+/// A program with its arguments and environment, as the kernel wants them. Made by whoever starts a child, because what
+/// the child allocates in borrowed memory stays there.
+pub(super) struct Program<'p> {
+    path: &'p CStr,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    _strings: std::marker::PhantomData<&'p CStr>,
+}
+
+impl<'p> Program<'p> {
+    pub(super) fn new(path: &'p CStr, arguments: &[&'p CStr], environment: &[&'p CStr]) -> Self {
+        let pointers = |strings: &[&CStr]| -> Vec<*const c_char> {
+            strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (arguments, environment) = (pointers(arguments), pointers(environment));
+        Self { path, arguments, environment, _strings: std::marker::PhantomData }
+    }
+
+    /// Becomes it; returns only what went wrong.
+    pub(super) fn execute(&self) -> io::Error {
+        // SAFETY: both lists end with a null pointer, and the strings they point at outlive this value.
+        unsafe { libc::execve(self.path.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr()) };
+        io::Error::last_os_error()
+    }
+}
+
+/// Bytes that this process shares with all it forks, for as long as any of them lives. All are zero.
+pub(super) fn shared_bytes(count: usize) -> io::Result<&'static [AtomicU8]> {
+    // SAFETY: a new mapping that nothing else stands for and that is never taken away; it is as long as was asked for,
+    // zero is a valid AtomicU8, and atomics are all that anybody ever has of it.
+    unsafe {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let start = libc::mmap(std::ptr::null_mut(), count, protection, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(std::slice::from_raw_parts(start.cast::<AtomicU8>(), count))
+    }
 }
 
 /// Makes `descriptor` known under a number of the standard streams, where it survives an exec.

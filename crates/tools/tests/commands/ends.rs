@@ -22,6 +22,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("our_own_death_ends_everything", our_own_death_ends_everything),
     ("a_dead_keeper_is_said", a_dead_keeper_is_said),
     ("two_hundred_commands_run_at_once", two_hundred_commands_run_at_once),
+    ("commands_that_wait_for_each_other_all_start", commands_that_wait_for_each_other_all_start),
+    ("the_keeper_sleeps_while_commands_come_one_by_one", the_keeper_sleeps_while_commands_come_one_by_one),
     ("descriptors_and_processes_do_not_add_up", descriptors_and_processes_do_not_add_up),
     ("the_keeper_hears_no_interrupt", the_keeper_hears_no_interrupt),
 ];
@@ -241,6 +243,34 @@ fn two_hundred_commands_run_at_once(stage: &Stage) {
         assert_eq!(output.content, format!("{number}\n{number}\n[exit code 0]"));
     }
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+}
+
+/// Sent in one go to the one supervisor that stands ready, so that most are behind a command that waits for them.
+fn commands_that_wait_for_each_other_all_start(stage: &Stage) {
+    let all = "while [ $(ls here.* | wc -l) -lt 12 ]; do sleep 0.01; done";
+    let commands =
+        (0..12).map(|number| json!({"command": format!("touch here.{number}; {all}"), "timeout": 60.0}));
+    let calls = commands.map(|arguments| stage.call("shell", arguments));
+    let outputs = stage.runtime.block_on(futures_util::future::join_all(calls));
+    for output in outputs {
+        assert_eq!(output.content, "(no output)\n[exit code 0]");
+    }
+}
+
+fn the_keeper_sleeps_while_commands_come_one_by_one(stage: &Stage) {
+    let keeper = stage.keeper.process_id();
+    let woken = || {
+        let status = std::fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+        line.split_whitespace().last().unwrap().to_owned()
+    };
+    let supervisor = || stage.run(json!({"command": "echo $PPID"})).content;
+    let first = supervisor();
+    let before = woken();
+    for _ in 0..20 {
+        assert_eq!(supervisor(), first);
+    }
+    assert_eq!(woken(), before);
 }
 
 fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
