@@ -23,6 +23,7 @@ mod guard;
 mod limits;
 mod meanwhile;
 mod money;
+mod nameable;
 mod occupancy;
 mod perform;
 mod phasing;

@@ -119,7 +119,13 @@ impl Look for ReadFiles {
     fn look(arguments: ReadFilesArguments, context: &CallContext) -> ToolOutput {
         let mut output = ToolOutput::default();
         let mut left = context.limits.answer_bytes;
-        let paths = &arguments.paths[..arguments.paths.len().min(context.limits.files_per_read)];
+        let mut paths: Vec<&str> = Vec::new();
+        for path in arguments.paths.iter().take(context.limits.files_per_read) {
+            // Named twice, it is shown once.
+            if !paths.contains(&path.as_str()) {
+                paths.push(path);
+            }
+        }
         for (at, path) in paths.iter().enumerate() {
             if context.cancel.is_cancelled() {
                 output.aborted = true;

@@ -125,7 +125,9 @@ impl Driver<'_> {
                 Ok(arguments) if call.name == "flow_stage_done" => self.signalled(arguments),
                 Ok(arguments) if call.name == "finish" && !self.may_finish(&arguments) => self.unfinished(),
                 Ok(arguments) => {
-                    let plans = call.name == "plan_tasks" && arguments["action"] == "create";
+                    let plans = call.name == "plan_tasks"
+                        && (arguments["action"] == "create"
+                            || (arguments["action"] == "update" && self.plan.tasks().is_empty()));
                     let controlled = control::answer(&call.name, arguments, &mut self.plan);
                     if plans && controlled.output.ok {
                         self.facts.plan_made();

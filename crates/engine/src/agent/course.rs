@@ -12,6 +12,7 @@ use super::calls::Resolved;
 use super::control;
 use super::disclosure::Shown;
 use super::driver::Driver;
+use super::nameable::Paths;
 use super::turns::{Answered, Ending};
 use crate::flow::{Asked, Feedback};
 
@@ -53,20 +54,36 @@ impl Driver<'_> {
     }
 
     /// The knobs of the next request: with what is open in it, where that is less than everything. Where replies are
-    /// held to a grammar, a gate is in the grammar.
+    /// held to a grammar, a gate is in the grammar: what would be refused cannot be said.
     pub(crate) fn options_now(&self) -> RequestOptions {
         let session = self.session();
         let mut options = session.options.clone();
-        if self.conduct.is_gated() {
+        if self.conduct.is_gated() || self.files.is_some() {
             let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
-            let known = self.known_facts();
-            let open = self.conduct.open_among(offered, known);
+            let offered = self.pressed(offered.collect());
+            let open = self.conduct.open_among(offered.into_iter(), self.known_facts());
             let sections = self.shown.iter().flat_map(Shown::openers).map(str::to_owned);
-            let names = open.map(str::to_owned).chain(sections);
-            let tools = names.map(|name| OpenTool { name, paths: Vec::new() }).collect();
-            options.open = Some(Open { tools, answer: self.conduct.may_end(known).is_ok() });
+            let ending = self.may_say_done();
+            let names = open.map(str::to_owned).chain(sections).filter(|name| ending || name != "finish");
+            let tools = names.filter_map(|name| self.open_tool(name)).collect();
+            options.open = Some(Open { tools, answer: ending });
         }
         options
+    }
+
+    fn open_tool(&self, name: String) -> Option<OpenTool> {
+        let paths = match self.paths_of(&name) {
+            Paths::Free => Vec::new(),
+            Paths::Among(paths) => paths,
+            Paths::None => return None,
+        };
+        Some(OpenTool { name, paths })
+    }
+
+    /// Whether a word that the task is done could be true: nothing stands against it, as far as is known now.
+    fn may_say_done(&self) -> bool {
+        let found_wrong = self.evidence.about == Some(self.facts.state()) && !self.evidence.passed;
+        self.conduct.may_end(self.known_facts()).is_ok() && !found_wrong
     }
 
     /// The model says that its stage is done.

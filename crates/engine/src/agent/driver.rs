@@ -60,6 +60,10 @@ pub(crate) struct Driver<'t> {
     /// Edits taken from answers so far.
     pub(crate) answer_edits: u32,
     pub(crate) context_asked: bool,
+    /// The files there were at the start, where a reply's paths are held to them.
+    pub(crate) files: Option<Vec<String>>,
+    /// How far the phase has come, and the turn before which that was so first.
+    pub(crate) standing: (u64, u32),
     /// What holds now.
     pub(crate) terms: Terms,
     /// What the user decided before the run and in it.
@@ -122,6 +126,8 @@ impl<'t> Driver<'t> {
             evidence: Evidence::default(),
             rereads: Rereads::default(),
             context_asked: false,
+            files: None,
+            standing: (0, 0),
             terms,
             rules: session.gatekeeper.rules.clone(),
             context_tokens: None,
@@ -160,6 +166,7 @@ impl<'t> Driver<'t> {
             let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
             return Ok(Ending::Failed { error: TaskError { code, reason, message }, unreachable: false });
         }
+        self.list_files().await?;
         self.prelude().await?;
         self.move_on(true);
         self.phase_begins();
@@ -257,6 +264,10 @@ impl<'t> Driver<'t> {
         let events: Vec<Event> = begins.into_iter().chain(self.conduct.moved(known, turn_index)).collect();
         for event in events {
             self.emit(event);
+        }
+        let standing = self.conduct.standing(self.known_facts());
+        if standing != self.standing.0 {
+            self.standing = (standing, turn_index);
         }
     }
 

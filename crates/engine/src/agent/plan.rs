@@ -112,6 +112,10 @@ impl Plan {
         let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
         match arguments.action {
             Action::List => Ok(self.render()),
+            // Where there is no plan, one that is to be updated can only be meant to be made.
+            Action::Update if self.tasks.is_empty() && !arguments.tasks.is_empty() => {
+                self.create(arguments.tasks)
+            }
             Action::Create => self.create(arguments.tasks),
             Action::Update => self.update(arguments),
         }
@@ -156,6 +160,9 @@ impl Plan {
         if arguments.task_id.is_some() || changes.is_empty() {
             let (id, status, summary) = (arguments.task_id, arguments.status, arguments.summary);
             changes.push(Update { id, status, description: None, summary });
+        }
+        if self.tasks.is_empty() {
+            return Err("There is no plan yet: make one with `create` and `tasks`.".to_owned());
         }
         let known = self.tasks.iter().map(|task| format!("`{}`", task.id)).collect::<Vec<_>>().join(", ");
         let mut tasks = self.tasks.clone();

@@ -6,7 +6,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use fusee_model::{Message, ToolCall};
-use fusee_tools::ToolOutput;
+use fusee_tools::{Seen, ToolOutput};
+use serde_json::Value;
 
 use super::driver::Driver;
 
@@ -16,7 +17,18 @@ pub(crate) const UNCHANGED: &str =
 
 /// Texts that the model was sent, by tool, files and text, and where.
 #[derive(Debug, Default)]
-pub(crate) struct Rereads(HashMap<u64, Sent>);
+pub(crate) struct Rereads {
+    sent: HashMap<u64, Sent>,
+    /// The call that last gave the whole text of a file, and where.
+    whole: HashMap<String, (String, usize)>,
+}
+
+impl Rereads {
+    /// The call that last gave the whole text of this file, and where its answer stood.
+    pub(crate) fn whole(&self, path: &str) -> Option<(&str, usize)> {
+        self.whole.get(path).map(|(call, at)| (call.as_str(), *at))
+    }
+}
 
 #[derive(Debug)]
 struct Sent {
@@ -32,13 +44,17 @@ impl Driver<'_> {
             return output;
         }
         let key = key(&call.name, &output);
-        if self.rereads.0.get(&key).is_some_and(|sent| self.stands(sent, &output.content)) {
+        if self.rereads.sent.get(&key).is_some_and(|sent| self.stands(sent, &output.content)) {
             self.facts.fed_back("unchanged_read");
             UNCHANGED.clone_into(&mut output.content);
             output.truncated = false;
         } else {
             let at = self.conversation.request().messages().len();
-            self.rereads.0.insert(key, Sent { call_id: call.id.clone(), at });
+            self.rereads.sent.insert(key, Sent { call_id: call.id.clone(), at });
+            if !output.truncated && is_whole(call) {
+                let sent = |seen: &Seen| (seen.path.clone(), (call.id.clone(), at));
+                self.rereads.whole.extend(output.seen.iter().map(sent));
+            }
         }
         output
     }
@@ -49,6 +65,13 @@ impl Driver<'_> {
         let messages = self.conversation.request().messages();
         messages.get(sent.at).is_some_and(is_it) || messages.iter().any(is_it)
     }
+}
+
+/// Whether a call asks for whole files.
+fn is_whole(call: &ToolCall) -> bool {
+    let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
+    matches!(call.name.as_str(), "read_file" | "read_files")
+        && ["offset", "limit", "start_line", "end_line"].iter().all(|part| arguments.get(part).is_none())
 }
 
 fn key(tool: &str, output: &ToolOutput) -> u64 {

@@ -107,6 +107,20 @@ impl Conduct {
         all.map(Asked::of).filter(move |tool| self.is_open(*tool, known)).map(|tool| tool.name)
     }
 
+    /// Whether this tool brings the phase on that a staged task is in.
+    pub(crate) fn brings_on(&self, tool: Asked<'_>) -> bool {
+        matches!(self.course, Course::Staged(_)) && gate::brings_on(self.part, tool)
+    }
+
+    /// What the phase of a staged task waits for, as far as it has come: the same number as long as nothing does.
+    pub(crate) fn standing(&self, known: Known<'_>) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut hasher = std::collections::hash_map::DefaultHasher::new();
+        let (read, planned) = (known.facts.files_read().count(), known.plan.tasks().len());
+        (self.part.name(), read, planned, known.facts.state()).hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn is_open(&self, tool: Asked<'_>, known: Known<'_>) -> bool {
         let by_course = match &self.course {
             Course::Free => true,

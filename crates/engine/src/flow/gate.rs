@@ -48,6 +48,16 @@ pub(crate) fn open_in(part: Part, tool: Asked<'_>) -> bool {
     }
 }
 
+/// Whether this tool is what brings a part of the work on: the files are read, the plan is made, something is changed.
+pub(crate) fn brings_on(part: Part, tool: Asked<'_>) -> bool {
+    match part {
+        Part::Explore => matches!(tool.name, "read_file" | "read_files"),
+        Part::Plan => plans(tool),
+        // Of the ways to change a file the one that small models are good at; this is for them.
+        Part::Implement => tool.name == "write_file",
+    }
+}
+
 /// Whether a task that makes a plan has this tool before there is one.
 pub(crate) fn open_before_plan(mode: PlanMode, tool: Asked<'_>) -> bool {
     match mode {

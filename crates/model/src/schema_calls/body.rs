@@ -170,15 +170,21 @@ fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, 
 }
 
 /// The rest of a block whose fence has begun, in GBNF. A line that begins as the next mark does would end the part before
-/// it, so none does.
+/// it, so none does: a model that begins to close its block can only close it. Line breaks after the fence are let
+/// through, because models have one token for a fence and its line's end.
 fn grammar(body: Body, fence: &str) -> String {
-    const LINE: &str = r#"line ::= ([^`\n] [^\n]* | "`" [^`\n] [^\n]* | "``" [^`\n] [^\n]*)? "\n""#;
+    const END: &str = r#"end ::= "\n"? "\n"?"#;
+    // Where the fence is longer, three marks are text.
+    let shorter = if fence.len() > 3 { r#" | "```" ([^`\n] [^\n]*)?"# } else { "" };
     match body {
-        Body::Whole(_) => format!("root ::= line* \"{fence}\"\n{LINE}\n"),
+        Body::Whole(_) => format!(
+            "root ::= line* \"{fence}\" end\n\
+             line ::= ([^`\\n] [^\\n]* | \"`\" [^`\\n] [^\\n]*{shorter})? \"\\n\"\n{END}\n"
+        ),
         Body::Replace { .. } => format!(
-            "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\"\n\
+            "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\" end\n\
              old ::= ([^=`\\n] [^\\n]*)? \"\\n\"\n\
-             new ::= ([^>`\\n] [^\\n]*)? \"\\n\"\n"
+             new ::= ([^>`\\n] [^\\n]*)? \"\\n\"\n{END}\n"
         ),
     }
 }

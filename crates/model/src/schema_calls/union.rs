@@ -102,7 +102,8 @@ fn arguments(tool: &ToolSpec, paths: &[String]) -> Value {
             match name.as_str() {
                 "path" if !paths.is_empty() => *property = json!({ "enum": paths }),
                 "paths" if !paths.is_empty() => {
-                    *property = json!({ "type": "array", "items": { "enum": paths }, "minItems": 1, "maxItems": MAX_ITEMS });
+                    let most = MAX_ITEMS.min(paths.len() as u64);
+                    *property = json!({ "type": "array", "items": { "enum": paths }, "minItems": 1, "maxItems": most });
                 }
                 _ => bound(property),
             }

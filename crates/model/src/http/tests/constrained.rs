@@ -166,7 +166,7 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
     assert_eq!(second_messages[..2], first_messages[..]);
     let begun = format!("{}\n```python\n", header("write_file", json!({"path": "a.py"})));
     assert_eq!(second_messages[2], json!({"role": "assistant", "content": begun}));
-    assert!(second["grammar"].as_str().unwrap().starts_with("root ::= line* \"```\"\n"), "{second}");
+    assert!(second["grammar"].as_str().unwrap().starts_with("root ::= line* \"```\" end\n"), "{second}");
     assert_eq!(second.get("response_format"), None);
     // What the next request shows of it is what the model wrote, byte for byte: its cache holds all of it.
     let mut conversation = asked.conversation;

@@ -1,0 +1,91 @@
+//! What a reply under a grammar may name: tools that are of use now, and paths. A small model that can only name files that
+//! are there, and none whose text it has before it already, does not go astray between them. `course` puts this into the
+//! request.
+
+use fusee_journal::{Call, Kind, Stop};
+use fusee_model::{Message, ToolFormat};
+use fusee_tools::Definition;
+use serde_json::Value;
+
+use super::driver::Driver;
+use crate::flow::Asked;
+
+/// More files than this are not listed: the grammar would grow with them, and a model that works in a large tree has to
+/// search anyway.
+const FEW: usize = 40;
+
+/// Which paths a tool may be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Paths {
+    /// Any.
+    Free,
+    /// One of these.
+    Among(Vec<String>),
+    /// There is none left, or nothing else to use it on: the tool is closed.
+    None,
+}
+
+impl Driver<'_> {
+    /// Takes down which files there are, where replies are held to a grammar and the files are few.
+    pub(crate) async fn list_files(&mut self) -> Result<(), Stop> {
+        if self.session().model.dialect().traits.tool_format != ToolFormat::Schema {
+            return Ok(());
+        }
+        let branch = self.task.branch.clone();
+        let call = Call { branch, kind: Kind::Environment, callee: "files".to_owned(), args: Value::Null };
+        let workspace = self.session().workspace.clone();
+        let body = Box::new(move || {
+            let list = async move {
+                let files = tokio::task::spawn_blocking(move || workspace.files(FEW + 1)).await;
+                serde_json::to_value(files.unwrap_or_default()).unwrap_or_default()
+            };
+            Box::pin(list) as futures_util::future::BoxFuture<'_, Value>
+        });
+        let recorded = self.engine().step(call, body).await?;
+        self.passed(&recorded);
+        let files: Vec<String> = recorded.read()?;
+        self.files = (1..=FEW).contains(&files.len()).then_some(files);
+        Ok(())
+    }
+
+    /// Which paths a tool may be given now. A new file can have any name, unless tests are protected: then the task is
+    /// one of a benchmark, about files that are there, and a name that is not listed is most often a test's.
+    pub(crate) fn paths_of(&self, tool: &str) -> Paths {
+        let Some(files) = &self.files else { return Paths::Free };
+        let made =
+            self.facts.changed().map(|(path, _)| path).filter(|path| !files.iter().any(|file| file == path));
+        let all = files.iter().map(String::as_str).chain(made);
+        let left: Vec<String> = match tool {
+            "read_file" | "read_files" => {
+                all.filter(|path| !self.has_before_it(path)).map(str::to_owned).collect()
+            }
+            "edit_file" | "write_file" => match self.task.rules.protected.as_deref() {
+                Some(protected) => all.filter(|path| !protected.covers(path)).map(str::to_owned).collect(),
+                None if tool == "edit_file" => all.map(str::to_owned).collect(),
+                None => return Paths::Free,
+            },
+            "shell_poll" | "shell_kill" if !self.facts.commands => return Paths::None,
+            _ => return Paths::Free,
+        };
+        if left.is_empty() { Paths::None } else { Paths::Among(left) }
+    }
+
+    /// Of these tools all, or after a turn that brought the phase no further only those that do: a small model goes round in
+    /// circles between tools that are of no use now, and telling it does not help.
+    pub(crate) fn pressed<'d>(&self, all: Vec<&'d Definition>) -> Vec<&'d Definition> {
+        let of_use = |definition: &&Definition| {
+            let asked = Asked::of(definition);
+            self.conduct.brings_on(asked) && self.paths_of(asked.name) != Paths::None
+        };
+        let stands_still = self.files.is_some() && self.turns.turn_index() > self.standing.1;
+        if stands_still && all.iter().any(of_use) { all.into_iter().filter(of_use).collect() } else { all }
+    }
+
+    /// Whether the whole text of a file, as it is now, stands in the next request.
+    fn has_before_it(&self, path: &str) -> bool {
+        let Some((call, at)) = self.rereads.whole(path) else { return false };
+        let is_it = |message: &Message| matches!(message, Message::Tool { call_id, .. } if call_id == call);
+        let messages = self.conversation.request().messages();
+        self.facts.contents().contains_key(path) && messages.get(at).is_some_and(is_it)
+    }
+}
