@@ -30,6 +30,7 @@ mod flow_kills;
 mod flow_table;
 mod flows;
 mod fusee;
+mod grammar_gates;
 mod http_faults;
 mod http_model;
 mod journal_troubles;

@@ -143,6 +143,8 @@ fn several_files_are_read_at_once_and_problems_stand_in_their_place() {
     assert!(output.ok);
     assert_eq!(output.seen.iter().map(|seen| seen.path.as_str()).collect::<Vec<_>>(), ["a.txt", "b.txt"]);
     assert!(!trial.call("read_files", json!({"paths": ["c.txt"]})).ok);
+    let twice = trial.call("read_files", json!({"paths": ["a.txt", "a.txt"]}));
+    assert_eq!(twice.content, "==> a.txt <==\n1\tone");
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! Gates where replies are held to a schema: what would be refused cannot be said at all. Read off the requests sent.
+
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::server::{Message, Reply, Request, Server};
+use serde_json::{Value, json};
+
+use crate::fusee::fusee;
+
+/// What a request lets its reply name: tools, and where they are listed the paths of each.
+fn open(request: &Request) -> Vec<String> {
+    let body = request.arrived.json();
+    let schema = &body["response_format"]["json_schema"]["schema"];
+    let alternatives = schema["anyOf"].as_array().cloned().unwrap_or_else(|| vec![schema.clone()]);
+    let shown = |alternative: &Value| {
+        let properties = &alternative["properties"];
+        let tool = properties["tool"]["const"].as_str().unwrap().to_owned();
+        let arguments = &properties["arguments"]["properties"];
+        match (&arguments["path"]["enum"], &arguments["paths"]["items"]["enum"]) {
+            (Value::Null, Value::Null) => tool,
+            (paths, Value::Null) | (Value::Null, paths) => format!("{tool} {paths}"),
+            both => panic!("{both:?}"),
+        }
+    };
+    alternatives.iter().map(shown).collect()
+}
+
+fn header(tool: &str, arguments: Value) -> Reply {
+    Message::text(&json!({"thought": "so", "tool": tool, "arguments": arguments}).to_string()).stream()
+}
+
+fn run<'p>(project: &'p Project, server: &Server, request: &str) -> Command<'p> {
+    fusee(project)
+        .args([
+            "run",
+            request,
+            "--model",
+            "llama.cpp:m",
+            "--base-url",
+            &server.base_url(),
+            "--approve",
+            "auto",
+        ])
+        .env("FUSEE_TOOL_FORMAT", "schema")
+}
+
+#[test]
+fn a_small_model_is_led_through_the_stages() {
+    let project = Project::new();
+    project.write("solution.py", "def one():\n    return 2\n");
+    project.write("test_solution.py", "import solution\nassert solution.one() == 1\n");
+    let server = Server::start([
+        header("list_dir", json!({})),
+        header("read_file", json!({"path": "solution.py"})),
+        header("read_files", json!({"paths": ["test_solution.py"]})),
+        header(
+            "plan_tasks",
+            json!({"action": "update", "tasks": [{"id": "1", "description": "Return one"}]}),
+        ),
+        header("list_dir", json!({})),
+        header("write_file", json!({"path": "solution.py"})),
+        Message::text("def one():\n    return 3\n```\n").stream(),
+        header("list_dir", json!({})),
+        header("write_file", json!({"path": "solution.py"})),
+        Message::text("def one():\n    return 1\n```\n").stream(),
+    ]);
+    run(&project, &server, "Fix solution.py. The tests are in test_solution.py.")
+        .args(["--flow", "staged", "--verify", "python3 test_solution.py", "--run-id", "led"])
+        .run()
+        .exits(0);
+    assert_eq!(project.read("solution.py"), "def one():\n    return 1\n");
+
+    let requests: Vec<Vec<String>> = server
+        .requests()
+        .iter()
+        .filter(|request| request.arrived.json().get("grammar").is_none())
+        .map(open)
+        .collect();
+    let ends = |open: &Vec<String>| open.iter().any(|name| name == "finish" || name == "answer");
+    // Nothing was read yet: every look is open, no end.
+    let both = r#"["solution.py","test_solution.py"]"#;
+    assert!(requests[0].contains(&format!("read_file {both}")), "{:?}", requests[0]);
+    assert!(!requests[0].iter().any(|name| name.starts_with("write_file") || name == "shell_poll"));
+    // A look that read nothing brought it no further.
+    assert_eq!(requests[1], [format!("read_file {both}"), format!("read_files {both}")]);
+    // What was read needs no reading again.
+    assert!(requests[2].contains(&r#"read_file ["test_solution.py"]"#.to_owned()), "{:?}", requests[2]);
+    // Both are read: a plan is made, and nothing is left to read.
+    assert!(requests[3].contains(&"plan_tasks".to_owned()), "{:?}", requests[3]);
+    assert!(!requests[3].iter().any(|name| name.starts_with("read_")), "{:?}", requests[3]);
+    // It is made by updating what is not there. Then files may be changed, and after a look nothing else.
+    assert!(requests[4].contains(&"write_file".to_owned()), "{:?}", requests[4]);
+    assert_eq!(requests[5], ["write_file"]);
+    // The tests fail: what was changed may be read again; it is not done.
+    assert!(requests[6].contains(&r#"read_file ["solution.py"]"#.to_owned()), "{:?}", requests[6]);
+    assert_eq!(requests[7], ["write_file"]);
+    assert_eq!((requests.len(), requests.iter().any(ends)), (8, false));
+    // The files of the start are a step: a replay needs no workspace.
+    drop(server);
+    std::fs::remove_file(project.dir().join("test_solution.py")).unwrap();
+    fusee(&project).args(["replay", "led"]).run().exits(0);
+}
+
+#[test]
+fn protected_tests_cannot_be_named_by_what_changes_files() {
+    let project = Project::new();
+    project.write("solution.py", "x = 1\n");
+    project.write("test_solution.py", "import solution\n");
+    let server = Server::start([header("finish", json!({"status": "blocked", "summary": "No."}))]);
+    run(&project, &server, "Fix solution.py.").args(["--benchmark"]).run();
+    let open = open(&server.requests()[0]);
+    for name in [r#"write_file ["solution.py"]"#, r#"edit_file ["solution.py"]"#] {
+        assert!(open.contains(&name.to_owned()), "{open:?}");
+    }
+    assert!(open.contains(&r#"read_file ["solution.py","test_solution.py"]"#.to_owned()), "{open:?}");
+}
