@@ -15,10 +15,10 @@ fn open(request: &Request) -> Vec<String> {
         let properties = &alternative["properties"];
         let tool = properties["tool"]["const"].as_str().unwrap().to_owned();
         let arguments = &properties["arguments"]["properties"];
-        match (&arguments["path"]["enum"], &arguments["paths"]["items"]["enum"]) {
-            (Value::Null, Value::Null) => tool,
-            (paths, Value::Null) | (Value::Null, paths) => format!("{tool} {paths}"),
-            both => panic!("{both:?}"),
+        match [&arguments["path"]["enum"], &arguments["paths"]["items"]["enum"]].map(Value::is_array) {
+            [true, _] => format!("{tool} {}", arguments["path"]["enum"]),
+            [false, true] => format!("{tool} {}", arguments["paths"]["items"]["enum"]),
+            [false, false] => tool,
         }
     };
     alternatives.iter().map(shown).collect()
