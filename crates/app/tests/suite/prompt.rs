@@ -106,7 +106,7 @@ fn a_file_shows_the_project_where_it_asks_for_it() {
     let text = shown["text"].as_str().unwrap();
     assert!(text.starts_with("## 1. Workspace Digest\n\n"), "{text}");
     for part in [
-        "Languages: Rust",
+        "Languages: Markdown (1), Rust (1), TOML (1).",
         "## 2. The Project's Instructions (AGENTS.md)\n\nBe kind.\n\n## 3. Skills\n",
         "### 3.1. Notes\n\nHow notes are written.\n\n---\n[Summary only.",
         "## 4. Workspace\n\nYou can look at every file",

@@ -24,7 +24,7 @@ async fn runs_are_listed_with_what_they_were_asked() {
     let narrow = table(&journal.runs().unwrap(), 1_000_000 + 3_700_000, 40);
     assert_eq!(
         narrow,
-        "RUN             AGE  REQUEST\n01a1e34b-0c59   1 h  failed: Say it\na-longer-name   1 h  open: Write a very l…\n\
+        "RUN             AGE  REQUEST\n01a1e34b-0c59   1 h  failed: Say it\na-longer-name   1 h  open: Write a very…\n\
          first           1 h  Fix the bug\n"
     );
     let ended = as_json(&rows[1]);
