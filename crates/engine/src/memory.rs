@@ -13,6 +13,7 @@ mod grammar;
 mod index;
 mod merge;
 mod rank;
+mod ranking;
 mod step;
 mod symbols;
 mod tokens;
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::Entry;
 use index::{Index, Trouble};
-pub(crate) use step::asked;
+pub(crate) use ranking::{ARGUMENT as RANKING, Asking, unordered};
 pub use walk::MOST_FILES;
 
 #[cfg(test)]

@@ -387,6 +387,11 @@ async fn task(
         resumed: AtomicBool::new(past.resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
+    // What a task of a template or workflow may ask to be shown.
+    let history = match &settings.work {
+        Work::Request => Arc::default(),
+        _ => Arc::new(earlier.as_ref().map(|earlier| earlier.messages.clone()).unwrap_or_default()),
+    };
     match &settings.work {
         Work::Request => {}
         Work::Workflow(work) => {
@@ -401,6 +406,7 @@ async fn task(
                 branch,
                 environment,
                 templates,
+                history,
                 started_ms,
                 trace,
                 cancel,
@@ -421,6 +427,7 @@ async fn task(
             let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
             let place = task_system::Place::main(started_ms, cancel, progress);
+            let place = task_system::Place { history, ..place };
             return Arc::new(system).execute(request, Some(text), place).await.map(Left::Ended);
         }
     }

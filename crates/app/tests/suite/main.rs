@@ -52,6 +52,7 @@ mod sections;
 mod shipped_workflows;
 mod stopping;
 mod subtasks;
+mod task_context;
 mod template_tasks;
 mod templates;
 mod terminal;
