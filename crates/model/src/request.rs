@@ -105,10 +105,13 @@ pub struct OpenTool {
     /// What its `path` (or each of its `paths`) may be; anything if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// Whether it is given nothing but what it must have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bare: bool,
 }
 
 impl From<&str> for OpenTool {
     fn from(name: &str) -> Self {
-        OpenTool { name: name.to_owned(), paths: Vec::new() }
+        OpenTool { name: name.to_owned(), ..OpenTool::default() }
     }
 }

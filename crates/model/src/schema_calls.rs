@@ -55,6 +55,7 @@ pub(crate) async fn ask(
         // Nothing is on offer: a question like any other.
         return server.exchange(conversation, None, options, sink).await;
     }
+    let options = &open.loosened(options);
     let mut asked = RequestOptions { tool_choice: ToolChoice::Auto, output_schema: None, ..options.clone() };
     asked.max_output_tokens = Some(options.max_output_tokens.unwrap_or(HEADER_TOKENS).min(HEADER_TOKENS));
     asked

@@ -75,7 +75,9 @@ impl Alter for WriteFile {
             workspace.saw(&crate::Seen { path: path.as_str().to_owned(), hash: before });
             return Ok(Plan {
                 changes: Vec::new(),
-                answer: format!("`{path}` already holds exactly this; nothing was changed."),
+                answer: format!(
+                    "`{path}` already holds exactly this; nothing was changed. If a change was meant, it is missing in this text."
+                ),
             });
         }
         require_fresh_view(&path, before, context)?;

@@ -77,7 +77,7 @@ impl Driver<'_> {
             Paths::Among(paths) => paths,
             Paths::None => return None,
         };
-        Some(OpenTool { name, paths })
+        Some(OpenTool { bare: self.is_bare(&name), name, paths })
     }
 
     /// Whether a word that the task is done could be true: nothing stands against it, as far as is known now.

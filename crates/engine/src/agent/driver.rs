@@ -12,6 +12,7 @@ use super::course::Evidence;
 use super::disclosure::Shown;
 use super::facts::Facts;
 use super::meanwhile::Known;
+use super::nameable::Listed;
 use super::occupancy::Occupancy;
 use super::plan::Plan;
 use super::rereads::Rereads;
@@ -61,7 +62,7 @@ pub(crate) struct Driver<'t> {
     pub(crate) answer_edits: u32,
     pub(crate) context_asked: bool,
     /// The files there were at the start, where a reply's paths are held to them.
-    pub(crate) files: Option<Vec<String>>,
+    pub(crate) files: Option<Vec<Listed>>,
     /// How far the phase has come, and the turn before which that was so first.
     pub(crate) standing: (u64, u32),
     /// What holds now.

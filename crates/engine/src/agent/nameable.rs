@@ -4,7 +4,8 @@
 
 use fusee_journal::{Call, Kind, Stop};
 use fusee_model::{Message, ToolFormat};
-use fusee_tools::Definition;
+use fusee_tools::{Definition, Workspace};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::driver::Driver;
@@ -13,6 +14,16 @@ use crate::flow::Asked;
 /// More files than this are not listed: the grammar would grow with them, and a model that works in a large tree has to
 /// search anyway.
 const FEW: usize = 40;
+
+/// A file this long is shown whole, with room to spare.
+const SHORT_BYTES: u64 = 32 << 10;
+
+/// A file there was at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Listed {
+    path: String,
+    bytes: u64,
+}
 
 /// Which paths a tool may be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +47,14 @@ impl Driver<'_> {
         let workspace = self.session().workspace.clone();
         let body = Box::new(move || {
             let list = async move {
-                let files = tokio::task::spawn_blocking(move || workspace.files(FEW + 1)).await;
-                serde_json::to_value(files.unwrap_or_default()).unwrap_or_default()
+                let listed = tokio::task::spawn_blocking(move || listed(&workspace)).await;
+                serde_json::to_value(listed.unwrap_or_default()).unwrap_or_default()
             };
             Box::pin(list) as futures_util::future::BoxFuture<'_, Value>
         });
         let recorded = self.engine().step(call, body).await?;
         self.passed(&recorded);
-        let files: Vec<String> = recorded.read()?;
+        let files: Vec<Listed> = recorded.read()?;
         self.files = (1..=FEW).contains(&files.len()).then_some(files);
         Ok(())
     }
@@ -52,9 +63,9 @@ impl Driver<'_> {
     /// one of a benchmark, about files that are there, and a name that is not listed is most often a test's.
     pub(crate) fn paths_of(&self, tool: &str) -> Paths {
         let Some(files) = &self.files else { return Paths::Free };
-        let made =
-            self.facts.changed().map(|(path, _)| path).filter(|path| !files.iter().any(|file| file == path));
-        let all = files.iter().map(String::as_str).chain(made);
+        let is_new = |path: &&str| !files.iter().any(|file| file.path == *path);
+        let made = self.facts.changed().map(|(path, _)| path).filter(is_new);
+        let all = files.iter().map(|file| file.path.as_str()).chain(made);
         let left: Vec<String> = match tool {
             "read_file" | "read_files" => {
                 all.filter(|path| !self.has_before_it(path)).map(str::to_owned).collect()
@@ -68,6 +79,13 @@ impl Driver<'_> {
             _ => return Paths::Free,
         };
         if left.is_empty() { Paths::None } else { Paths::Among(left) }
+    }
+
+    /// Whether a tool needs no more than paths: files that are short are read whole, and a model that is not asked which
+    /// lines it wants does not read the same file line by line.
+    pub(crate) fn is_bare(&self, tool: &str) -> bool {
+        let short = |files: &Vec<Listed>| files.iter().all(|file| file.bytes <= SHORT_BYTES);
+        tool == "read_file" && self.files.as_ref().is_some_and(short)
     }
 
     /// Of these tools all, or after a turn that brought the phase no further only those that do: a small model goes round in
@@ -88,4 +106,11 @@ impl Driver<'_> {
         let messages = self.conversation.request().messages();
         self.facts.contents().contains_key(path) && messages.get(at).is_some_and(is_it)
     }
+}
+
+fn listed(workspace: &Workspace) -> Vec<Listed> {
+    let bytes =
+        |path: &str| std::fs::metadata(workspace.root().join(path)).map_or(u64::MAX, |file| file.len());
+    let files = workspace.files(FEW + 1).into_iter();
+    files.map(|path| Listed { bytes: bytes(&path), path }).collect()
 }

@@ -13,25 +13,42 @@ const MAX_ITEMS: u64 = 20;
 
 /// What may be called.
 pub(super) struct Open<'a> {
-    tools: Vec<(&'a ToolSpec, Vec<String>)>,
+    tools: Vec<Choice<'a>>,
     answer: bool,
+    /// Whether the model repeats itself and has nothing else to do.
+    stuck: bool,
 }
+
+/// One tool that may be called.
+struct Choice<'a> {
+    tool: &'a ToolSpec,
+    paths: Vec<String>,
+    bare: bool,
+}
+
+/// How freely a model is asked that says the same again and again, unless it is asked more freely anyway.
+const STUCK_TEMPERATURE: f64 = 0.8;
 
 impl<'a> Open<'a> {
     pub(super) fn of(conversation: &'a Conversation, options: &RequestOptions) -> Open<'a> {
         let all = conversation.tools();
         let mut open = match &options.open {
-            None => Open { tools: all.iter().map(|tool| (tool, Vec::new())).collect(), answer: true },
+            None => Open {
+                tools: all.iter().map(|tool| Choice { tool, paths: Vec::new(), bare: false }).collect(),
+                answer: true,
+                stuck: false,
+            },
             Some(open) => Open {
                 // In the order of the prompt, whatever order they are given in.
                 tools: all
                     .iter()
                     .filter_map(|tool| {
                         let entry = open.tools.iter().find(|entry| entry.name == tool.name)?;
-                        Some((tool, entry.paths.clone()))
+                        Some(Choice { tool, paths: entry.paths.clone(), bare: entry.bare })
                     })
                     .collect(),
                 answer: open.answer,
+                stuck: false,
             },
         };
         match &options.tool_choice {
@@ -39,7 +56,7 @@ impl<'a> Open<'a> {
             ToolChoice::Nothing => open.tools.clear(),
             ToolChoice::Required => open.answer = false,
             ToolChoice::Named(name) => {
-                open.tools.retain(|(tool, _)| tool.name == *name);
+                open.tools.retain(|choice| choice.tool.name == *name);
                 open.answer = false;
             }
         }
@@ -53,26 +70,35 @@ impl<'a> Open<'a> {
         self.tools.is_empty()
     }
 
+    /// The knobs of a request: a model that is stuck says the same for ever, unless it is asked more freely.
+    pub(super) fn loosened(&self, options: &RequestOptions) -> RequestOptions {
+        let temperature = match options.temperature {
+            given if !self.stuck => given,
+            given => Some(given.unwrap_or_default().max(STUCK_TEMPERATURE)),
+        };
+        RequestOptions { temperature, ..options.clone() }
+    }
+
     /// Closes a call for this request: its path where paths are listed, else its tool. Something stays open.
     fn close(&mut self, call: &ToolCall) {
         let alone = self.tools.len() + usize::from(self.answer) <= 1;
-        let Some(at) = self.tools.iter().position(|(tool, _)| tool.name == call.name) else { return };
+        let Some(at) = self.tools.iter().position(|choice| choice.tool.name == call.name) else { return };
         let path = serde_json::from_str::<Value>(&call.arguments).ok();
         let path = path.as_ref().and_then(|arguments| arguments["path"].as_str());
-        let paths = &mut self.tools[at].1;
+        let paths = &mut self.tools[at].paths;
         match path {
             Some(path) if paths.len() > 1 && paths.iter().any(|one| one == path) => {
                 paths.retain(|one| one != path);
             }
             _ if !alone => _ = self.tools.remove(at),
-            _ => {}
+            _ => self.stuck = true,
         }
     }
 
     /// The schema. An answer in words is one more alternative; `output` is the schema of an answer that is none.
     pub(super) fn schema(&self, output: Option<&Value>) -> Value {
         let mut alternatives: Vec<Value> =
-            self.tools.iter().map(|(tool, paths)| alternative(&tool.name, &arguments(tool, paths))).collect();
+            self.tools.iter().map(|choice| alternative(&choice.tool.name, &arguments(choice))).collect();
         if self.answer {
             let (field, schema) = match output {
                 Some(schema) => ("value", schema.clone()),
@@ -93,10 +119,13 @@ impl<'a> Open<'a> {
 }
 
 /// The short arguments of a tool.
-fn arguments(tool: &ToolSpec, paths: &[String]) -> Value {
+fn arguments(choice: &Choice<'_>) -> Value {
+    let Choice { tool, paths, bare } = choice;
     let body = Body::of(&tool.name);
     let mut schema = tool.parameters.clone();
+    let must = schema["required"].as_array().cloned().unwrap_or_default();
     if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| !bare || must.iter().any(|needed| needed == name));
         properties.retain(|name, _| body.is_none_or(|body| !body.holds(name)));
         for (name, property) in properties.iter_mut() {
             match name.as_str() {

@@ -48,7 +48,7 @@ fn an_existing_file_is_only_replaced_when_it_was_seen_as_it_is() {
     6	6
     7	7
     ");
-    assert_snapshot!(trial.answer("write_file", write), @"`a` already holds exactly this; nothing was changed.");
+    assert_snapshot!(trial.answer("write_file", write), @"`a` already holds exactly this; nothing was changed. If a change was meant, it is missing in this text.");
 }
 
 #[test]

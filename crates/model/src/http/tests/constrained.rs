@@ -246,7 +246,11 @@ async fn a_gate_is_in_the_schema_and_not_in_the_prompt() {
     let schema = || traits(ToolFormat::Schema, Constraint::LlamaCpp);
     let gated = RequestOptions {
         open: Some(Open {
-            tools: vec![OpenTool { name: "read_file".into(), paths: vec!["a.py".into(), "b.py".into()] }],
+            tools: vec![OpenTool {
+                name: "read_file".into(),
+                paths: vec!["a.py".into(), "b.py".into()],
+                bare: false,
+            }],
             answer: false,
         }),
         ..RequestOptions::default()
@@ -289,7 +293,7 @@ async fn a_call_that_gave_the_same_result_twice_is_closed_for_once() {
     let twice = vec![call("a"), result("1"), call("a"), result("1")];
     let asked = ask(schema(), twice.clone(), &RequestOptions::default(), answer()).await;
     assert_eq!(open_names(schema_of(&asked.bodies[0])), ["write_file", "edit_file", "answer"]);
-    let listed = OpenTool { name: "read_file".into(), paths: vec!["a".into(), "b".into()] };
+    let listed = OpenTool { paths: vec!["a".into(), "b".into()], ..OpenTool::from("read_file") };
     let options = RequestOptions {
         open: Some(Open { tools: vec![listed], answer: true }),
         ..RequestOptions::default()
