@@ -24,12 +24,12 @@ const WAYS: &[Way] = &[
     Way { name: "native", tool_format: "native", flags: &[] },
     Way { name: "schema", tool_format: "schema", flags: &[] },
     Way { name: "staged", tool_format: "schema", flags: &["--flow", "staged"] },
-    Way {
-        name: "direct",
-        tool_format: "native",
-        flags: &["--flow", "direct", "--verify", "python3 -m unittest -q test_solution"],
-    },
+    Way { name: "direct", tool_format: "native", flags: &["--flow", "direct"] },
 ];
+
+/// What all of them have: the tests cannot be changed, and the task ends when they pass.
+const COMMON: &[&str] =
+    &["--json", "--max-turns", "12", "--benchmark", "--verify", "python3 -m unittest -q test_solution"];
 
 /// What one task came to.
 #[derive(Default)]
@@ -85,18 +85,19 @@ fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -
     let request = std::fs::read_to_string(task.join("request.txt")).map_err(fault)?;
     let begun = Instant::now();
     let output = Command::new(binary)
-        .args(["run", request.trim(), "-m", model, "--base-url", base_url, "--json", "--max-turns", "12"])
+        .args(["run", request.trim(), "-m", model, "--base-url", base_url])
+        .args(COMMON)
         .args(way.flags)
         .env("FUSEE_TOOL_FORMAT", way.tool_format)
         .env("FUSEE_TEMPERATURE", "0")
         .current_dir(&work)
         .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
         .output()
         .map_err(fault)?;
     let seconds = begun.elapsed().as_secs_f64();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let last = text.lines().last().unwrap_or_default();
+    // Stdout has the line of the benchmark.
+    let text = String::from_utf8_lossy(&output.stderr);
+    let last = text.lines().rfind(|line| line.contains("\"task_complete\"")).unwrap_or_default();
     // Judged by the task's own tests, whatever became of its copy.
     std::fs::copy(task.join("test_solution.py"), work.join("test_solution.py")).map_err(fault)?;
     let passed = Command::new("python3")

@@ -105,6 +105,21 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The same as far as a server can be believed: no reply has more tokens than this, and the sums over any run stay
+    /// numbers.
+    #[must_use]
+    pub(crate) fn believed(self) -> Self {
+        let most = |tokens: u64| tokens.min(u64::from(u32::MAX));
+        Self {
+            input_tokens: most(self.input_tokens),
+            output_tokens: most(self.output_tokens),
+            cached_tokens: most(self.cached_tokens),
+            reasoning_tokens: most(self.reasoning_tokens),
+            cache_write_tokens: most(self.cache_write_tokens),
+            held_tokens: most(self.held_tokens),
+        }
+    }
+
     /// What the context holds after the reply.
     pub fn held(&self) -> u64 {
         if self.held_tokens > 0 { self.held_tokens } else { self.input_tokens + self.output_tokens }

@@ -100,7 +100,7 @@ impl Driver<'_> {
             }
             Planning::Circling(times) => {
                 let content = format!(
-                    "Not run: this is the same call for the {times}th time in a row, and its result was the same. \
+                    "Not run: the same call was made {times} times in a row, with the same result. \
                      Do something else: read another file, change something, or finish."
                 );
                 return Resolved::Answer { output: ToolOutput::error(content), sort: "repeated_call" };

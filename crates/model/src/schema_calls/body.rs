@@ -184,7 +184,7 @@ fn grammar(body: Body, fence: &str) -> String {
         Body::Replace { .. } => format!(
             "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\" end\n\
              old ::= ([^=`\\n] [^\\n]*)? \"\\n\"\n\
-             new ::= ([^>`\\n] [^\\n]*)? \"\\n\"\n{END}\n"
+             new ::= ([^=>`\\n] [^\\n]* | \"=\" [^=\\n] [^\\n]*)? \"\\n\"\n{END}\n"
         ),
     }
 }

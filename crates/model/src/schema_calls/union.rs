@@ -174,7 +174,8 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// The call that was made twice in a row with the same result: telling a small model does not help, closing does.
+/// The call that was made twice in a row, to no other end: telling a small model does not help, closing does. What it was
+/// told may differ: at the third time it is told to stop.
 fn repeated(messages: &[Message]) -> Option<&ToolCall> {
     let [before @ .., Message::Assistant { tool_calls, .. }, Message::Tool { content, .. }] = messages else {
         return None;
@@ -184,5 +185,7 @@ fn repeated(messages: &[Message]) -> Option<&ToolCall> {
         return None;
     };
     let ([call], [other]) = (tool_calls.as_slice(), earlier.as_slice()) else { return None };
-    (call.name == other.name && call.arguments == other.arguments && content == result).then_some(call)
+    let refused = content.starts_with("Not run: ");
+    (call.name == other.name && call.arguments == other.arguments && (refused || content == result))
+        .then_some(call)
 }

@@ -168,6 +168,7 @@ impl Growing {
 
     /// The number of tokens. Later numbers replace earlier ones; all zero counts as not reported.
     pub fn usage(&mut self, usage: Usage) {
+        let usage = usage.believed();
         if usage.input_tokens + usage.output_tokens > 0 {
             self.usage = Some(usage);
         }
