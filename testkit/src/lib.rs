@@ -16,3 +16,4 @@ pub mod kill;
 pub mod project;
 pub mod script;
 pub mod server;
+pub mod soak;

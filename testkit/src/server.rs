@@ -6,6 +6,7 @@
 
 mod chat;
 mod formats;
+mod pairs;
 mod reply;
 mod request;
 mod script;
@@ -52,10 +53,20 @@ pub struct Server {
     acceptor: Option<JoinHandle<()>>,
 }
 
+/// Whether what arrives is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Record {
+    /// And held to what every request must be, when the server ends.
+    Checked,
+    Kept,
+    Forgotten,
+}
+
 struct Shared {
     choose: Mutex<Choose>,
     log: Mutex<Vec<Request>>,
     changed: Condvar,
+    record: Record,
     open: Mutex<HashMap<usize, TcpStream>>,
     connections: AtomicUsize,
     stopping: AtomicBool,
@@ -64,28 +75,31 @@ struct Shared {
 impl Server {
     /// A server that plays the script: one reply after the other, or by match.
     pub fn start(script: impl Into<Script>) -> Self {
-        Self::choosing(script.into().into_choice())
+        Self::listening(loopback(), script.into().into_choice(), Record::Checked)
     }
 
     /// A server whose replies are computed, given the number of requests answered before.
     pub fn answering(mut answer: impl FnMut(usize, &Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
         let mut count = 0;
-        Self::choosing(Box::new(move |arrived| {
+        let choose: Choose = Box::new(move |arrived| {
             count += 1;
             answer(count - 1, arrived)
-        }))
+        });
+        Self::listening(loopback(), choose, Record::Kept)
     }
 
-    fn choosing(choose: Choose) -> Self {
-        Self::listening(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port"), choose)
+    /// The same without any memory of what arrived, for very many requests.
+    pub fn forgetting(answer: impl FnMut(&Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
+        Self::listening(loopback(), Box::new(answer), Record::Forgotten)
     }
 
-    fn listening(listener: TcpListener, choose: Choose) -> Self {
+    fn listening(listener: TcpListener, choose: Choose, record: Record) -> Self {
         let address = listener.local_addr().expect("the address just bound");
         let shared = Arc::new(Shared {
             choose: Mutex::new(choose),
             log: Mutex::default(),
             changed: Condvar::new(),
+            record,
             open: Mutex::default(),
             connections: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
@@ -167,6 +181,12 @@ impl Drop for Server {
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
         }
+        if self.shared.record == Record::Checked && !thread::panicking() {
+            for (index, request) in self.requests().iter().enumerate() {
+                let fault = pairs::fault(&request.arrived.body);
+                assert_eq!(fault, None, "request {index}: {}", request.arrived.body_text());
+            }
+        }
     }
 }
 
@@ -195,12 +215,16 @@ impl ClosedPort {
     /// A server comes up behind it.
     pub fn open(self, script: impl Into<Script>) -> Server {
         rustix::net::listen(&self.bound, 128).expect("a bound socket can listen");
-        Server::listening(TcpListener::from(self.bound), script.into().into_choice())
+        Server::listening(TcpListener::from(self.bound), script.into().into_choice(), Record::Checked)
     }
 }
 
+fn loopback() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port")
+}
+
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut served = Vec::new();
+    let mut served: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
         if shared.stopping.load(Ordering::SeqCst) {
             break;
@@ -210,6 +234,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let id = shared.connections.fetch_add(1, Ordering::SeqCst);
         lock(&shared.open).insert(id, copy);
         let shared = Arc::clone(shared);
+        // A thread that is over keeps its stack until somebody lets go of it.
+        served.retain(|thread| !thread.is_finished());
         served.push(thread::spawn(move || {
             let finish = serve(&stream, id, &shared).unwrap_or(Finish::Close);
             // The copy goes first: the connection ends with its last descriptor, and how it ends is decided here.
@@ -238,14 +264,14 @@ fn serve(stream: &TcpStream, connection: usize, shared: &Shared) -> io::Result<F
             record(shared, Request { arrived, began, complete, answered: None, abandoned: None, connection });
         deliver(stream, &reply)?;
         match reply.finish {
-            Finish::KeepAlive => mark(shared, |log| log[index].answered = Some(Instant::now())),
+            Finish::KeepAlive => mark(shared, index, |request| request.answered = Some(Instant::now())),
             Finish::Hang => {
                 wait_for_the_client_to_leave(stream);
-                mark(shared, |log| log[index].abandoned = Some(Instant::now()));
+                mark(shared, index, |request| request.abandoned = Some(Instant::now()));
                 return Ok(Finish::Close);
             }
             Finish::Close | Finish::Reset => {
-                mark(shared, |log| log[index].answered = Some(Instant::now()));
+                mark(shared, index, |request| request.answered = Some(Instant::now()));
                 return Ok(reply.finish);
             }
         }
@@ -271,15 +297,19 @@ fn wait_for_the_client_to_leave(mut stream: &TcpStream) {
     while matches!(stream.read(&mut scrap), Ok(n) if n > 0) {}
 }
 
-fn record(shared: &Shared, request: Request) -> usize {
+fn record(shared: &Shared, request: Request) -> Option<usize> {
+    if shared.record == Record::Forgotten {
+        return None;
+    }
     let mut log = lock(&shared.log);
     log.push(request);
     shared.changed.notify_all();
-    log.len() - 1
+    Some(log.len() - 1)
 }
 
-fn mark(shared: &Shared, change: impl FnOnce(&mut Vec<Request>)) {
-    change(&mut lock(&shared.log));
+fn mark(shared: &Shared, index: Option<usize>, change: impl FnOnce(&mut Request)) {
+    let Some(index) = index else { return };
+    change(&mut lock(&shared.log)[index]);
     shared.changed.notify_all();
 }
 

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::{Limits, RankBy, SummaryBy};
+use fusee_engine::agent::{Limits, SummaryBy};
 use fusee_engine::approval::Approve;
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
@@ -315,14 +315,11 @@ impl Config {
                 Some("model") => SummaryBy::Model,
                 _ => SummaryBy::Rule,
             },
-            memory_ranking: match self.text("memory_ranking") {
-                Some("model") => RankBy::Model,
-                _ => RankBy::Words,
-            },
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),
             task_timeout_s: self.whole("task_timeout_s").or(default.task_timeout_s),
             approval_timeout_s: self.whole("approval_timeout_s").unwrap_or(default.approval_timeout_s),
+            loading_timeout_s: self.whole("loading_timeout_s").unwrap_or(default.loading_timeout_s),
             budget_usd: self.number("budget_usd"),
             price: None,
             retry_policy: RetryPolicy {

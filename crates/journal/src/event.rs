@@ -192,6 +192,9 @@ pub enum Event {
     PhaseState {
         /// The phase.
         phase: String,
+        /// Whose phase it is.
+        #[serde(default)]
+        source: PhaseSource,
         /// Assistant messages so far.
         turn_index: u32,
     },
@@ -201,6 +204,9 @@ pub enum Event {
         from: String,
         /// The phase it is in now.
         to: String,
+        /// Whose phases they are.
+        #[serde(default)]
+        source: PhaseSource,
         /// Assistant messages so far.
         turn_index: u32,
         /// Why.
@@ -389,6 +395,17 @@ pub enum TaskStatus {
     Failed,
     /// By a person.
     Cancelled,
+}
+
+/// Whose phases are told of: a staged task with phase control has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseSource {
+    /// The flow's own, which say what may be called.
+    #[default]
+    Flow,
+    /// Those of phase control, which only steer.
+    PhaseControl,
 }
 
 /// Who speaks.

@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Cut,
     /// Too many requests for now (429).
     RateLimited,
+    /// The server is there and still loads its model.
+    Loading,
     /// The server failed (5xx, 409, an error in mid-stream).
     Server,
     /// The conversation does not fit the model's context.
@@ -75,6 +77,7 @@ impl ErrorKind {
             | ErrorKind::Silence
             | ErrorKind::Cut
             | ErrorKind::RateLimited
+            | ErrorKind::Loading
             | ErrorKind::Server => true,
             ErrorKind::Overflow
             | ErrorKind::Auth

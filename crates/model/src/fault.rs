@@ -127,6 +127,7 @@ fn kind(status: u16, said: &Said, retry_after_ms: Option<u64>) -> ErrorKind {
         _ if says(wording::QUOTA_UNLESS_TIMED) && retry_after_ms.is_none() => ErrorKind::Quota,
         _ if says(wording::AUTH) => ErrorKind::Auth,
         403 => ErrorKind::Auth,
+        503 if says(wording::LOADING) => ErrorKind::Loading,
         _ if says(wording::RATE_LIMITED) => ErrorKind::RateLimited,
         408 => ErrorKind::Timeout,
         425 | 429 => ErrorKind::RateLimited,

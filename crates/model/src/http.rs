@@ -46,12 +46,13 @@ pub struct HttpModel {
     id: String,
     dialect: Dialect,
     endpoint: Arc<Endpoint>,
-    context: tokio::sync::OnceCell<Option<u64>>,
+    /// What the server says of its context, once it was asked.
+    context: tokio::sync::Mutex<Option<Option<u64>>>,
 }
 
 impl HttpModel {
     pub(crate) fn new(name: &str, id: &str, dialect: Dialect, endpoint: Arc<Endpoint>) -> Self {
-        let context = tokio::sync::OnceCell::new();
+        let context = tokio::sync::Mutex::default();
         HttpModel { name: name.to_owned(), id: id.to_owned(), dialect, endpoint, context }
     }
 
@@ -183,6 +184,10 @@ impl HttpModel {
             error.message = format!("{} ({to})", error.message);
         }
         error.message = self.endpoint.blot(&error.message);
+        if error.kind == ErrorKind::Loading {
+            // Of a model that is not there it could say nothing.
+            *self.context.lock().await = None;
+        }
         if let (Some(ms), true) = (error.retry_after_ms, error.kind.retriable()) {
             self.endpoint.gate.hold(Duration::from_millis(ms));
         }
@@ -234,7 +239,13 @@ impl Model for HttpModel {
     }
 
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
-        Box::pin(async { *self.context.get_or_init(|| context::ask(&self.endpoint, &self.id)).await })
+        Box::pin(async {
+            let mut known = self.context.lock().await;
+            if known.is_none() {
+                *known = Some(context::ask(&self.endpoint, &self.id).await);
+            }
+            known.flatten()
+        })
     }
 }
 

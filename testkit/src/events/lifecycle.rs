@@ -42,6 +42,8 @@ struct Task {
     calls: HashSet<String>,
     answered: HashSet<String>,
     approvals: HashSet<String>,
+    /// The phase by each who tells of phases.
+    phases: HashMap<String, String>,
 }
 
 impl Stream {
@@ -115,6 +117,15 @@ impl Stream {
             }
             "approval_resolved" if !task.approvals.remove(&text(event, "call_id")) && whole_from_here => {
                 wrong("an answer nobody asked for");
+            }
+            "phase_state" => {
+                task.phases.insert(text(event, "source"), text(event, "phase"));
+            }
+            "phase_transition" => {
+                let before = task.phases.insert(text(event, "source"), text(event, "to"));
+                if whole_from_here && before != Some(text(event, "from")) {
+                    wrong("from a phase that it was not in");
+                }
             }
             "task_complete" => {
                 let status = text(event, "status");

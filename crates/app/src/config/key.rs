@@ -121,13 +121,6 @@ const BASE: &[Key] = &[
         "Who tells of the turns that are taken away then: rule (one line a turn), or model (one more request; the rule \
          where it fails).",
     ),
-    key(
-        "memory_ranking",
-        Kind::Word(&["words", "model"]),
-        Some("words"),
-        "Who orders the files that are searched for a task: words (those they share with it), or model (one more \
-         request; the words where it fails).",
-    ),
     key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
     key(
         "task_timeout_s",
@@ -141,6 +134,12 @@ const BASE: &[Key] = &[
         whole(1, u32::MAX as u64),
         Some("3600"),
         "How long one question waits for a person, in seconds; without an answer it is a refusal.",
+    ),
+    key(
+        "loading_timeout_s",
+        whole(0, 86_400),
+        Some("600"),
+        "How long a server may take to load its model before it counts as unreachable, in seconds.",
     ),
     key(
         "review_mode_restrictions.allowed_tools",

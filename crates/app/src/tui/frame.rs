@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::commands::TABLE;
+use super::desk::Wanted;
 use super::state::{Asked, Matter, Stage, State};
 use crate::face::line::{Line, Style};
 use crate::face::words;
@@ -15,6 +16,9 @@ const INPUT_ROWS: usize = 8;
 
 /// What stands at the right edge does not go further away than this.
 const WIDE: usize = 100;
+
+/// Further lines of a model's question.
+const QUESTION_ROWS: usize = 8;
 
 /// Messages that wait and are named.
 const QUEUED_ROWS: usize = 3;
@@ -33,6 +37,10 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
     if let Some(view) = &state.view {
         let passed = now.saturating_sub(state.begun);
         above.extend(view.area(columns, rows, passed, state.cancelled.is_some()));
+    }
+    if state.stopped.is_some() && state.cancelled.is_none() {
+        let text = "  stopping the turn; esc again ends the task";
+        above.push(Line::of(Style::Warning, text).cut(columns));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
     above.extend(waiting.map(|errand| {
@@ -60,12 +68,17 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
 fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
     let laid = state.editor.lay(columns.saturating_sub(3));
     let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
-    let mut rows: Vec<Line> = Vec::new();
+    let mut rows: Vec<Line> = match &state.wanted {
+        Some(Wanted::Answer(question)) => asks(state, question, columns),
+        Some(Wanted::WhatNow) => asks(state, "stopped: what now?", columns),
+        None => Vec::new(),
+    };
+    let above = rows.len();
     for (index, row) in laid.rows.iter().enumerate().skip(first).take(INPUT_ROWS) {
         let lead = if index == 0 { "> " } else { "  " };
         rows.push(Line::of(Style::Accent, lead).and(Style::Plain, row));
     }
-    let cursor = (laid.cursor.0 - first, laid.cursor.1 + 2);
+    let cursor = (above + laid.cursor.0 - first, laid.cursor.1 + 2);
     for (index, candidate) in state.completion.candidates.iter().enumerate() {
         let style = if index == 0 { Style::Plain } else { Style::Dim };
         let hint = if index == 0 { "   tab" } else { "" };
@@ -76,15 +89,27 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
         };
         rows.push(row.with_right(Line::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
     }
-    let below = match (state.leaving, state.view.is_some()) {
-        (Some(_), false) => "  ctrl-c again leaves",
-        (_, true) => "",
-        (None, false) => state.standing.as_str(),
+    let below = match (&state.wanted, state.leaving, state.view.is_some()) {
+        (Some(Wanted::WhatNow), ..) => "  words for the model · enter lets it go on · esc ends the task",
+        (Some(Wanted::Answer(_)), ..) => "  enter answers · esc stops the turn",
+        (None, Some(_), false) => "  ctrl-c again leaves",
+        (None, _, true) => "",
+        (None, None, false) => state.standing.as_str(),
     };
     if !below.is_empty() && state.completion.candidates.is_empty() {
         rows.push(Line::of(Style::Dim, below).cut(columns));
     }
     (rows, cursor)
+}
+
+/// What a run wants words for, above the input.
+fn asks(state: &State, question: &str, columns: usize) -> Vec<Line> {
+    let harmless = fusee_engine::text::render::harmless(question);
+    let mut lines = harmless.lines();
+    let first = format!(" {}", lines.next().unwrap_or_default());
+    let first = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &first);
+    let more = lines.take(QUESTION_ROWS).map(|line| Line::of(Style::Bold, &format!("  {line}")));
+    [first].into_iter().chain(more).flat_map(|line| line.broken(columns, "  ")).collect()
 }
 
 fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize, usize)) {

@@ -30,7 +30,7 @@ struct Conversation<'s, 'p> {
     session: &'s mut Session<'p>,
     keyboard: Arc<Keyboard>,
     signals: Signals,
-    /// Whether a person types: then there is a prompt, and a first ctrl-c only ends the task.
+    /// Whether a person types: then there is a prompt, and a first ctrl-c only stops the turn.
     person: bool,
     exit: Exit,
 }
@@ -75,7 +75,7 @@ impl Conversation<'_, '_> {
             }
             let line = tokio::select! {
                 line = self.keyboard.message() => line,
-                () = self.signals.any() => {
+                _ = self.signals.any() => {
                     if !self.person {
                         self.exit = Exit::Cancelled;
                     }
@@ -160,7 +160,7 @@ impl Conversation<'_, '_> {
         for problem in problems {
             output::error(&format!("warning: {problem}\n"));
         }
-        let (run, cancel) = (running.id().clone(), running.cancellation());
+        let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
         let face = Plain::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), plan);
         let watching = face::watch(Box::new(face), running.events())?;
         let ended = async {
@@ -168,12 +168,17 @@ impl Conversation<'_, '_> {
             watching.ended().await.map(|()| outcome)
         };
         tokio::pin!(ended);
-        let mut cancelled: Option<Instant> = None;
+        let (mut stopped, mut cancelled): (Option<Instant>, Option<Instant>) = (None, None);
+        let soon = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < IMPATIENCE);
         let outcome = loop {
             tokio::select! {
                 outcome = &mut ended => break outcome?,
-                () = self.signals.any() => {
-                    if cancelled.is_some_and(|at| self.person && at.elapsed() < IMPATIENCE) {
+                asked = self.signals.any() => {
+                    let key = self.person && asked == Asked::Interrupt;
+                    if key && cancelled.is_none() && !soon(stopped.replace(Instant::now())) && turns.stop() {
+                        continue;
+                    }
+                    if self.person && soon(cancelled) {
                         output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
                         self.exit = Exit::Cancelled;
                         return Ok(Next::Leave);
@@ -194,6 +199,13 @@ impl Conversation<'_, '_> {
     }
 }
 
+/// How we are asked to stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Interrupt,
+    Terminate,
+}
+
 /// What asks us to stop.
 struct Signals {
     interrupt: Signal,
@@ -206,10 +218,10 @@ impl Signals {
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    async fn any(&mut self) {
+    async fn any(&mut self) -> Asked {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Asked::Interrupt,
+            _ = self.terminate.recv() => Asked::Terminate,
         }
     }
 }

@@ -13,6 +13,7 @@ use fusee_engine::journal::Stamped;
 
 use super::commands::{Errand, Said, Slash, understand};
 use super::complete::{self, Completion, Offer};
+use super::desk::Wanted;
 use super::editor::Editor;
 use super::past::Past;
 use crate::face::Plan;
@@ -40,8 +41,12 @@ pub(crate) enum Effect {
     Begin(Errand),
     /// Answer a command.
     Command(Slash),
+    /// Stop the turn; the task goes on as the person says.
+    StopTurn,
     /// Stop the task.
     Cancel,
+    /// Say this to whoever wants words.
+    Say(String),
     /// Answer the question that waits.
     Answer(Answer),
     /// Keep the answer to this for the project.
@@ -65,6 +70,10 @@ pub(crate) struct State {
     pub(super) begun: Duration,
     pub(super) question: Option<Asked>,
     allowed: question::Allowed,
+    /// What the run wants words for.
+    pub(super) wanted: Option<Wanted>,
+    /// When the turn was told to stop; none once it has.
+    pub(super) stopped: Option<Duration>,
     /// When the task was told to stop.
     pub(super) cancelled: Option<Duration>,
     /// When a person first asked to leave.
@@ -91,6 +100,8 @@ impl State {
             begun: Duration::ZERO,
             question: None,
             allowed: question::Allowed::default(),
+            wanted: None,
+            stopped: None,
             cancelled: None,
             leaving: None,
             completion: Completion::default(),
@@ -146,7 +157,8 @@ impl State {
     /// A task began.
     pub(crate) fn began(&mut self, plan: Plan, now: Duration) {
         self.view = Some(View::of_message(plan, self.glyphs));
-        (self.begun, self.cancelled, self.leaving) = (now, None, None);
+        (self.begun, self.leaving) = (now, None);
+        self.nothing_stands();
     }
 
     /// Something happened in it.
@@ -163,8 +175,13 @@ impl State {
             self.print(rows);
             self.print(vec![Line::new()]);
         }
-        (self.question, self.cancelled) = (None, None);
+        self.question = None;
+        self.nothing_stands();
         self.next()
+    }
+
+    fn nothing_stands(&mut self) {
+        (self.wanted, self.stopped, self.cancelled) = (None, None, None);
     }
 
     /// What could not be done leaves nothing under way.
@@ -188,6 +205,19 @@ impl State {
         Vec::new()
     }
 
+    /// A run wants words. After a stop those that wait already are meant, as they were typed to be heard next.
+    pub(crate) fn want(&mut self, wanted: Wanted) -> Vec<Effect> {
+        if wanted == Wanted::WhatNow {
+            self.stopped = None;
+            if let Some(Errand::Words(words)) = self.queue.front().cloned() {
+                self.queue.pop_front();
+                return vec![Effect::Say(words)];
+            }
+        }
+        self.wanted = Some(wanted);
+        Vec::new()
+    }
+
     /// Asks whether to go on with a run that was cut off.
     pub(crate) fn ask_return(&mut self, run: String, title: &str, now: Duration) {
         self.question = Some(Asked::about_return(run, title, now));
@@ -201,7 +231,16 @@ impl State {
     /// What was typed is meant.
     fn submit(&mut self) -> Vec<Effect> {
         match understand(self.editor.text()) {
+            Said::Nothing if self.wanted == Some(Wanted::WhatNow) => {
+                self.wanted = None;
+                vec![Effect::Say(String::new())]
+            }
             Said::Nothing => Vec::new(),
+            Said::Errand(Errand::Words(words)) if self.wanted.is_some() => {
+                self.accept();
+                self.wanted = None;
+                vec![Effect::Say(words)]
+            }
             Said::Errand(_) if self.queue.len() >= QUEUE => {
                 self.tell(Style::Warning, "too many messages wait already; this one stays in the input");
                 Vec::new()
@@ -220,7 +259,7 @@ impl State {
                     {
                         self.tell(
                             Style::Warning,
-                            "a task is under way: wait for its end, or stop it with esc",
+                            "a task is under way: wait for its end, or end it with esc twice",
                         );
                         Vec::new()
                     }
@@ -240,12 +279,18 @@ impl State {
         self.completion = Completion::default();
     }
 
-    /// Stops what runs, then what is typed, then all.
+    /// Stops the turn that runs, then its task, then what is typed, then all.
     fn interrupt(&mut self, now: Duration) -> Vec<Effect> {
         let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
         if self.is_working() {
             if soon(self.cancelled) {
                 return vec![Effect::Leave];
+            }
+            let wanted = self.wanted.take();
+            let turn_runs = wanted != Some(Wanted::WhatNow) && self.cancelled.is_none();
+            if turn_runs && !soon(self.stopped) {
+                self.stopped = Some(now);
+                return vec![Effect::StopTurn];
             }
             self.cancelled = Some(now);
             return vec![Effect::Cancel];

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyEventKind};
+use fusee_engine::agent::TurnStop;
 use fusee_engine::approval::Answer;
 use fusee_engine::journal::{Events, RunId};
 use fusee_engine::model::CancellationToken;
@@ -48,6 +49,7 @@ const HINT: Duration = Duration::from_secs(2);
 struct Live {
     run: RunId,
     cancel: CancellationToken,
+    turns: TurnStop,
     events: Events,
     outcome: Pin<Box<dyn Future<Output = RunOutcome>>>,
 }
@@ -59,6 +61,7 @@ struct Driver<'s, 'p> {
     screen: Screen<Stdout>,
     live: Option<Live>,
     asking: Option<oneshot::Sender<Answer>>,
+    listening: Option<oneshot::Sender<String>>,
     begun: Instant,
     drawn: Option<Instant>,
     dirty: bool,
@@ -80,6 +83,7 @@ pub(crate) async fn converse(session: &mut Session<'_>, environment: &Environmen
         screen,
         live: None,
         asking: None,
+        listening: None,
         begun: Instant::now(),
         drawn: None,
         dirty: true,
@@ -146,12 +150,20 @@ impl Driver<'_, '_> {
                 }
                 _ = terminate.recv() => self.leave = true,
                 _ = hangup.recv() => self.leave = true,
-                Some((question, sender)) = questions.recv() => {
-                    self.asking = Some(sender);
+                Some(waiting) = questions.recv() => {
                     // What led to it is shown first.
                     let _ = happen(&mut self.live, &mut self.state, self.begun).now_or_never();
                     let now = self.now();
-                    let effects = self.state.ask(question, now);
+                    let effects = match waiting {
+                        Waiting::Approval(question, sender) => {
+                            self.asking = Some(sender);
+                            self.state.ask(question, now)
+                        }
+                        Waiting::Words(wanted, sender) => {
+                            self.listening = Some(sender);
+                            self.state.want(wanted)
+                        }
+                    };
                     self.perform(effects).await?;
                     self.draw()?;
                 }
@@ -220,6 +232,18 @@ impl Driver<'_, '_> {
                 },
                 Effect::Command(Slash::PlanEdit(None)) => self.edit_plan().await?,
                 Effect::Command(slash) => self.command(&slash),
+                Effect::StopTurn => {
+                    // Where no turn runs, what runs is the whole.
+                    if let Some(live) = self.live.as_ref().filter(|live| !live.turns.stop()) {
+                        live.cancel.cancel();
+                    }
+                }
+                Effect::Say(words) => {
+                    if let Some(listening) = self.listening.take() {
+                        // A task that was cancelled meanwhile hears no more.
+                        let _ = listening.send(words);
+                    }
+                }
                 Effect::Cancel => {
                     if let Some(live) = &self.live {
                         live.cancel.cancel();
@@ -283,7 +307,8 @@ impl Driver<'_, '_> {
             self.state.tell(Style::Warning, &problem);
         }
         let (run, cancel, events) = (running.id().clone(), running.cancellation(), running.events());
-        self.live = Some(Live { run, cancel, events, outcome: Box::pin(running.outcome()) });
+        let turns = running.turn_stop();
+        self.live = Some(Live { run, cancel, turns, events, outcome: Box::pin(running.outcome()) });
         let now = self.now();
         self.state.began(plan, now);
     }
@@ -297,7 +322,7 @@ impl Driver<'_, '_> {
         let Some(live) = self.live.take() else { return Ok(()) };
         let outcome = live.outcome.await;
         self.session.ended(&live.run, &outcome);
-        self.asking = None;
+        (self.asking, self.listening) = (None, None);
         let (columns, _) = size_of(io::stdout());
         let effects = self.state.ended(columns);
         if let RunOutcome::Lost(cause) = &outcome {

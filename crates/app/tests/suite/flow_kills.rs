@@ -10,7 +10,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::flows::{plan, project, read, report, write};
+use crate::flows::{done, plan, project, read, report, write};
 use crate::fusee::{fusee, run_json};
 
 struct Case {
@@ -18,7 +18,18 @@ struct Case {
     lines: Vec<Line>,
 }
 
-fn cases() -> [Case; 4] {
+/// An agent file with stages of its own.
+const AGENT: &str = r#"{
+  "name": "staged", "description": "Three stages.",
+  "flow": [
+    {"id": "context", "label": "CONTEXT", "prompt": "Gather context.", "require_files_read": 1},
+    {"id": "architect", "prompt": "Propose an approach.", "allow_missing_done": true, "tools_allow": ["read_file"]},
+    {"id": "implement", "prompt": "Make the change.", "require_code_change": true}
+  ],
+  "flow_stage_retries": 1
+}"#;
+
+fn cases() -> [Case; 5] {
     let planned = || plan(&["Change a.txt", "Change b.txt"]);
     [
         Case {
@@ -54,14 +65,33 @@ fn cases() -> [Case; 4] {
                 Line::text("Done."),
             ],
         },
+        Case {
+            mode: "flow",
+            lines: vec![
+                read("a.txt"),
+                done("context"),
+                Line::text("Write it anew."),
+                // The signal is missing once, so the stage is tried again.
+                read("a.txt"),
+                Line::text("I am done."),
+                write("b.txt"),
+                write("a.txt"),
+                done("implement"),
+            ],
+        },
         Case { mode: "direct", lines: vec![Line::text("a.txt\n```\nnew\n```")] },
     ]
 }
 
 fn start<'p>(project: &'p Project, script: &str, mode: &str) -> Command<'p> {
-    fusee(project)
-        .args(["run", "Fix a.txt.", "--model", script, "--sandbox", "off", "--json", "--run-id", "killed"])
-        .args(["--flow", mode, "--verify", "grep -q new a.txt"])
+    let line = ["run", "Fix a.txt.", "--model", script, "--sandbox", "off", "--json", "--run-id", "killed"];
+    let command = fusee(project).args(line);
+    if mode == "flow" {
+        let file = project.home().join("agent.json");
+        std::fs::write(&file, AGENT).unwrap();
+        return command.args(["--agent".as_ref(), file.as_os_str()]);
+    }
+    command.args(["--flow", mode, "--verify", "grep -q new a.txt"])
 }
 
 /// All that must be the same whatever happened on the way: files, and each report without its place in the run.
@@ -130,8 +160,13 @@ fn a_kill_in_any_task_of_branched_leaves_no_trace() {
 }
 
 #[test]
-fn a_kill_in_direct_leaves_no_trace() {
+fn a_kill_in_any_stage_of_an_agent_files_own_flow_leaves_no_trace() {
     sweep(&cases()[3]);
+}
+
+#[test]
+fn a_kill_in_direct_leaves_no_trace() {
+    sweep(&cases()[4]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn plan(tasks: &[&str]) -> Line {
     Line::call("plan_tasks", json!({ "action": "create", "tasks": tasks }))
 }
 
-fn done(stage: &str) -> Line {
+pub(crate) fn done(stage: &str) -> Line {
     Line::call("flow_stage_done", json!({ "stage": stage, "summary": format!("{stage} is done") }))
 }
 

@@ -66,6 +66,35 @@ fn rules_follow_what_was_really_done() {
 }
 
 #[test]
+fn the_phases_of_a_staged_flow_and_those_of_phase_control_are_told_apart() {
+    let project = with_mode("rules", "task_flow_mode = \"staged\"\n");
+    let lines = [read("a.txt"), plan(&["Change a.txt"]), write("a.txt"), Line::text("Done.")];
+    let events = run_json(&project, &project.script(&lines)).run().exits(0).events();
+    let of = |source: &str| {
+        let theirs: Vec<Value> = events.iter().filter(|event| event["source"] == source).cloned().collect();
+        phases(&theirs)
+    };
+    assert_eq!(
+        of("flow"),
+        [
+            "main 0 explore",
+            "main 1 explore -> plan: the required files were read",
+            "main 2 plan -> implement: a plan was made",
+        ]
+    );
+    assert_eq!(
+        of("phase_control"),
+        [
+            "main 0 context",
+            "main 1 context -> plan: 1 file was read",
+            "main 2 plan -> implement: a plan was made",
+        ]
+    );
+    assert_eq!(phases(&events).len(), 6, "each is one or the other");
+    replays(&project, &events);
+}
+
+#[test]
 fn a_model_is_asked_after_each_turn_and_only_for_a_word() {
     let project = with_mode("llm", "[phase_control.probe]\nuser_prompt = \"{phase} of {states}?\"\n");
     let lines = [

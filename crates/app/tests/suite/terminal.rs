@@ -115,16 +115,72 @@ fn a_whole_session_with_a_task_an_approval_a_cancellation_and_a_resize() {
     std::thread::sleep(Duration::from_millis(300));
     terminal.tmux(&["resize-window", "-x", "90", "-y", "24"]);
     terminal.until("then: third");
+    // What waits is what the stopped task hears next.
     terminal.keys(&["Escape"]);
-    terminal.until("cancelled ·");
     let third = terminal.until("Third answer.");
     assert_eq!(third.matches("● wait").count(), 1, "{third}");
+    assert!(third.contains("told: third") && !third.contains("● third"), "{third}");
 
     terminal.keys(&["C-g"]);
     terminal.until("> edited");
     terminal.keys(&["C-u"]);
     terminal.say("/quit");
     terminal.until("LEFT 0");
+}
+
+#[test]
+fn a_key_stops_the_turn_words_go_on_with_it_and_another_key_ends_the_task_alone() {
+    for key in ["Escape", "C-c"] {
+        let project = Project::new();
+        let begun = |file: &str| Line::call("shell", json!({"command": format!("touch {file}; sleep 60")}));
+        let script = project.script(&[
+            begun("one"),
+            begun("two"),
+            Line::call("ask_user", json!({"question": "Which colour?"})),
+            Line::text("Painted.").matching("red"),
+        ]);
+        let terminal = Terminal::open(&project, &format!("-m {script} --sandbox off"));
+        let exists = |file: &str| {
+            while !project.dir().join(file).exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        terminal.until("approve auto");
+        terminal.say("work");
+        exists("one");
+        terminal.keys(&[key]);
+        terminal.until("stopped: what now?");
+        terminal.say("do it quickly");
+        terminal.until("told: do it quickly");
+        exists("two");
+        terminal.keys(&[key]);
+        terminal.until("stopped: what now?");
+        terminal.keys(&[key]);
+        terminal.until("cancelled ·");
+        // The conversation goes on, and the model may ask in it.
+        terminal.say("paint it");
+        terminal.until("Which colour?");
+        terminal.say("red");
+        terminal.until("Painted.");
+        terminal.say("/quit");
+        terminal.until("LEFT 0");
+        let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+        let runs: Vec<serde_json::Value> = serde_json::from_str(&runs).unwrap();
+        let statuses: Vec<&str> = runs.iter().map(|run| run["status"].as_str().unwrap()).collect();
+        assert_eq!(statuses, ["completed", "cancelled"], "newest first");
+        for run in runs {
+            let run = run["run"].as_str().unwrap();
+            let shown = fusee(&project).args(["show", run, "--json"]).run().exits(0);
+            let events = shown.events();
+            let fates = fusee_testkit::events::of_type(&events, "tool_result");
+            let aborted = fates.iter().filter(|result| result["fate"] == "aborted").count();
+            assert_eq!(aborted, if events.last().unwrap()["status"] == "cancelled" { 2 } else { 0 });
+            fusee(&project).args(["replay", run]).run().exits(0);
+        }
+        // What the terminal itself runs goes with it.
+        drop(terminal);
+        project.assert_no_process_left();
+    }
 }
 
 #[test]

@@ -59,13 +59,47 @@ pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
     }
 }
 
+/// The first wait for a server that loads its model; each further one is twice as long, up to the longest.
+const LOADING_PAUSE_MS: u64 = 500;
+const LONGEST_LOADING_PAUSE_MS: u64 = 5_000;
+
+/// How long a server that loads its model has been waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loading {
+    /// The working time when it first said so.
+    pub(crate) since_ms: u64,
+    /// How often it has.
+    pub(crate) tries: u32,
+}
+
+impl Loading {
+    /// How long to wait after it says so once more; none if it has taken too long.
+    fn pause(self, now_ms: u64, limit_s: u64, asked_ms: Option<u64>) -> Option<u64> {
+        let left = limit_s.saturating_mul(1000).checked_sub(now_ms.saturating_sub(self.since_ms))?;
+        let own = (LOADING_PAUSE_MS << self.tries.min(8)).min(LONGEST_LOADING_PAUSE_MS);
+        (left > 0).then(|| asked_ms.unwrap_or(own).max(1).min(left))
+    }
+}
+
+/// Which try it is, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Try {
+    /// From 1; those that met a server that loads do not count.
+    pub(crate) attempt: u32,
+    /// Working time before it.
+    pub(crate) now_ms: u64,
+    /// What is left of it, if there is a limit.
+    pub(crate) left_ms: Option<u64>,
+    /// Since when the server loads its model, if it does.
+    pub(crate) loading: Option<Loading>,
+}
+
 /// Sends it once. Whether it is sent again, and when, is said with a failure.
 pub(crate) async fn send(
     task: &AgentTask,
     conversation: &Conversation,
     options: &RequestOptions,
-    attempt: u32,
-    left_ms: Option<u64>,
+    this: Try,
     cancel: &CancellationToken,
 ) -> AttemptResult {
     let (engine, branch) = (&task.engine, &task.branch);
@@ -76,13 +110,18 @@ pub(crate) async fn send(
     };
     let session = &task.session;
     let reply = session.model.send(conversation, options, &mut show, cancel);
-    match within(left_ms, reply).await {
+    match within(this.left_ms, reply).await {
         AttemptResult::Error { error, .. } => {
-            let retry = error.kind.retriable() && error.kind != ErrorKind::Cancelled;
-            let delay = retry
-                .then(|| session.limits.retry_policy.delay(attempt, error.retry_after_ms, (session.jitter)()))
-                .flatten();
-            let after_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            let (limits, asked) = (session.limits, error.retry_after_ms);
+            let after_ms = if error.kind == ErrorKind::Loading {
+                let loading = this.loading.unwrap_or(Loading { since_ms: this.now_ms, tries: 0 });
+                loading.pause(this.now_ms, limits.loading_timeout_s, asked)
+            } else if error.kind.retriable() {
+                let delay = limits.retry_policy.delay(this.attempt, asked, (session.jitter)());
+                delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+            } else {
+                None
+            };
             AttemptResult::Error { error, after_ms }
         }
         other => other,

@@ -74,6 +74,15 @@ fn summary_bytes(target_tokens: u64) -> u64 {
     (target_tokens / 2).clamp(*SUMMARY_BYTES.start(), *SUMMARY_BYTES.end())
 }
 
+/// Makes a conversation fit by the rules of a task's own compaction, for programs that keep conversations of their own:
+/// the first message and the newest turns, as far as `recent_tokens` reach, stay word for word, and calls keep their
+/// results. Four bytes count as a token. None if it fits `target_tokens` already, or could hardly be shortened.
+pub fn compact_by_rule(messages: &[Message], recent_tokens: u64, target_tokens: u64) -> Option<Vec<Message>> {
+    let keep = Keep { first_user_messages: 1, request: None, recent_tokens };
+    let count = |message: &Message| super::occupancy::size(message).div_ceil(4) as u64;
+    compact(messages, &keep, target_tokens, &count).map(|compacted| compacted.messages)
+}
+
 /// Makes a conversation fit `target_tokens`, or as small as it may get. None if it fits already, or if less
 /// than a tenth could be saved: a compaction costs the server its prefix cache.
 ///

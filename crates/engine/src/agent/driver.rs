@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::Judged;
+use super::attempt::Loading;
 use super::course::Evidence;
 use super::disclosure::Shown;
 use super::facts::Facts;
@@ -65,6 +66,8 @@ pub(crate) struct Driver<'t> {
     pub(crate) files: Option<Vec<Listed>>,
     /// How far the phase has come, and the turn before which that was so first.
     pub(crate) standing: (u64, u32),
+    /// Since when the server loads its model, if it does.
+    pub(crate) loading: Option<Loading>,
     /// What holds now.
     pub(crate) terms: Terms,
     /// What the user decided before the run and in it.
@@ -129,6 +132,7 @@ impl<'t> Driver<'t> {
             context_asked: false,
             files: None,
             standing: (0, 0),
+            loading: None,
             terms,
             rules: session.gatekeeper.rules.clone(),
             context_tokens: None,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fusee_journal::event::Event;
+use fusee_journal::event::{Event, PhaseSource};
 use fusee_journal::{BoxFuture, Call, Kind, Stop};
 use fusee_model::{Conversation, ErrorKind, Message, Reply, RequestOptions, ToolChoice};
 use serde_json::{Value, json};
@@ -25,7 +25,8 @@ impl Driver<'_> {
     /// The task begins in its first phase.
     pub(crate) fn phase_begins(&mut self) {
         let Some(phases) = &self.phases else { return };
-        self.emit(Event::PhaseState { phase: phases.name().to_owned(), turn_index: 0 });
+        let (phase, source) = (phases.name().to_owned(), PhaseSource::PhaseControl);
+        self.emit(Event::PhaseState { phase, source, turn_index: 0 });
         self.follow_phase();
     }
 
@@ -50,7 +51,8 @@ impl Driver<'_> {
     fn phase_moved(&mut self, moved: Option<PhaseMove>) {
         let Some(PhaseMove { from, to, reason }) = moved else { return };
         let turn_index = self.turns.turn_index();
-        self.emit(Event::PhaseTransition { from, to, turn_index, reason });
+        let source = PhaseSource::PhaseControl;
+        self.emit(Event::PhaseTransition { from, to, source, turn_index, reason });
         self.phase_shows();
     }
 

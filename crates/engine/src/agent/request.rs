@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use fusee_journal::event::{Event, Role};
 use fusee_journal::{Call, Kind, Recorded, Stop};
-use fusee_model::{Message, Reply};
+use fusee_model::{ErrorKind, Message, ModelError, Reply};
 use serde_json::{Value, json};
 
-use super::attempt::{Attempt, AttemptResult, send};
+use super::attempt::{Attempt, AttemptResult, Loading, Try, send};
 use super::driver::{Driver, Turn, to_value};
 use super::meanwhile::preface;
 use super::turns::{Gauge, Input};
@@ -40,6 +40,7 @@ impl Driver<'_> {
             args: self.request_args(),
         };
         self.peak_context_tokens = self.peak_context_tokens.max(gauge.tokens);
+        let began_ms = self.active_ms;
         let (attempt_now, recorded) = self.attempt(call, attempt).await?;
         self.came(&attempt_now.result, &recorded);
         if let Some(preface) = attempt_now.preface {
@@ -51,8 +52,15 @@ impl Driver<'_> {
         }
         self.sent = self.conversation.messages().len();
         Ok(match attempt_now.result {
-            AttemptResult::Reply(reply) => self.reply(reply),
+            AttemptResult::Reply(reply) => {
+                if self.loading.take().is_some() {
+                    // What it could not say while it loaded it can say now.
+                    self.context_asked = self.context_tokens.is_some();
+                }
+                self.reply(reply)
+            }
             AttemptResult::Error { error, after_ms } => {
+                let attempt = self.loads(&error, began_ms).unwrap_or(attempt);
                 if let Some(after_ms) = after_ms {
                     self.emit(Event::Retry { attempt, after_ms, reason: error.message.clone() });
                 }
@@ -60,6 +68,23 @@ impl Driver<'_> {
             }
             AttemptResult::OutOfTime(_) => Input::OutOfTime,
         })
+    }
+
+    /// Takes note of a server that loads its model, and says so once. How often it has said so, if it has.
+    fn loads(&mut self, error: &ModelError, began_ms: u64) -> Option<u32> {
+        if error.kind != ErrorKind::Loading {
+            return None;
+        }
+        if self.loading.is_none() {
+            let limit = self.session().limits.loading_timeout_s;
+            let message = format!(
+                "the server is still loading its model; it is asked again for up to {limit} s (`loading_timeout_s`)"
+            );
+            self.emit(Event::Warning { code: "model_loading".to_owned(), message });
+        }
+        let loading = self.loading.get_or_insert(Loading { since_ms: began_ms, tries: 0 });
+        loading.tries += 1;
+        Some(loading.tries)
     }
 
     /// What the request holds beyond the last one: enough to tell two requests apart and to show how they
@@ -80,7 +105,8 @@ impl Driver<'_> {
 
     async fn attempt(&mut self, call: Call, attempt: u32) -> Result<(Attempt, Recorded), Stop> {
         let (task, session, engine) = (self.task, self.session(), self.engine());
-        let left = self.left_ms();
+        let (now_ms, left_ms, loading) = (self.active_ms, self.left_ms(), self.loading);
+        let this = Try { attempt, now_ms, left_ms, loading };
         let options = self.options_now();
         let cancel = self.cancel().clone();
         let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
@@ -89,7 +115,7 @@ impl Driver<'_> {
             let send = async move {
                 let preface = preface(session, known, conversation);
                 let lent = tail.map(|words| conversation.lend(&words));
-                let result = send(task, conversation.request(), &options, attempt, left, &cancel).await;
+                let result = send(task, conversation.request(), &options, this, &cancel).await;
                 if let Some(lent) = lent {
                     conversation.take_back(lent);
                 }

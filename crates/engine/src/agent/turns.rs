@@ -358,7 +358,8 @@ impl Turns {
         }
         match after_ms {
             Some(after_ms) => {
-                self.attempt += 1;
+                // A server that loads its model has not failed: it is waited for, by a limit of its own.
+                self.attempt += u32::from(error.kind != ErrorKind::Loading);
                 Effect::Rest { after_ms }
             }
             None => Effect::End(model_failure(&error, self.attempt)),
@@ -402,6 +403,12 @@ fn model_failure(error: &ModelError, attempts: u32) -> Ending {
         ErrorKind::Overflow => (ErrorCode::TokenLimit, "context"),
         _ => (ErrorCode::TurnFailed, "llm_error"),
     };
+    if error.kind == ErrorKind::Loading {
+        let help = "it took longer to load its model than it may; `loading_timeout_s` allows more";
+        let message = format!("{} ({help})", error.message);
+        let error = TaskError { code, reason: reason.to_owned(), message };
+        return Ending::Failed { error, unreachable: true };
+    }
     let tries = if attempts > 1 { format!(" (after {attempts} tries)") } else { String::new() };
     let error_out =
         TaskError { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };

@@ -1,7 +1,7 @@
 //! Holds one task to its rules: which calls may run now, which part of the work it is in, whether it may end. It does
 //! nothing itself; the agent's driver asks it, with the facts so far, and does what it says.
 
-use fusee_journal::event::Event;
+use fusee_journal::event::{Event, PhaseSource};
 use fusee_tools::{Definition, ToolOutput};
 use serde_json::Value;
 
@@ -69,8 +69,11 @@ impl Conduct {
 
     /// The phase that the task begins in, where there are any.
     pub(crate) fn first_state(&self) -> Option<Event> {
-        matches!(self.course, Course::Staged(_))
-            .then(|| Event::PhaseState { phase: self.part.name().to_owned(), turn_index: 0 })
+        matches!(self.course, Course::Staged(_)).then(|| Event::PhaseState {
+            phase: self.part.name().to_owned(),
+            source: PhaseSource::Flow,
+            turn_index: 0,
+        })
     }
 
     /// Whether a call may run now. `all` are the tools on offer.
@@ -183,6 +186,7 @@ impl Conduct {
             events.push(Event::PhaseTransition {
                 from: self.part.name().to_owned(),
                 to: next.name().to_owned(),
+                source: PhaseSource::Flow,
                 turn_index,
                 reason: reason.to_owned(),
             });

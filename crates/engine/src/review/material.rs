@@ -10,7 +10,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::CodeReview;
-use crate::prompt::{self, Document, workspace_digest};
+use super::digest::digest;
+use crate::prompt::{self, Document};
 
 /// Bytes of a diff that are shown; the model can read the files for the rest.
 const DIFF_BYTES: usize = 64 * 1024;
@@ -74,7 +75,7 @@ impl Material {
             .map(|folder| root.join(folder))
             .collect();
         Self {
-            digest: workspace_digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
+            digest: digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
             references: prompt::references(&folders),
             diff,
             problem: None,

@@ -35,8 +35,6 @@ pub struct Prepared {
     pub searched: bool,
     /// Whether files were listed.
     pub listed: bool,
-    /// Turns of the conversation around it that it is shown, where it asks for them.
-    pub history_turns: Option<usize>,
 }
 
 impl Prepared {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    Change, ErrorCode, Fate, FlowStageReport, ReadCache, Role, StageStatus, TaskComplete, TaskError,
-    TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
+    Change, ErrorCode, Fate, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus, TaskComplete,
+    TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
 };
 use fusee_journal::{Branch, Event, Stamped};
 use serde_json::{Value, json};
@@ -112,8 +112,14 @@ fn every_event() -> Vec<Event> {
             summary: text(),
             payload: Some(json!({"stage": "x"})),
         }),
-        Event::PhaseState { phase: text(), turn_index: 0 },
-        Event::PhaseTransition { from: text(), to: text(), turn_index: 1, reason: text() },
+        Event::PhaseState { phase: text(), source: PhaseSource::Flow, turn_index: 0 },
+        Event::PhaseTransition {
+            from: text(),
+            to: text(),
+            source: PhaseSource::PhaseControl,
+            turn_index: 1,
+            reason: text(),
+        },
         Event::PhaseProbeError { turn_index: 1, message: text() },
     ];
     let fates = [Fate::Aborted, Fate::Interrupted, Fate::Refused].map(|fate| {
@@ -238,9 +244,10 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
         more["surplus"] = json!(1);
         assert!(!validator.is_valid(&more), "{more}");
         for key in good.as_object().expect("an object").keys() {
-            let optional = ["parent", "exit_code", "fate", "error", "verify", "read_cache", "payload"]
-                .contains(&key.as_str())
-                || (key == "reason" && good["type"] == "approval_resolved");
+            let optional =
+                ["parent", "exit_code", "fate", "error", "verify", "read_cache", "payload", "source"]
+                    .contains(&key.as_str())
+                    || (key == "reason" && good["type"] == "approval_resolved");
             let mut less = good.clone();
             less.as_object_mut().expect("an object").shift_remove(key);
             assert!(optional || !validator.is_valid(&less), "without {key}: {less}");

@@ -156,6 +156,21 @@ fn an_empty_account_is_not_a_crowded_server() {
 }
 
 #[test]
+fn a_server_that_loads_its_model_says_so_in_many_words() {
+    for body in [
+        r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
+        r#"{"error":"llm server loading model"}"#,
+        r#"{"error":"Model mistralai/Mistral-7B is currently loading","estimated_time":20.0}"#,
+        r#"{"detail":"Model with name coder is not ready"}"#,
+    ] {
+        assert_eq!(kind_of(503, body), ErrorKind::Loading, "{body}");
+    }
+    // Said by a server that has failed to, or refuses, it is no promise.
+    assert_eq!(kind_of(500, r#"{"error":"error loading model"}"#), ErrorKind::Server);
+    assert_eq!(kind_of(503, r#"{"error":"no server available"}"#), ErrorKind::Server);
+}
+
+#[test]
 fn the_status_decides_where_the_words_do_not() {
     let kinds: Vec<_> = [301, 400, 401, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503, 504, 529]
         .map(|status| (status, kind_of(status, "")))

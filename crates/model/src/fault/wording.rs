@@ -75,10 +75,16 @@ pub(super) const AUTH: &[Wording] = &[
 ];
 
 /// The server cannot cope for now, told with a status that would mean otherwise.
-pub(super) const OVERLOADED: &[Wording] = &[
-    of("Anthropic: type", &["overloaded_error"]),
-    of("many", &["overloaded"]),
-    of("llama.cpp", &["loading model"]),
+pub(super) const OVERLOADED: &[Wording] =
+    &[of("Anthropic: type", &["overloaded_error"]), of("many", &["overloaded"])];
+
+/// The model is not in memory yet.
+pub(super) const LOADING: &[Wording] = &[
+    of("llama.cpp, Ollama", &["loading model"]),
+    of("TGI, Hugging Face", &["is currently loading"]),
+    of("LM Studio, TabbyAPI", &["model is loading"]),
+    of("llama-swap, LocalAI", &["still loading"]),
+    of("KServe, Triton", &["model", "is not ready"]),
 ];
 
 /// Too many requests, told inside a stream or with another status than 429.

@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
 //!
 //! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop), `tasks` (many in one process), `crowd` (many processes at once), `conversation` (a
+//! compares with the bare loop), `tasks` (many in one process), `agent_loop`
+//! (the loop's own table), `crowd` (many processes at once), `conversation` (a
 //! terminal with somebody who types), `prompts` (a long one), `hands` (tools and the sandbox), `changes` (knowing what a
-//! command changed) and `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
+//! command changed), `soak` (ten thousand turns leave nothing behind) and `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
 //! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
 #![expect(
     clippy::print_stdout,
@@ -14,6 +15,7 @@
 )]
 
 mod against_floor;
+mod agent_loop;
 mod changes;
 mod conversation;
 mod crowd;
@@ -21,6 +23,7 @@ mod hands;
 mod measure;
 mod parts;
 mod prompts;
+mod soak;
 mod tasks;
 mod turns;
 
@@ -71,6 +74,7 @@ const BENCHES: &[Bench] = &[
     ("instructions", turns::instructions),
     ("floor", against_floor::ratios),
     ("tasks", tasks::memory),
+    ("loop", agent_loop::table),
     ("prompts", prompts::rendering),
     ("crowd", crowd::ratio),
     ("conversation", conversation::feel),
@@ -78,6 +82,7 @@ const BENCHES: &[Bench] = &[
     ("search", hands::search),
     ("sandbox", hands::sandbox),
     ("changes", changes::cost),
+    ("soak", soak::leaks),
     ("index", parts::index),
     ("language", parts::language),
 ];
@@ -98,6 +103,7 @@ fn main() -> ExitCode {
         fusee: directory.join("fusee"),
         floor: directory.join("floor"),
         many_tasks: directory.join("examples/many_tasks"),
+        loop_cost: directory.join("examples/loop_cost"),
         search_cost: directory.join("examples/search_cost"),
         sandbox_cost: directory.join("examples/sandbox_cost"),
         look: directory.join("examples/look"),

@@ -19,6 +19,8 @@ pub(crate) struct Programs {
     pub(crate) floor: PathBuf,
     /// Many tasks in one process.
     pub(crate) many_tasks: PathBuf,
+    /// The agent loop by itself.
+    pub(crate) loop_cost: PathBuf,
     pub(crate) search_cost: PathBuf,
     pub(crate) sandbox_cost: PathBuf,
     /// Looks for changes when it is asked to.

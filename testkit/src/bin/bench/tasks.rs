@@ -17,7 +17,8 @@ pub(crate) fn memory(programs: &Programs) -> Vec<Figure> {
     shown.into_iter().chain([added]).collect()
 }
 
-fn peak_mb(programs: &Programs, tasks: usize) -> f64 {
+/// The peak of a process that works on so many tasks at once.
+pub(crate) fn peak_mb(programs: &Programs, tasks: usize) -> f64 {
     let mut command = Command::new(&programs.many_tasks);
     let output = command.args([tasks, TURNS].map(|n| n.to_string())).output().expect("many_tasks was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,6 @@
 //! What goes where.
 
-use fusee_engine::journal::event::Event;
+use fusee_engine::journal::event::{Event, PhaseSource};
 
 use super::*;
 use crate::face::{Log, PhasePlace, scene};
@@ -12,11 +12,12 @@ fn phases_go_to_their_own_stream_and_the_rest_to_the_face() {
     let mut out = Vec::new();
     let mut face = Phases::new(&mut out, Box::new(Log::new(io::sink(), PhasePlace::Inline)));
     for event in [
-        Event::PhaseState { phase: "context".into(), turn_index: 0 },
+        Event::PhaseState { phase: "context".into(), source: PhaseSource::PhaseControl, turn_index: 0 },
         Event::Log { message: "not a phase".into() },
         Event::PhaseTransition {
             from: "context".into(),
             to: "plan".into(),
+            source: PhaseSource::PhaseControl,
             turn_index: 1,
             reason: "1 file was read".into(),
         },

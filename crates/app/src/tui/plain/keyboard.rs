@@ -82,6 +82,22 @@ impl Keyboard {
 }
 
 impl Approver for Keyboard {
+    fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async {
+            loop {
+                output::error("your answer, on one line: ");
+                let line = self.fresh_line().await?;
+                if !line.trim().is_empty() {
+                    return Some(line.trim().to_owned());
+                }
+            }
+        })
+    }
+
+    fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.fresh_line())
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let (name, reason) = (&question.name, &question.reason);

@@ -18,7 +18,6 @@ use crate::failure::Failure;
 use crate::mcp;
 use crate::project::Project;
 use crate::selection;
-use crate::templates::Standing;
 use crate::work::Confinement;
 
 /// More runs than this are not looked through for one of this directory.
@@ -97,7 +96,6 @@ impl<'p> Session<'p> {
             opened: BTreeSet::new(),
             plan: None,
             plan_draft: None,
-            templates: Standing::default(),
         })
     }
 

@@ -72,12 +72,14 @@ fn a_full_queue_leaves_the_message_where_it_is() {
 }
 
 #[test]
-fn the_first_interruption_ends_the_task_and_a_second_leaves() {
+fn the_first_interruption_stops_the_turn_the_second_the_task_and_a_third_leaves() {
     let mut state = fresh();
     state.began(PLAN, at(0));
-    assert_eq!(press(&mut state, KeyCode::Esc, 100), [Effect::Cancel]);
-    assert_eq!(control(&mut state, 'c', 5_000), [Effect::Cancel]);
-    assert_eq!(control(&mut state, 'c', 6_000), [Effect::Leave]);
+    assert_eq!(press(&mut state, KeyCode::Esc, 100), [Effect::StopTurn]);
+    // Long after the first it is a first again.
+    assert_eq!(control(&mut state, 'c', 5_000), [Effect::StopTurn]);
+    assert_eq!(control(&mut state, 'c', 6_000), [Effect::Cancel]);
+    assert_eq!(control(&mut state, 'c', 7_000), [Effect::Leave]);
     state.ended(80);
     state.paste("typed");
     assert_eq!(control(&mut state, 'c', 7_000), []);
@@ -89,6 +91,39 @@ fn the_first_interruption_ends_the_task_and_a_second_leaves() {
     assert_eq!(control(&mut state, 'c', 11_000), []);
     assert_eq!(control(&mut state, 'c', 12_000), [Effect::Leave]);
     assert_eq!(control(&mut state, 'd', 12_000), [Effect::Leave]);
+}
+
+#[test]
+fn after_a_stop_words_go_to_the_task_and_another_interruption_ends_it() {
+    let mut state = fresh();
+    state.began(PLAN, at(0));
+    press(&mut state, KeyCode::Esc, 100);
+    assert_eq!(state.want(Wanted::WhatNow), []);
+    assert_eq!(say(&mut state, "be brief"), [Effect::Say("be brief".into())]);
+    // The next one is a first again, and nothing typed lets the task go on.
+    assert_eq!(press(&mut state, KeyCode::Esc, 300), [Effect::StopTurn]);
+    assert_eq!(state.want(Wanted::WhatNow), []);
+    assert_eq!(press(&mut state, KeyCode::Enter, 400), [Effect::Say(String::new())]);
+    // What waits already is what is said.
+    assert_eq!(say(&mut state, "the next message"), []);
+    assert_eq!(press(&mut state, KeyCode::Esc, 500), [Effect::StopTurn]);
+    assert_eq!(state.want(Wanted::WhatNow), [Effect::Say("the next message".into())]);
+    // Long after the stop, while nothing runs, it is the task that ends.
+    assert_eq!(press(&mut state, KeyCode::Esc, 600), [Effect::StopTurn]);
+    assert_eq!(state.want(Wanted::WhatNow), []);
+    assert_eq!(press(&mut state, KeyCode::Esc, 9_000), [Effect::Cancel]);
+}
+
+#[test]
+fn a_question_of_the_model_is_answered_in_words_and_an_interruption_stops_the_turn() {
+    let mut state = fresh();
+    state.began(PLAN, at(0));
+    assert_eq!(state.want(Wanted::Answer("Which?".into())), []);
+    assert_eq!(press(&mut state, KeyCode::Enter, 100), []);
+    assert_eq!(say(&mut state, "the first"), [Effect::Say("the first".into())]);
+    state.want(Wanted::Answer("Why?".into()));
+    assert_eq!(press(&mut state, KeyCode::Esc, 200), [Effect::StopTurn]);
+    assert_eq!(state.wanted, None);
 }
 
 #[test]

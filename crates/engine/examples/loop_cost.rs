@@ -1,0 +1,248 @@
+//! What the agent loop costs by itself, for `cargo xtask bench`: the time from a reply to the next request in a long
+//! conversation, shortening one by rule, telling an event. Each figure is a line: its name, a tab, milliseconds.
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a program that measures"
+)]
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fusee_engine::agent::{Limits, compact_by_rule};
+use fusee_engine::approval::Nobody;
+use fusee_engine::embed::{Answer, SimpleTool};
+use fusee_engine::run::{self, Exit, Resources, SandboxMode, Settings, Templates};
+use fusee_journal::event::{Event, Role};
+use fusee_journal::{Branch, Clock, Embedded, Engine, Journal, Options};
+use fusee_model::{
+    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Message, Model, ModelError, Models, Reply,
+    RequestOptions, ToolCall,
+};
+use fusee_tools::CommandSettings;
+use serde_json::json;
+
+/// Turns whose beginnings are timed.
+const TURNS: usize = 400;
+
+/// Events that are timed.
+const EVENTS: usize = 20_000;
+
+/// Times that each conversation is shortened.
+const TIMES: usize = 100;
+
+struct Now;
+
+impl Clock for Now {
+    fn now_ms(&self) -> i64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        i64::try_from(now.as_millis()).expect("before the year 292 million")
+    }
+}
+
+/// A model that takes no time and looks at the clock.
+struct Timed {
+    dialect: Dialect,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    replied: Option<Instant>,
+    gaps: Vec<Duration>,
+}
+
+impl Model for Timed {
+    fn name(&self) -> &str {
+        "timed"
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn send<'a>(
+        &'a self,
+        _conversation: &'a Conversation,
+        _options: &'a RequestOptions,
+        _sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async {
+            let mut state = self.state.lock().expect("unpoisoned");
+            if let Some(replied) = state.replied {
+                state.gaps.push(replied.elapsed());
+            }
+            let turn = state.gaps.len();
+            let call = ToolCall {
+                id: format!("c{turn}"),
+                name: "look".to_owned(),
+                arguments: json!({ "at": turn }).to_string(),
+            };
+            let reply = if turn < TURNS {
+                Reply { tool_calls: vec![call], ..Reply::default() }
+            } else {
+                Reply { text: "Done.".to_owned(), ..Reply::default() }
+            };
+            state.replied = Some(Instant::now());
+            Ok(reply)
+        })
+    }
+}
+
+/// From a reply to the next request, the call between them and its two commits included.
+async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
+    let file = directory.join("script.jsonl");
+    std::fs::write(&file, "{\"text\":\"unused\"}\n").expect("a script");
+    let script = Models::new(std::time::SystemTime::now)
+        .open(&format!("script:{}", file.display()), &fusee_model::Settings::default())
+        .expect("a script");
+    let model = Arc::new(Timed { dialect: script.dialect(), state: Mutex::default() });
+    let journal = Journal::open(&directory.join(".fusee/journal.db"), Options::default(), Arc::new(Now));
+    let parameters = json!({"type": "object", "properties": {"at": {"type": "integer"}}});
+    let tool = SimpleTool::new("look", "Looks.", parameters, |at| Answer::done(format!("Seen: {at}")));
+    let settings = Settings {
+        limits: Limits { max_turns: u32::MAX, max_tokens: 10_000_000, ..Limits::default() },
+        sandbox: SandboxMode::Off,
+        sandbox_state: "off".into(),
+        commands_settled: true,
+        // About 100 000 tokens that stand before every turn.
+        ..Settings::new("Look at all of it. ".repeat(21_000), "timed", directory)
+    };
+    let resources = Resources {
+        journal: journal.expect("a journal"),
+        model: Arc::clone(&model) as Arc<dyn Model>,
+        others: Default::default(),
+        commands: CommandSettings::default(),
+        extra_tools: vec![Arc::new(tool)],
+        commands_settled: true,
+        approver: Arc::new(Nobody),
+        jitter: || 0.0,
+        trace: None,
+        templates: Templates::default(),
+    };
+    let run = "timed".parse().expect("a run id");
+    let running = run::start(&run, settings, resources).await.expect("it starts");
+    assert_eq!(running.outcome().await.exit(), Exit::Completed);
+    let mut gaps = std::mem::take(&mut model.state.lock().expect("unpoisoned").gaps);
+    assert_eq!(gaps.len(), TURNS);
+    gaps.sort();
+    gaps
+}
+
+/// Telling events, written down at the end: the time of each, and of all with their commit.
+async fn event_emission(directory: &Path) -> (Vec<Duration>, Duration) {
+    let journal = Journal::open(&directory.join("events.db"), Options::default(), Arc::new(Now));
+    let run = "events".parse().expect("a run id");
+    let journal = journal.expect("a journal");
+    let embedded = Embedded::begin(&journal, &run, "events", None).await.expect("it begins");
+    let branch = Branch::main();
+    let event = Event::Message { role: Role::Assistant, text: "A few words of an answer. ".repeat(8) };
+    let all = Instant::now();
+    let mut times: Vec<Duration> = (0..EVENTS)
+        .map(|_| {
+            let event = event.clone();
+            let start = Instant::now();
+            embedded.emit(&branch, event);
+            start.elapsed()
+        })
+        .collect();
+    embedded.flush().await.expect("it is written down");
+    let all = all.elapsed();
+    times.sort();
+    (times, all)
+}
+
+fn answered(turn: usize, calls: &[(&str, String, String)]) -> Vec<Message> {
+    let id = |n: usize| format!("c{turn}-{n}");
+    let tool_calls = calls.iter().enumerate().map(|(n, (name, arguments, _))| ToolCall {
+        id: id(n),
+        name: (*name).to_owned(),
+        arguments: arguments.clone(),
+    });
+    let said = Message::Assistant {
+        text: "I look at the next part. Then I change it.".to_owned(),
+        reasoning: None,
+        tool_calls: tool_calls.collect(),
+    };
+    let results = calls.iter().enumerate().map(|(n, (name, _, content))| Message::Tool {
+        call_id: id(n),
+        name: (*name).to_owned(),
+        content: content.clone(),
+        ok: true,
+    });
+    [said].into_iter().chain(results).collect()
+}
+
+/// A conversation of about 100 000 tokens, 400 000 bytes.
+fn conversation(turns: usize, calls: impl Fn(usize) -> Vec<(&'static str, String, String)>) -> Vec<Message> {
+    let goal = Message::User { text: "Port the parser. ".repeat(40) };
+    [goal].into_iter().chain((0..turns).flat_map(|turn| answered(turn, &calls(turn)))).collect()
+}
+
+/// Conversations that have little in common but their size.
+fn conversations() -> [(&'static str, Vec<Message>); 3] {
+    let line = "    let value = self.next_token()?.expect_identifier(&mut diagnostics);\n";
+    let text = move |bytes: usize| line.repeat(bytes / line.len());
+    let path = |n: usize| json!({"path": format!("src/{n}.rs")}).to_string();
+    let session = conversation(100, |turn| match turn % 4 {
+        0 => vec![("read_file", path(turn % 20), text(6_000)), ("read_file", path(turn % 7), text(3_000))],
+        1 => vec![("search_text", json!({"pattern": "fn parse"}).to_string(), text(2_000))],
+        2 => vec![("shell", json!({"command": "cargo test --all"}).to_string(), text(4_500))],
+        _ => vec![(
+            "edit_file",
+            json!({"path": "src/1.rs", "old": "a", "new": text(600)}).to_string(),
+            text(200),
+        )],
+    });
+    let small = conversation(2_500, |turn| {
+        let arguments = json!({"path": format!("src/module_{turn}/mod.rs"), "old": "a", "new": "b"});
+        vec![("edit_file", arguments.to_string(), "1 replacement".to_owned())]
+    });
+    let one =
+        conversation(1, |_| (0..1_000).map(|n| ("read_file", path(n), "let x = 1;\n".repeat(32))).collect());
+    [("a session", session), ("small turns", small), ("one reply", one)]
+}
+
+/// The median of a usual compaction, and the worst of all shapes and targets.
+fn compaction() -> (Duration, Duration) {
+    let (mut usual, mut worst) = (Duration::ZERO, Duration::ZERO);
+    for (shape, messages) in conversations() {
+        for (recent, target) in [(20_000, 40_000), (20_000, 70_000), (2_000, 5_000), (0, 0)] {
+            let time = || {
+                let start = Instant::now();
+                black_box(compact_by_rule(black_box(&messages), recent, target));
+                start.elapsed()
+            };
+            let mut times: Vec<Duration> = (0..TIMES).map(|_| time()).collect();
+            times.sort();
+            if (shape, target) == ("a session", 40_000) {
+                usual = times[TIMES / 2];
+            }
+            // The slowest of a hundred measures what else the machine does.
+            worst = worst.max(times[TIMES * 9 / 10]);
+        }
+    }
+    (usual, worst)
+}
+
+fn tell(name: &str, time: Duration) {
+    println!("{name}\t{}", time.as_secs_f64() * 1000.0);
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let gaps = turn_beginnings(directory.path()).await;
+    tell("turn, median", gaps[TURNS / 2]);
+    tell("turn, 99 of 100", gaps[TURNS * 99 / 100]);
+    let (usual, worst) = compaction();
+    tell("compaction, usual", usual);
+    tell("compaction, worst", worst);
+    let (times, all) = event_emission(directory.path()).await;
+    tell("event, mean with its commit", all / u32::try_from(EVENTS).expect("a small number"));
+    tell("event, 99 of 100", times[EVENTS * 99 / 100]);
+}

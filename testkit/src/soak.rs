@@ -1,0 +1,207 @@
+//! One run of very many turns on a server that fails in every way it can, while the conversation is compacted again and
+//! again. What the process holds is looked at on its way. The short form is a test, the long one `cargo xtask bench soak`.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::project::Project;
+use crate::server::{Arrived, At, Message, Prepared, Reply, Server};
+
+/// Files that are read, and lines of each.
+const FILES: usize = 30;
+const LINES: usize = 40;
+
+/// Of so many turns one meets a fault, and of so many one a server that says nothing.
+const FAULT_EVERY: usize = 5;
+const SILENCE_EVERY: usize = 500;
+
+/// A look is the least that was held in so many turns: what comes and goes is no leak.
+const LOOKS: usize = 10;
+
+/// What the process held about one turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Resident memory.
+    pub resident_kb: u64,
+    /// Open files, pipes and sockets.
+    pub descriptors: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Look {
+    fn at(pid: u32) -> Self {
+        let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let resident_kb = line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
+        Self { resident_kb, descriptors: count("fd"), threads: count("task") }
+    }
+
+    fn least(self, other: Self) -> Self {
+        Self {
+            resident_kb: self.resident_kb.min(other.resident_kb),
+            descriptors: self.descriptors.min(other.descriptors),
+            threads: self.threads.min(other.threads),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Soaked {
+    /// After a fifth of the turns.
+    pub early: Look,
+    /// At the end.
+    pub late: Look,
+    /// The median time of a turn that reads, about turn 100.
+    pub early_turn: Duration,
+    /// The same of the last turns.
+    pub late_turn: Duration,
+    /// Faults of the server.
+    pub faults: usize,
+    /// How often the conversation was compacted.
+    pub compactions: usize,
+}
+
+/// What the server knows.
+struct Course {
+    turns: usize,
+    turn: usize,
+    struck: bool,
+    faults: usize,
+    pid: Arc<AtomicU32>,
+    looks: [Option<Look>; 2],
+    /// When the last good reply was given out, if it asked for a read.
+    last: Option<Instant>,
+    times: Vec<Duration>,
+}
+
+impl Course {
+    fn reply(&mut self, arrived: &Arrived) -> Arc<Prepared> {
+        let waited = self.last.take().map(|last| last.elapsed());
+        if self.turn % FAULT_EVERY == FAULT_EVERY - 1 && !self.struck && self.turn < self.turns {
+            self.struck = true;
+            self.faults += 1;
+            return self.fault().prepare();
+        }
+        self.struck = false;
+        if let Some(waited) = waited {
+            self.times.push(waited);
+        }
+        self.look();
+        let message = self.message().usage(arrived.body.len() as u64 / 4, 20);
+        let reads = self.turn % 20 != 7 && self.turn % 20 != 13;
+        self.turn += 1;
+        self.last = (reads && self.turn % FAULT_EVERY != FAULT_EVERY - 1).then(Instant::now);
+        message.stream().prepare()
+    }
+
+    fn message(&self) -> Message {
+        let turn = self.turn;
+        match turn % 20 {
+            _ if turn >= self.turns => Message::text("All of it is done."),
+            7 => Message::call("shell", json!({"command": format!("echo turn {turn}")})),
+            13 => {
+                let path = format!("notes{}.txt", turn % 7);
+                Message::call("write_file", json!({"path": path, "content": format!("turn {turn}\n")}))
+            }
+            _ => {
+                let (path, line) = (format!("part{}.txt", turn % FILES), turn / FILES % (LINES / 2) + 1);
+                Message::call("read_file", json!({"path": path, "offset": line, "limit": LINES / 2}))
+                    .reasoning("The next part.")
+            }
+        }
+    }
+
+    fn fault(&self) -> Reply {
+        let reply = self.message().usage(1_000, 20).stream();
+        let middle = At::Body(reply.body_len() / 2);
+        match self.turn / FAULT_EVERY {
+            n if n % (SILENCE_EVERY / FAULT_EVERY) == 50 => Reply::silence(),
+            n if n % 8 == 0 => Reply::error(500, "oops"),
+            n if n % 8 == 1 => Reply::error(429, "slow down").header("retry-after-ms", "2"),
+            n if n % 8 == 2 => reply.closing(middle),
+            n if n % 8 == 3 => reply.resetting(middle),
+            n if n % 8 == 4 => reply.with_garbage(1, b"data: {\"choices\":[{\"del\xff\xfe\n\n"),
+            n if n % 8 == 5 => Reply::events([]),
+            n if n % 8 == 6 => reply.closing(At::Head(9)),
+            _ => Reply::raw(502, "text/html", "<html><h1>Bad Gateway</h1></html>"),
+        }
+    }
+
+    fn look(&mut self) {
+        for (mark, look) in [self.turns / 5, self.turns].into_iter().zip(&mut self.looks) {
+            if self.turn <= mark && self.turn + LOOKS > mark {
+                let now = Look::at(self.pid.load(Ordering::SeqCst));
+                *look = Some(look.map_or(now, |least| least.least(now)));
+            }
+        }
+    }
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Runs the program for so many turns, and stops the test if it does not come to its end.
+pub fn soak(program: &Path, turns: usize) -> Soaked {
+    let text = "timeout_s = 1\nmax_tokens = 16000\n\n[retry_policy]\nmax_retries = 3\nbackoff_ms = 1\n";
+    let mut project = Project::new().with("fusee.toml", text);
+    for file in 0..FILES {
+        let lines = (0..LINES).map(|line| format!("line {line} of part {file}, which is like the others\n"));
+        project = project.with(&format!("part{file}.txt"), &lines.collect::<String>());
+    }
+    let pid = Arc::new(AtomicU32::new(0));
+    let course = Arc::new(Mutex::new(Course {
+        turns,
+        turn: 0,
+        struck: false,
+        faults: 0,
+        pid: Arc::clone(&pid),
+        looks: [None; 2],
+        last: None,
+        times: Vec::new(),
+    }));
+    let server = Server::forgetting({
+        let course = Arc::clone(&course);
+        move |arrived| course.lock().unwrap_or_else(PoisonError::into_inner).reply(arrived)
+    });
+    let running = project
+        .command(program)
+        .args(["run", "Read all of it.", "--json", "--model", "openai:soak", "--api", "chat"])
+        .args(["--sandbox", "off", "--max-turns", &(turns + 10).to_string(), "--base-url"])
+        .args([server.base_url()])
+        .env("OPENAI_API_KEY", "sk-soak-0123456789")
+        .limit(Duration::from_secs(3_600))
+        .start();
+    pid.store(running.id(), Ordering::SeqCst);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, Some(0), "{}\n{}", outcome.stderr, tail(&outcome.stdout));
+    project.assert_no_process_left();
+    let course = course.lock().unwrap_or_else(PoisonError::into_inner);
+    let [Some(early), Some(late)] = course.looks else { panic!("the marks were never passed") };
+    let of = |kind: &str| outcome.stdout.matches(&format!("\"type\":\"{kind}\"")).count();
+    assert_eq!(of("retry"), course.faults, "each fault is one retry");
+    assert_eq!(of("turn_complete"), turns + 1, "every turn comes once");
+    let many = course.times.len();
+    Soaked {
+        early,
+        late,
+        early_turn: median(course.times.iter().copied().skip(50).take(100)),
+        late_turn: median(course.times.iter().copied().skip(many.saturating_sub(100))),
+        faults: course.faults,
+        compactions: of("compaction"),
+    }
+}
+
+fn tail(text: &str) -> String {
+    text.lines().rev().take(5).collect::<Vec<_>>().join("\n")
+}
