@@ -82,6 +82,32 @@ pub enum Thinking {
     Adaptive,
 }
 
+/// Tools that Anthropic defined and its models were trained on, offered in the place of ours: a shell, and a text editor
+/// in the version that a model knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ProviderTools {
+    /// None: our own are offered.
+    #[default]
+    #[serde(rename = "off")]
+    Off,
+    /// `bash_20250124` and `text_editor_20250124`.
+    #[serde(rename = "20250124")]
+    Of20250124,
+    /// `bash_20250124` and `text_editor_20250429`.
+    #[serde(rename = "20250429")]
+    Of20250429,
+    /// `bash_20250124` and `text_editor_20250728`.
+    #[serde(rename = "20250728")]
+    Of20250728,
+}
+
+impl ProviderTools {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+    fn are_off(&self) -> bool {
+        *self == ProviderTools::Off
+    }
+}
+
 /// The part of a profile that decides how a server is talked to. A run keeps it in its settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
@@ -102,6 +128,9 @@ pub struct Traits {
     pub thinking: Thinking,
     /// How it is asked for edits; the engine's flows go by it.
     pub edit_format: EditFormat,
+    /// Which tools of its provider's are offered in the place of ours; only Anthropic's messages have any.
+    #[serde(skip_serializing_if = "ProviderTools::are_off")]
+    pub provider_tools: ProviderTools,
 }
 
 impl Traits {
@@ -131,6 +160,8 @@ pub struct Profile {
     pub thinking: Option<Thinking>,
     /// See [`Traits`].
     pub edit_format: Option<EditFormat>,
+    /// See [`Traits`].
+    pub provider_tools: Option<ProviderTools>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
     /// Nucleus sampling, unless the user sets it.
@@ -156,6 +187,7 @@ impl Profile {
             limit_field: self.limit_field.unwrap_or(usual.limit_field),
             thinking: self.thinking.unwrap_or(usual.thinking),
             edit_format: self.edit_format.unwrap_or(usual.edit_format),
+            provider_tools: self.provider_tools.unwrap_or(usual.provider_tools),
         }
     }
 
@@ -169,6 +201,7 @@ impl Profile {
             limit_field: self.limit_field.or(below.limit_field),
             thinking: self.thinking.or(below.thinking),
             edit_format: self.edit_format.or(below.edit_format),
+            provider_tools: self.provider_tools.or(below.provider_tools),
             temperature: self.temperature.or(below.temperature),
             top_p: self.top_p.or(below.top_p),
             max_output_tokens: self.max_output_tokens.or(below.max_output_tokens),
@@ -265,6 +298,7 @@ const KEYS: &[&str] = &[
     "limit_field",
     "thinking",
     "edit_format",
+    "provider_tools",
     "temperature",
     "top_p",
     "max_output_tokens",

@@ -7,6 +7,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::profile::{ToolFormat, Traits};
 use crate::stream::Sink;
@@ -129,10 +130,10 @@ impl Dialect {
     /// What stands after the last message, whatever the options are.
     pub(crate) fn tools(self, tools: &[ToolSpec]) -> Bytes {
         match self.codec() {
-            Codec::Chat => openai_chat::tools(tools),
-            Codec::Plain => openai_chat::tools(&[]),
-            Codec::Responses => openai_responses::tools(tools),
-            Codec::Anthropic => anthropic::tools(tools),
+            Codec::Chat => listed(&openai_chat::tools(tools)),
+            Codec::Plain => listed::<Value>(&[]),
+            Codec::Responses => listed(&openai_responses::tools(tools)),
+            Codec::Anthropic => listed(&anthropic::tools(tools, self.traits.provider_tools)),
         }
     }
 
@@ -196,6 +197,17 @@ impl Decoding {
             Decoding::Anthropic(blocks) => blocks.document(reply, text, sink),
         }
     }
+}
+
+/// The end of the list of messages, and the tools if there are any.
+fn listed<T: Serialize>(tools: &[T]) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(b']');
+    if !tools.is_empty() {
+        out.put_slice(b",\"tools\":");
+        json(&mut out, &tools);
+    }
+    out.freeze()
 }
 
 /// Writes a value as JSON.

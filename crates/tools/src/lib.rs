@@ -19,6 +19,7 @@ mod near;
 mod nearest;
 mod numbered;
 pub mod patch;
+pub mod provider;
 mod read;
 pub mod redact;
 pub mod sandbox;

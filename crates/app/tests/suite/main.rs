@@ -42,6 +42,7 @@ mod phases;
 mod process;
 mod project_prompt;
 mod prompt;
+mod provider_tools;
 mod replay;
 mod rereads;
 mod resume;

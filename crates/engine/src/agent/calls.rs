@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fusee_journal::event::{Event, Fate, ToolResult};
 use fusee_journal::{Kind, Recorded, Stop};
 use fusee_model::{Message, ToolCall};
-use fusee_tools::{Definition, Repeat, Tool, ToolOutput, arguments};
+use fusee_tools::{Definition, Repeat, Tool, ToolOutput, arguments, provider};
 use serde_json::{Value, json};
 
 use super::calling::{Called, Calling};
@@ -44,6 +44,7 @@ impl Driver<'_> {
         let mut answered = Answered::default();
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
         for Planned { call, verdict } in planned {
+            let call = self.as_ours(call);
             self.take_terms();
             self.emit_call(&call);
             if answered.aborted {
@@ -61,6 +62,19 @@ impl Driver<'_> {
         }
         self.rebind();
         Ok(answered)
+    }
+
+    /// A call of a tool that the model's provider defined is one of ours from here on. What the model said stays as it
+    /// was in the conversation.
+    fn as_ours(&self, call: ToolCall) -> ToolCall {
+        let ours = match self.session().toolbox.find(&call.name) {
+            Some(tool) if tool.definition().name != "shell" => None,
+            _ => provider::as_ours(&call.name, &call.arguments),
+        };
+        match ours {
+            Some((name, arguments)) => ToolCall { id: call.id, name: name.to_owned(), arguments },
+            None => call,
+        }
     }
 
     pub(crate) fn emit_call(&self, call: &ToolCall) {

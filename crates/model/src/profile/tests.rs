@@ -88,3 +88,20 @@ fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
         }
     }
 }
+
+#[test]
+fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
+    let mut profiles = shipped();
+    assert_eq!(
+        profiles.of(Some("anthropic"), "claude-sonnet-4-5").traits().provider_tools,
+        ProviderTools::Off
+    );
+    let mine = "[[profile]]\nprovider = [\"anthropic\"]\nprovider_tools = \"20250728\"\n";
+    profiles.add("mine", mine).unwrap();
+    let traits = profiles.of(Some("anthropic"), "claude-sonnet-4-5").traits();
+    assert_eq!(traits.provider_tools, ProviderTools::Of20250728);
+    let kept = serde_json::to_value(traits).unwrap();
+    assert_eq!(kept["provider_tools"], "20250728");
+    assert_eq!(serde_json::from_value::<Traits>(kept).unwrap(), traits);
+    assert_eq!(serde_json::to_value(Traits::default()).unwrap().get("provider_tools"), None);
+}

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub mod decode;
 
 use super::{Before, arguments_text, json};
-use crate::profile::{ReasoningReplay, Thinking, Traits};
+use crate::profile::{ProviderTools, ReasoningReplay, Thinking, Traits};
 use crate::{Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
 /// The server wants a limit with every request; profiles and users say which.
@@ -95,18 +95,51 @@ pub(crate) fn end(last: &Message) -> &'static [u8] {
     }
 }
 
-pub(crate) fn tools(tools: &[ToolSpec]) -> Bytes {
-    let mut out = BytesMut::new();
-    out.put_u8(b']');
-    if !tools.is_empty() {
-        out.put_slice(b",\"tools\":");
-        let wired: Vec<Value> = tools
-            .iter()
-            .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }))
-            .collect();
-        json(&mut out, &wired);
+pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
+    let edits = tools.iter().any(|tool| tool.name == EDITED_BY);
+    let wired = |tool: &ToolSpec| {
+        let name = if edits {
+            provided(&tool.name, own)
+        } else {
+            provided(&tool.name, own).filter(|name| *name == SHELL)
+        };
+        match name {
+            Some(SHELL) => json!({ "type": "bash_20250124", "name": SHELL }),
+            Some(editor) => json!({ "type": editor_type(own), "name": editor }),
+            None => {
+                json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
+            }
+        }
+    };
+    let mut wired: Vec<Value> = tools.iter().map(wired).collect();
+    // One editor stands for several of ours.
+    let mut seen = std::collections::HashSet::new();
+    wired.retain(|tool| tool.get("type").is_none_or(|kind| seen.insert(kind.to_string())));
+    wired
+}
+
+/// Anthropic's shell.
+const SHELL: &str = "bash";
+/// Without this tool of ours there is nothing to edit with, and reading stays reading.
+const EDITED_BY: &str = "edit_file";
+
+/// What a tool of ours is called where Anthropic's own stands in its place.
+fn provided(name: &str, own: ProviderTools) -> Option<&'static str> {
+    match (own, name) {
+        (ProviderTools::Off, _) => None,
+        (_, "shell") => Some(SHELL),
+        (ProviderTools::Of20250124, "read_file" | "write_file" | "edit_file") => Some("str_replace_editor"),
+        (_, "read_file" | "write_file" | "edit_file") => Some("str_replace_based_edit_tool"),
+        _ => None,
     }
-    out.freeze()
+}
+
+fn editor_type(own: ProviderTools) -> &'static str {
+    match own {
+        ProviderTools::Off | ProviderTools::Of20250124 => "text_editor_20250124",
+        ProviderTools::Of20250429 => "text_editor_20250429",
+        ProviderTools::Of20250728 => "text_editor_20250728",
+    }
 }
 
 pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
@@ -146,7 +179,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map
         fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
         fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
     }
-    fields.extend(choice(tool_choice, traits.one_call).map(|value| ("tool_choice".into(), value)));
+    fields.extend(choice(tool_choice, traits).map(|value| ("tool_choice".into(), value)));
     if let Some(schema) = output_schema {
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
@@ -167,13 +200,17 @@ fn budget(effort: &str) -> u32 {
     }
 }
 
-fn choice(tool_choice: &ToolChoice, one_call: bool) -> Option<Value> {
+fn choice(tool_choice: &ToolChoice, traits: Traits) -> Option<Value> {
+    let one_call = traits.one_call;
     let mut choice = match tool_choice {
         ToolChoice::Auto if one_call => json!({ "type": "auto" }),
         ToolChoice::Auto => return None,
         ToolChoice::Nothing => return Some(json!({ "type": "none" })),
         ToolChoice::Required => json!({ "type": "any" }),
-        ToolChoice::Named(name) => json!({ "type": "tool", "name": name }),
+        ToolChoice::Named(name) => {
+            let name = provided(name, traits.provider_tools).unwrap_or(name);
+            json!({ "type": "tool", "name": name })
+        }
     };
     if one_call {
         choice["disable_parallel_tool_use"] = true.into();

@@ -58,15 +58,8 @@ fn opaque(reasoning: Option<&Reasoning>, traits: Traits) -> &[Value] {
     }
 }
 
-pub(crate) fn tools(tools: &[ToolSpec]) -> Bytes {
-    let mut out = BytesMut::new();
-    out.put_u8(b']');
-    if !tools.is_empty() {
-        out.put_slice(b",\"tools\":");
-        let wired: Vec<_> = tools.iter().map(|function| WiredTool { kind: "function", function }).collect();
-        json(&mut out, &wired);
-    }
-    out.freeze()
+pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<WiredTool<'_>> {
+    tools.iter().map(|function| WiredTool { kind: "function", function }).collect()
 }
 
 pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
@@ -166,7 +159,7 @@ impl<'a> From<&'a ToolCall> for WiredCall<'a> {
 }
 
 #[derive(Serialize)]
-struct WiredTool<'a> {
+pub(crate) struct WiredTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: &'a ToolSpec,

@@ -74,22 +74,13 @@ fn wired_call(call: &ToolCall) -> Value {
     json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments })
 }
 
-pub(crate) fn tools(tools: &[ToolSpec]) -> Bytes {
-    let mut out = BytesMut::new();
-    out.put_u8(b']');
-    if !tools.is_empty() {
-        out.put_slice(b",\"tools\":");
-        let wired: Vec<Value> = tools
-            .iter()
-            .map(|ToolSpec { name, description, parameters }| {
-                // Strict schemas would want every parameter to be required.
-                json!({ "type": "function", "name": name, "description": description, "parameters": parameters,
-                        "strict": false })
-            })
-            .collect();
-        json(&mut out, &wired);
-    }
-    out.freeze()
+pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Value> {
+    let wired = |ToolSpec { name, description, parameters }: &ToolSpec| {
+        // Strict schemas would want every parameter to be required.
+        json!({ "type": "function", "name": name, "description": description, "parameters": parameters,
+                "strict": false })
+    };
+    tools.iter().map(wired).collect()
 }
 
 pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::profile::{Thinking, Traits};
+use super::{choice, tools};
+use crate::profile::{ProviderTools, Thinking, Traits};
 use crate::{
     Conversation, Dialect, Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec, Wire,
 };
@@ -127,5 +128,42 @@ fn tools_are_forced_one_by_one_and_answers_follow_a_schema() {
         json!({"model": "claude", "max_tokens": 8192,
                "tool_choice": {"type": "tool", "name": "t", "disable_parallel_tool_use": true},
                "output_config": {"format": {"type": "json_schema", "schema": schema}}, "stream": false})
+    );
+}
+
+#[test]
+fn tools_of_the_provider_stand_in_the_place_of_ours() {
+    let spec = |name: &str| ToolSpec {
+        name: name.to_owned(),
+        description: "d".to_owned(),
+        parameters: json!({ "type": "object" }),
+    };
+    let all = ["read_file", "search_text", "edit_file", "write_file", "shell"].map(spec);
+    let names = |own| -> Vec<String> {
+        let shown = |tool: &Value| {
+            format!("{}:{}", tool["type"].as_str().unwrap_or("ours"), tool["name"].as_str().unwrap())
+        };
+        tools(&all, own).iter().map(shown).collect()
+    };
+    assert_eq!(
+        names(ProviderTools::Off),
+        ["ours:read_file", "ours:search_text", "ours:edit_file", "ours:write_file", "ours:shell"]
+    );
+    let newest = "text_editor_20250728:str_replace_based_edit_tool";
+    assert_eq!(names(ProviderTools::Of20250728), [newest, "ours:search_text", "bash_20250124:bash"]);
+    assert_eq!(names(ProviderTools::Of20250124)[0], "text_editor_20250124:str_replace_editor");
+    assert_eq!(names(ProviderTools::Of20250429)[0], "text_editor_20250429:str_replace_based_edit_tool");
+    assert_eq!(
+        tools(&all[4..], ProviderTools::Of20250728),
+        [json!({ "type": "bash_20250124", "name": "bash" })],
+        "the API refuses a description beside its own type"
+    );
+    // Where nothing can be edited, reading is no editor.
+    assert_eq!(tools(&all[..1], ProviderTools::Of20250728)[0]["name"], "read_file");
+    let traits = Traits { provider_tools: ProviderTools::Of20250728, ..Traits::default() };
+    let named = |name: &str| choice(&ToolChoice::Named(name.to_owned()), traits).unwrap()["name"].clone();
+    assert_eq!(
+        (named("shell"), named("edit_file"), named("think")),
+        ("bash".into(), "str_replace_based_edit_tool".into(), "think".into())
     );
 }

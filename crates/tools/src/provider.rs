@@ -1,0 +1,81 @@
+//! Calls of tools that a provider defined and trained its models on, as calls of ours. The model crate offers them where a
+//! profile says so; what they do is decided here, so that gates, the sandbox and the journal know only our own tools.
+
+use serde_json::{Map, Value, json};
+
+/// The text editor, under both names it has had.
+const EDITORS: [&str; 2] = ["str_replace_based_edit_tool", "str_replace_editor"];
+/// The shell.
+const SHELL: &str = "bash";
+
+/// A call of ours that does what this one asks for; nothing if it is no provider's. The same text gives the same call,
+/// whatever stands on the disk: a run that is replayed makes it again.
+#[must_use]
+pub fn as_ours(name: &str, arguments: &str) -> Option<(&'static str, String)> {
+    let is_editor = EDITORS.contains(&name);
+    if !is_editor && name != SHELL {
+        return None;
+    }
+    let arguments = crate::arguments::lenient(arguments).ok()?;
+    let arguments = arguments.as_object()?;
+    let (name, ours) = if is_editor { edit(arguments)? } else { ("shell", restart(arguments)?) };
+    Some((name, ours.to_string()))
+}
+
+/// Every command has a shell of its own here, so that starting anew is saying so.
+fn restart(arguments: &Map<String, Value>) -> Option<Value> {
+    let restarts = arguments.get("restart").is_some_and(|restart| *restart == Value::Bool(true));
+    restarts.then(|| json!({ "command": "echo 'Every command starts in a new shell, in the workspace.'" }))
+}
+
+fn edit(arguments: &Map<String, Value>) -> Option<(&'static str, Value)> {
+    let text = |name: &str| arguments.get(name).cloned().unwrap_or_default();
+    let path = text("path");
+    Some(match arguments.get("command")?.as_str()? {
+        "view" if is_directory(&path) => ("list_dir", json!({ "path": path })),
+        "view" => ("read_file", view(path, arguments.get("view_range"))),
+        "create" => ("write_file", json!({ "path": path, "content": text("file_text") })),
+        "str_replace" => {
+            // Left out, it takes the text away.
+            let new = arguments.get("new_str").cloned().unwrap_or_else(|| "".into());
+            ("edit_file", json!({ "path": path, "old": text("old_str"), "new": new }))
+        }
+        "insert" => {
+            let inserted = arguments.get("insert_text").or_else(|| arguments.get("new_str"))?.as_str()?;
+            let line = arguments.get("insert_line")?.as_u64()?;
+            ("apply_patch", json!({ "patch": insertion(path.as_str()?, line, inserted) }))
+        }
+        _ => return None,
+    })
+}
+
+/// By its name alone.
+fn is_directory(path: &Value) -> bool {
+    path.as_str().is_some_and(|path| path.is_empty() || path == "." || path.ends_with('/'))
+}
+
+/// Lines from the first to the last, which is the file's own if it is -1.
+fn view(path: Value, range: Option<&Value>) -> Value {
+    let ends = range.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let [first, last] = ends else { return json!({ "path": path }) };
+    let (first, last) = (first.as_u64().unwrap_or(1).max(1), last.as_u64());
+    match last {
+        Some(last) => json!({ "path": path, "offset": first, "limit": last.saturating_sub(first) + 1 }),
+        None => json!({ "path": path, "offset": first }),
+    }
+}
+
+/// A patch that puts lines behind a line; behind line 0 is the beginning.
+fn insertion(path: &str, line: u64, text: &str) -> String {
+    let lines: Vec<&str> = text.strip_suffix('\n').unwrap_or(text).split('\n').collect();
+    let mut patch = format!("--- {path}\n+++ {path}\n@@ -{line},0 +{},{} @@\n", line + 1, lines.len());
+    for line in lines {
+        patch.push('+');
+        patch.push_str(line);
+        patch.push('\n');
+    }
+    patch
+}
+
+#[cfg(test)]
+mod tests;
