@@ -104,7 +104,9 @@ fn a_wrong_configuration_is_2_with_its_place() {
 fn no_model_is_2_and_says_what_to_do() {
     let project = Project::new();
     let outcome = fusee(&project).args(["run", "x"]).run().exits(2);
-    assert!(outcome.stderr.contains("--model"), "{}", outcome.stderr);
+    for way in ["fusee -m openai:MODEL", "fusee -m MODEL --base-url URL", "fusee doctor", "fusee demo"] {
+        assert!(outcome.stderr.contains(way), "{}", outcome.stderr);
+    }
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn a_small_model_is_led_through_the_stages() {
         ),
         header("list_dir", json!({})),
         header("write_file", json!({"path": "solution.py"})),
-        Message::text("def one():\n    return 3\n```\n").stream(),
+        // Of another length: python knows a changed file by its second and its length.
+        Message::text("def one():\n    return 1 + 2\n```\n").stream(),
         header("list_dir", json!({})),
         header("write_file", json!({"path": "solution.py"})),
         Message::text("def one():\n    return 1\n```\n").stream(),
