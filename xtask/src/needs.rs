@@ -44,6 +44,11 @@ pub(crate) const TEST: &[Need] = &[
         why: "gives a second verdict on templates",
         source: Source::Apt("libxml2-utils"),
     },
+    Need {
+        program: "go",
+        why: "is tried in the sandbox, as cargo, node and python are",
+        source: Source::Apt("golang-go"),
+    },
     Need { program: "npm", why: "installs real MCP servers, which node runs", source: Source::Apt("npm") },
 ];
 
