@@ -20,7 +20,10 @@ use super::system::{self, Fork};
 enum State {
     Gone = 0,
     Ready = 1,
+    /// It will be ready again.
     Busy = 2,
+    /// It is busy and will not be ready again.
+    Last = 3,
 }
 
 /// What every supervisor does, and the bell by the keeper's bed.
@@ -51,7 +54,16 @@ impl Board {
 
     /// Whether somebody would take a command now.
     pub(super) fn anybody_ready(&self) -> bool {
-        self.states.iter().any(|state| state.load(Ordering::SeqCst) == State::Ready as u8)
+        self.anybody(State::Ready)
+    }
+
+    /// Whether one more is needed: nobody would take what waits on the line, or nobody ever would take anything.
+    pub(super) fn lacks_somebody(&self, line: &OwnedFd) -> bool {
+        !self.anybody(State::Ready) && (is_readable(line) || !self.anybody(State::Busy))
+    }
+
+    fn anybody(&self, does: State) -> bool {
+        self.states.iter().any(|state| state.load(Ordering::SeqCst) == does as u8)
     }
 
     /// Wakes the keeper.
@@ -87,16 +99,16 @@ impl Post<'_> {
     }
 
     /// Says that this one has a command. The keeper hears of it only if another waits on the line for nobody.
-    pub(super) fn busy(&self, line: Option<&OwnedFd>) {
+    pub(super) fn busy(&self, line: &OwnedFd) {
         self.board.set(self.place, State::Busy);
-        if line.is_some_and(is_readable) && !self.board.anybody_ready() {
+        if is_readable(line) && !self.board.anybody_ready() {
             self.board.ring();
         }
     }
 
     /// Says that this one has a command and will not take another: the next is to be there in time.
     pub(super) fn last(&self) {
-        self.board.set(self.place, State::Busy);
+        self.board.set(self.place, State::Last);
         if !self.board.anybody_ready() {
             self.board.ring();
         }
@@ -104,7 +116,7 @@ impl Post<'_> {
 
     /// Whether this one can go without being missed.
     pub(super) fn leave(&self) -> bool {
-        self.board.set(self.place, State::Busy);
+        self.board.set(self.place, State::Last);
         let others = self.board.anybody_ready();
         if !others {
             self.ready();

@@ -134,11 +134,12 @@ fn keep(socket: OwnedFd, board: &Board) -> i32 {
     let Ok((line, bell, watch)) = settle_in(socket, board.bell()) else { return 1 };
     let board = board.with_bell(bell);
     let mut crew = Crew::new(&board);
+    let keeper = Some(rustix::process::getpid());
     loop {
         let mut missing = false;
-        if !board.anybody_ready() {
+        if board.lacks_somebody(&line) {
             match crew.enlist() {
-                Enlisted::Here(post) => return stand_ready(line, &watch, &post),
+                Enlisted::Here(post) => return stand_ready(&line, keeper, &watch, &post),
                 Enlisted::There => {}
                 // Commands wait on the line meanwhile.
                 Enlisted::Nobody => missing = true,
@@ -167,17 +168,16 @@ fn keep(socket: OwnedFd, board: &Board) -> i32 {
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A supervisor's life: it waits for a command on the line, sees it through, and waits for the next.
-fn stand_ready(line: OwnedFd, watch: &OwnedFd, post: &Post<'_>) -> i32 {
+fn stand_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Post<'_>) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
     // When memory runs out a command goes, not we: it has this from here. Where it cannot be written, the kernel chooses.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
-    let keeper = rustix::process::getppid();
     let mut message = vec![0; spec::MOST];
-    let (mut line, mut used) = (Some(line), false);
-    while let Some(open) = &line {
-        if used && !matches!(poll(&mut [PollFd::new(open, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {
+    let mut used = false;
+    loop {
+        if used && !matches!(poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&IDLE)), Ok(1..)) {
             if post.leave() {
                 return 0;
             }
@@ -186,15 +186,18 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, post: &Post<'_>) -> i32 {
         }
         // Another may have been faster: a used one must not wait for ever.
         let flags = if used { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
-        match receive(open, &mut message, flags) {
+        match receive(line, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
+            Received::Order(_, received) if rustix::process::getppid() != keeper => {
+                // Nobody would end what is left of a command if something happened to this process. Whoever sends one more
+                // is to see it at once.
+                let _ = rustix::net::shutdown(line, rustix::net::Shutdown::Both);
+                supervisor::decline(received);
+                return 0;
+            }
             Received::Order(length, received) => {
-                if rustix::process::getppid() != keeper {
-                    // Nobody makes another one ready: this is the last command, and whoever sends one more is to see it.
-                    line = None;
-                }
-                if perform(&message[..length], received, keeper, watch, line.as_ref(), post) == Clean::No {
+                if perform(&message[..length], received, keeper, watch, line, post) == Clean::No {
                     return 0;
                 }
                 used = true;
@@ -202,7 +205,6 @@ fn stand_ready(line: OwnedFd, watch: &OwnedFd, post: &Post<'_>) -> i32 {
             }
         }
     }
-    0
 }
 
 /// Does what a message asks for.
@@ -211,7 +213,7 @@ fn perform(
     received: Vec<OwnedFd>,
     keeper: Option<Pid>,
     watch: &OwnedFd,
-    line: Option<&OwnedFd>,
+    line: &OwnedFd,
     post: &Post<'_>,
 ) -> Clean {
     match spec::decode(message) {
@@ -222,7 +224,7 @@ fn perform(
                 // It stands in the room's namespaces then.
                 Hold::Room(_) => post.last(),
             };
-            supervisor::supervise(&spec, descriptors, watch, started)
+            supervisor::supervise(&spec, descriptors, watch, started, || post.ready())
         }
         Some(Order::MakeRoom(policy)) => {
             post.last();

@@ -270,6 +270,9 @@ impl Running {
                 let undone = undone == Undone::Something;
                 Ok(Finished { ending, stopped, ended, left, undone, exceeded })
             }
+            Some(Report::NotStarted(error)) if error == Errno::OWNERDEAD.raw_os_error() => {
+                Err(CommandFailure::KeeperGone)
+            }
             Some(Report::NotStarted(error)) => {
                 Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))
             }

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
@@ -32,19 +33,28 @@ pub(super) enum Clean {
     No,
 }
 
-/// Runs a command from its start to the end of its last descendant. `started` is called once it runs.
+/// Refuses a command because the keeper is gone.
+pub(super) fn decline(received: Vec<OwnedFd>) {
+    if let Some(control) = received.first() {
+        tell(control, Report::NotStarted(Errno::OWNERDEAD.raw_os_error()));
+    }
+}
+
+/// Runs a command from its start to the end of its last descendant. `started` is called once it runs, `freed` when the next
+/// may come: before its end is told, which is when it does.
 pub(super) fn supervise(
     spec: &Spec<'_>,
     descriptors: Descriptors,
     watch: &OwnedFd,
     started: impl FnOnce(),
+    freed: impl FnOnce(),
 ) -> Clean {
     if hung_up(&descriptors.control) {
         return Clean::Yes;
     }
     let unguarded = Watch::over(Vec::new());
     match &spec.hold {
-        Hold::Free => attend(spec, descriptors, watch, &unguarded, started, || Undone::Nothing),
+        Hold::Free => attend(spec, descriptors, watch, &unguarded, started, || Undone::Nothing, freed),
         Hold::Room(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
             // It stands in the room's namespaces now.
@@ -59,7 +69,7 @@ pub(super) fn supervise(
             match kept {
                 Ok((kept, ruleset)) => {
                     let after = || fence::put_back(&kept, fencing, &ruleset);
-                    attend(spec, descriptors, watch, &unguarded, started, after)
+                    attend(spec, descriptors, watch, &unguarded, started, after, freed)
                 }
                 Err(error) => {
                     let fault = Step::Keep.failed()(error);
@@ -90,7 +100,7 @@ fn supervise_in_room(
         let Some(descriptors) = taken_along.take() else { return 1 };
         match enter::settle(entrance, descriptors.doors.as_ref()) {
             Ok(absent) => {
-                attend(spec, descriptors, watch, &Watch::over(absent), || {}, || Undone::Nothing);
+                attend(spec, descriptors, watch, &Watch::over(absent), || {}, || Undone::Nothing, || {});
             }
             Err(fault) => tell(&descriptors.control, Report::not_confined(&fault)),
         }
@@ -116,6 +126,7 @@ fn attend(
     guards: &Watch<'_>,
     started: impl FnOnce(),
     after: impl FnOnce() -> Undone,
+    freed: impl FnOnce(),
 ) -> Clean {
     let shell = Program::new(c"/bin/sh", &[c"sh", c"-c", spec.command], &spec.environment);
     let start = system::start(|| child::become_command(spec, &descriptors, &shell));
@@ -161,6 +172,9 @@ fn attend(
         undone = Undone::Something;
     }
     let exceeded = if let End::Exceeded(what) = end { Some(what) } else { None };
+    if swept.left == 0 {
+        freed();
+    }
     tell(&control, Report::Ended { ending, ended: swept.ended, left: swept.left, undone, exceeded });
     if swept.left == 0 { Clean::Yes } else { Clean::No }
 }
