@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Trust(trust::TrustArgs),
     Models(models::ModelsArgs),
     Completions(completions::CompletionsArgs),
+    #[command(name = "__names", hide = true)]
+    Names(completions::NamesArgs),
     #[command(name = "__docs", hide = true)]
     Docs(docs::DocsArgs),
 }
@@ -86,6 +88,7 @@ impl Command {
             | Self::Trust(_)
             | Self::Models(_)
             | Self::Completions(_)
+            | Self::Names(_)
             | Self::Docs(_) => Tools::None,
         }
     }
@@ -126,6 +129,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Doctor(args)) => doctor::doctor(&args, process).await,
         Some(Command::Trust(args)) => trust::trust(&args, process),
         Some(Command::Completions(args)) => completions::completions(&args),
+        Some(Command::Names(args)) => completions::names(&args, process),
         Some(Command::Docs(args)) => docs::docs(&args),
     }
 }

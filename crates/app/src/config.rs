@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fusee_engine::agent::{Limits, SummaryBy};
+use fusee_engine::agent::{Limits, RankBy, SummaryBy};
 use fusee_engine::approval::Approve;
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
@@ -314,6 +314,10 @@ impl Config {
             compaction_summary: match self.text("compaction_summary") {
                 Some("model") => SummaryBy::Model,
                 _ => SummaryBy::Rule,
+            },
+            memory_ranking: match self.text("memory_ranking") {
+                Some("model") => RankBy::Model,
+                _ => RankBy::Words,
             },
             compaction_threshold: self.number("compaction_threshold").unwrap_or(default.compaction_threshold),
             timeout_s: self.whole("timeout_s").unwrap_or(default.timeout_s),

@@ -29,6 +29,32 @@ pub(crate) fn gather(project: &Project, environment: &Environment) -> Loaded {
     loaded
 }
 
+/// The templates of something that lasts: read anew for each task, so that an edit holds at once. One that an edit broke
+/// stays as it was, and that is said.
+#[derive(Default)]
+pub(crate) struct Standing {
+    /// Those that were found last.
+    last: Registry,
+}
+
+impl Standing {
+    /// Finds them all, with what should be known of it.
+    pub(crate) fn gather(
+        &mut self,
+        project: &Project,
+        environment: &Environment,
+    ) -> (Loaded, Option<String>) {
+        let mut loaded = gather(project, environment);
+        let kept = loaded.keep(&self.last);
+        self.last = loaded.registry.clone();
+        let said = problems(&loaded).map(|said| match kept.as_slice() {
+            [] => said,
+            kept => format!("{said}as before the last edit: `{}`\n", kept.join("`, `")),
+        });
+        (loaded, said)
+    }
+}
+
 /// What a run is given of them.
 pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
     Templates { registry: Arc::new(loaded.registry), memory_file: Some(project.memory_file()) }

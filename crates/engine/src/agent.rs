@@ -41,7 +41,7 @@ mod turns;
 mod waiting;
 
 pub use answer::{Accepted, AnswerCheck, JsonAnswer, json_wanted};
-pub(crate) use attempt::remember;
+pub(crate) use attempt::{Attempt, AttemptResult, remember, within};
 pub(crate) use calling::{Called, Calling};
 pub use compaction::compact_by_rule;
 pub(crate) use compaction::is_summary;
@@ -50,7 +50,7 @@ pub use disclosure::Disclosure;
 pub(crate) use earlier::STEP as EARLIER_STEP;
 pub use earlier::{Earlier, Shorter};
 pub(crate) use facts::{End as FactsEnd, Facts, change_of};
-pub use limits::{Limits, SummaryBy};
+pub use limits::{Limits, RankBy, SummaryBy};
 pub(crate) use occupancy::size;
 pub use plan::{Plan, PlanStatus, PlannedTask};
 pub use review::Restrictions;

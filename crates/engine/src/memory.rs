@@ -3,22 +3,30 @@
 //! [`Memory`] keeps an index, brings it up to date by what changed, and ranks files by words. It holds no content:
 //! whoever wants that reads it through the handler's tools.
 
+mod base;
+mod coding;
+mod commit;
+mod delta;
 mod entry;
+#[cfg(feature = "grammars")]
+mod grammar;
+mod index;
+mod merge;
 mod rank;
+mod ranking;
 mod step;
-mod stored;
 mod symbols;
 mod tokens;
 mod walk;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 pub use entry::Entry;
-pub(crate) use step::asked;
+use index::{Index, Trouble};
+pub(crate) use ranking::{ARGUMENT as RANKING, Asking, unordered};
 pub use walk::MOST_FILES;
 
 #[cfg(test)]
@@ -74,12 +82,6 @@ pub struct Memory {
     index: Mutex<Option<Index>>,
 }
 
-/// Entries in order of path.
-#[derive(Default)]
-struct Index {
-    entries: Vec<Entry>,
-}
-
 impl Memory {
     /// The memory of a work tree, kept in `file` if one is given.
     pub fn new(root: &Path, file: Option<PathBuf>) -> Self {
@@ -95,66 +97,56 @@ impl Memory {
     pub fn relevant(&self, query: &Query) -> Result<Answer, String> {
         self.with(|index| {
             self.refresh(index)?;
-            Ok(answer(&index.entries, query))
+            answer(index, query)
         })
     }
 
     /// The files that fit, of what is known already.
     pub fn query(&self, query: &Query) -> Result<Answer, String> {
-        self.with(|index| Ok(answer(&index.entries, query)))
+        self.with(|index| answer(index, query))
     }
 
     /// Everything that is known, in order of path.
     pub fn global_index(&self) -> Result<Vec<Entry>, String> {
-        self.with(|index| Ok(index.entries.clone()))
+        self.with(|index| Ok(index.entries()?))
     }
 
     /// What is known of one file.
     pub fn entry(&self, path: &str) -> Result<Option<Entry>, String> {
-        self.with(|index| {
-            let found = index.entries.binary_search_by(|entry| entry.path.as_str().cmp(path));
-            Ok(found.ok().map(|at| index.entries[at].clone()))
+        self.with(|index| Ok(index.entry(path)?))
+    }
+
+    fn with<T>(&self, work: impl Fn(&mut Index) -> Result<T, Trouble>) -> Result<T, String> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = index.get_or_insert_with(|| self.file.as_deref().map(Index::open).unwrap_or_default());
+        let mut done = work(known);
+        if matches!(done, Err(Trouble::Damaged)) {
+            // It can always be made again.
+            *known = Index::default();
+            done = work(known);
+        }
+        done.map_err(|trouble| match trouble {
+            Trouble::Damaged => "the index of files cannot be read".to_owned(),
+            Trouble::Failed(problem) => problem,
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, String>) -> Result<T, String> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that is damaged or of another version is as good as none: everything is read anew.
-        let known =
-            index.get_or_insert_with(|| self.file.as_deref().and_then(stored::read).unwrap_or_default());
-        work(known)
-    }
-
-    fn refresh(&self, index: &mut Index) -> Result<Updated, String> {
-        let known: HashMap<&str, &Entry> =
-            index.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
-        let walked = walk::walk(&self.root, &known)?;
-        let kept = walked.entries.len() - walked.new_paths;
-        let updated = Updated {
-            files: walked.entries.len(),
-            read: walked.read,
-            removed: known.len() - kept,
-            cut: walked.cut,
-        };
-        let changed = updated.read > 0 || updated.removed > 0 || walked.touched > 0;
-        drop(known);
-        index.entries = walked.entries;
-        if let Some(file) = self.file.as_deref().filter(|_| changed) {
-            stored::write(file, index)
-                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-        }
-        Ok(updated)
+    fn refresh(&self, index: &mut Index) -> Result<Updated, Trouble> {
+        index.refresh(&self.root, self.file.as_deref())
     }
 }
 
-fn answer(entries: &[Entry], query: &Query) -> Answer {
-    let matches = rank::rank(entries, &query.words, query.limit);
-    let summary = match matches.as_slice() {
-        [] => "no file fits".to_owned(),
-        found => {
-            let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
-            format!("{} of {} files fit: {}", found.len(), entries.len(), paths.join(", "))
-        }
-    };
-    Answer { summary, matches }
+fn answer(index: &mut Index, query: &Query) -> Result<Answer, Trouble> {
+    let matches = rank::rank(index, &query.words, query.limit)?;
+    Ok(Answer { summary: summary(&matches, Some(index.len())), matches })
+}
+
+/// Files in one line, with how many there are in all where that is known.
+fn summary(matches: &[Found], of: Option<usize>) -> String {
+    if matches.is_empty() {
+        return "no file fits".to_owned();
+    }
+    let paths: Vec<&str> = matches.iter().map(|found| found.path.as_str()).collect();
+    let of = of.map(|all| format!(" of {all}")).unwrap_or_default();
+    format!("{}{of} files fit: {}", matches.len(), paths.join(", "))
 }

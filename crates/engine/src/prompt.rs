@@ -7,6 +7,7 @@
 mod build;
 mod default;
 mod delegation;
+mod digest;
 mod documents;
 mod environment;
 mod expansion;
@@ -24,6 +25,7 @@ pub use build::{Problem, Prompt, PromptBuilder};
 pub(crate) use default::usual_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
 pub use delegation::{DelegationPrompt, Recap};
+pub use digest::workspace_digest;
 pub use documents::{Document, Skills, references, skills};
 pub use environment::Environment;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};

@@ -4,7 +4,6 @@
 //! looks up for it, as one step; [`prompt`] puts that into sections; [`finding`] checks the answer against the files;
 //! [`report`] writes it for people and programs.
 
-mod digest;
 mod finding;
 mod material;
 mod prompt;

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, TurnStop, remember};
 use crate::approval::{Approver, Gatekeeper, Nobody};
 use crate::memory::Memory;
-use crate::prompt::{self, Environment};
+use crate::prompt::{self, Environment, PromptFile};
 use crate::task_system::{self, SubtaskRequest, TaskSystem};
 use crate::template::{Registry, TemplateText};
 use crate::workflow::{self, Left, Trace};
@@ -337,8 +337,12 @@ async fn task(
         Some(environment) => environment,
         None => {
             let directory = settings.workspace.clone();
+            let digest =
+                settings.prompt.as_ref().is_some_and(|prompt| PromptFile::wants_digest(&prompt.text));
             let look = async move {
-                serde_json::to_value(Environment::look(&directory, started_ms)).unwrap_or_default()
+                let found = Environment::look(&directory, started_ms);
+                let found = if digest { found.digested(&directory) } else { found };
+                serde_json::to_value(found).unwrap_or_default()
             };
             engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?.read()?
         }
@@ -383,6 +387,11 @@ async fn task(
         resumed: AtomicBool::new(past.resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
+    // What a task of a template or workflow may ask to be shown.
+    let history = match &settings.work {
+        Work::Request => Arc::default(),
+        _ => Arc::new(earlier.as_ref().map(|earlier| earlier.messages.clone()).unwrap_or_default()),
+    };
     match &settings.work {
         Work::Request => {}
         Work::Workflow(work) => {
@@ -397,6 +406,7 @@ async fn task(
                 branch,
                 environment,
                 templates,
+                history,
                 started_ms,
                 trace,
                 cancel,
@@ -417,6 +427,7 @@ async fn task(
             let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
             let place = task_system::Place::main(started_ms, cancel, progress);
+            let place = task_system::Place { history, ..place };
             return Arc::new(system).execute(request, Some(text), place).await.map(Left::Ended);
         }
     }

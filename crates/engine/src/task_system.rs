@@ -7,8 +7,10 @@ mod compose;
 mod context;
 mod error;
 mod execute;
+mod executor;
 mod finish;
 mod handler;
+mod history;
 pub mod output;
 mod prepare;
 mod preview;
@@ -21,6 +23,7 @@ pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
 pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
 pub use execute::{Place, Ready, TaskSystem, ready};
 pub use handler::{limits, toolbox};
+pub(crate) use history::part as history_part;
 pub use preview::{Preview, preview};
 pub use request::AccumulationFormat;
 pub use request::{

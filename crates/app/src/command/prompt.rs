@@ -100,7 +100,10 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failu
         return original(key);
     }
     let view = match &args.file {
-        Some(file) => read(file).and_then(|prompt| render(&prompt, args)),
+        Some(file) => {
+            let environment = surroundings(args, process)?;
+            read(file, &environment).and_then(|prompt| render(&prompt, args))
+        }
         None => {
             let DefaultPrompt { prompt, notices } = usual(args, process)?;
             for notice in notices {
@@ -141,23 +144,33 @@ fn original(key: &str) -> Result<Exit, Failure> {
 
 /// The prompt of a plain run here.
 fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure> {
+    let environment = surroundings(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let kind = PromptKind { review: false, planning: config.flow()?.planning };
-    let environment = Environment::look(&project.directory, SystemClock.now_ms());
     DefaultPrompt::new(&environment, kind).map_err(|problems| {
         Failure::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })
 }
 
+/// The project here, as a run would find it.
+fn surroundings(args: &RenderArgs, process: &Process) -> Result<Environment, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
+    Ok(Environment::look(&project.directory, SystemClock.now_ms()))
+}
+
 /// The prompt of a file.
-fn read(file: &Path) -> Result<Prompt, Trouble> {
+fn read(file: &Path, environment: &Environment) -> Result<Prompt, Trouble> {
     let text = std::fs::read_to_string(file).map_err(|error| Trouble {
         code: "unreadable_file",
         message: format!("cannot read {}: {error}", file.display()),
         section_path: None,
     })?;
-    PromptFile::parse(&text).map_err(|problem| in_file(&file.to_string_lossy(), problem))
+    let environment = match PromptFile::wants_digest(&text) {
+        true => environment.clone().digested(Path::new(&environment.directory)),
+        false => environment.clone(),
+    };
+    PromptFile::parse_for(&text, &environment).map_err(|problem| in_file(&file.to_string_lossy(), problem))
 }
 
 fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {

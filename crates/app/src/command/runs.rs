@@ -15,10 +15,17 @@ use super::Process;
 use crate::arguments::shared::Place;
 use crate::clock::SystemClock;
 use crate::face::line::{Line, Style};
+use crate::face::summary::short;
 use crate::face::words;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::{clock, output};
+
+/// Below this, runs are named by the beginning of their id.
+const WIDE: usize = 100;
+
+/// Below this there is room for little more than what was asked.
+const NARROW: usize = 60;
 
 #[cfg(test)]
 mod tests;
@@ -121,11 +128,20 @@ fn as_json(row: &RunRow) -> serde_json::Value {
     })
 }
 
+/// A table for so many columns. In a narrow terminal runs are named by the beginning of their id, which is enough to name
+/// them by, and only what went wrong is said of how they ended.
 fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
-    let id = rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or_default().max(3);
+    let name = |row: &RunRow| -> String {
+        if columns < WIDE { short(row.id.as_str()).to_owned() } else { row.id.to_string() }
+    };
+    let id = rows.iter().map(|row| name(row).len()).max().unwrap_or_default().max(3);
     let mut text = String::new();
     let mut add = |run: &str, status: &str, age: &str, took: &str, title: &str| {
-        let line = format!("{run:<id$}  {status:<9}  {age:>4}  {took:>9}  {title}");
+        let line = match columns {
+            ..NARROW if matches!(status, "completed" | "STATUS") => format!("{run:<id$}  {age:>4}  {title}"),
+            ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
+            _ => format!("{run:<id$}  {status:<9}  {age:>4}  {took:>9}  {title}"),
+        };
         text.push_str(&Line::of(Style::Plain, &line).cut(columns).paint(false));
         text.push('\n');
     };
@@ -134,7 +150,7 @@ fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
         let took =
             row.ended_ms.map(|end| words::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
         let age = words::age(now_ms - row.started_ms);
-        add(row.id.as_str(), row.status.as_str(), &age, took.as_deref().unwrap_or("-"), &row.title);
+        add(&name(row), row.status.as_str(), &age, took.as_deref().unwrap_or("-"), &row.title);
     }
     text
 }

@@ -121,6 +121,13 @@ const BASE: &[Key] = &[
         "Who tells of the turns that are taken away then: rule (one line a turn), or model (one more request; the rule \
          where it fails).",
     ),
+    key(
+        "memory_ranking",
+        Kind::Word(&["words", "model"]),
+        Some("words"),
+        "Who orders the files that are searched for a task: words (those they share with it), or model (one more \
+         request; the words where it fails).",
+    ),
     key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
     key(
         "task_timeout_s",

@@ -28,9 +28,10 @@ use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::mcp::{self, Servers};
 use crate::project::Project;
+use crate::registered;
 use crate::selection;
+use crate::templates::{self, Standing};
 use crate::work::{self, Confinement};
-use crate::{registered, templates};
 
 pub(crate) use opening::Beginning;
 
@@ -64,6 +65,7 @@ pub(crate) struct Session<'p> {
     plan: Option<PlanOfWork>,
     /// What was written for a plan and could not be understood.
     plan_draft: Option<String>,
+    templates: Standing,
 }
 
 /// A run that was begun, and what a face should know of it.
@@ -115,9 +117,9 @@ impl Session<'_> {
     }
 
     /// Templates and workflows that `/task` could run now.
-    pub(crate) fn offers(&self) -> Vec<Offer> {
+    pub(crate) fn offers(&mut self) -> Vec<Offer> {
         let environment = &self.process.environment;
-        let loaded = templates::gather(&self.project, environment);
+        let (loaded, _) = self.templates.gather(&self.project, environment);
         let workflows = registered::workflows(&self.project, environment);
         let known = templates::callables(&loaded.registry).into_iter();
         let known = known.chain(workflows.iter().map(registered::Registered::callable));

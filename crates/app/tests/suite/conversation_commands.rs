@@ -67,6 +67,46 @@ fn a_task_is_part_of_the_conversation_around_it() {
 }
 
 #[test]
+fn an_edited_template_is_used_at_once_and_a_broken_edit_leaves_it_as_it_was() {
+    let text = |words: &str| {
+        format!(
+            "<task name=\"greet\" type=\"atomic\"><description>Greets</description>\
+             <instructions>{words}</instructions></task>"
+        )
+    };
+    let file = ".fusee/templates/greet.xml";
+    let project = Project::new().with(file, &text("Say hello.")).with("new.xml", &text("Say goodbye."));
+    let project = project.with("broken.xml", &text("Say {{nothing}}.")).with("mended.xml", &text("Say it."));
+    let copied = |name: &str| {
+        let command = format!("cp {name}.xml {file}");
+        Message::call("shell", json!({ "command": command }))
+    };
+    let script = [
+        Message::text("Hello!"),
+        copied("new"),
+        Message::text("Edited."),
+        Message::text("Goodbye!"),
+        copied("broken"),
+        Message::text("Edited again."),
+        Message::text("Goodbye again!"),
+        copied("mended"),
+        Message::text("Mended."),
+        Message::text("It."),
+    ];
+    let server = Server::start(script.into_iter().collect::<Script>());
+    let lines = "/task greet\nedit it\n/task greet\nbreak it\n/task greet\nmend it\n/task greet\n";
+    let outcome = talk_to(&project, &server, lines).run().exits(0);
+    let said = "Hello!\nEdited.\nGoodbye!\nEdited again.\nGoodbye again!\nMended.\nIt.\n";
+    assert_eq!(outcome.stdout, said, "{}", outcome.stderr);
+    let asked = asked(&server);
+    let words: Vec<&str> = [0, 3, 6, 9].iter().map(|n| asked[*n].last().unwrap().1.as_str()).collect();
+    assert_eq!(words, ["Say hello.", "Say goodbye.", "Say goodbye.", "Say it."]);
+    for part in ["greet.xml:1:", "as before the last edit: `greet`"] {
+        assert_eq!(outcome.stderr.matches(part).count(), 1, "{part:?} in {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn what_cannot_run_is_told_and_the_conversation_goes_on() {
     let project = Project::new();
     let script = project.script(&[Line::text("Still here.")]);

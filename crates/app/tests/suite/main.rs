@@ -55,6 +55,7 @@ mod shipped_workflows;
 mod soak;
 mod stopping;
 mod subtasks;
+mod task_context;
 mod template_tasks;
 mod templates;
 mod terminal;

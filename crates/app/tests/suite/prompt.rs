@@ -1,6 +1,7 @@
 //! `fusee prompt render`: exactly the bytes a model would get, closed and opened.
 
 use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
 use crate::fusee::fusee;
@@ -87,4 +88,58 @@ fn a_wrong_key_or_a_missing_task_is_said_and_is_1() {
     assert!(shown["error"]["message"].as_str().unwrap().contains("`reference-docs`"), "{shown:#}");
     let missing = fusee(&project).args(["prompt", "render", "p.toml"]).run().exits(1);
     assert!(missing.stderr.contains("--task"), "{}", missing.stderr);
+}
+
+#[test]
+fn a_file_shows_the_project_where_it_asks_for_it() {
+    let kinds = ["workspace-digest", "agents", "skills", "workspace", "task"];
+    let file: String = kinds.map(|kind| format!("[[sections]]\nkind = \"{kind}\"\n\n")).concat();
+    let skill = "---\nname: Notes\ndescription: How notes are written.\n---\nThe word.\n";
+    let project = Project::new()
+        .with("p.toml", &file)
+        .with("AGENTS.md", "Be kind.\n")
+        .with(".fusee/skills/notes/SKILL.md", skill)
+        .with("src/a.rs", "fn main() {}\n");
+    let task = r#"{"request":"Do it."}"#;
+    let line = ["prompt", "render", "p.toml", "--task", task, "--format", "json"];
+    let shown: Value = serde_json::from_str(&fusee(&project).args(line).run().exits(0).stdout).unwrap();
+    let text = shown["text"].as_str().unwrap();
+    assert!(text.starts_with("## 1. Workspace Digest\n\n"), "{text}");
+    for part in [
+        "Languages: Markdown (1), Rust (1), TOML (1).",
+        "## 2. The Project's Instructions (AGENTS.md)\n\nBe kind.\n\n## 3. Skills\n",
+        "### 3.1. Notes\n\nHow notes are written.\n\n---\n[Summary only.",
+        "## 4. Workspace\n\nYou can look at every file",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(text.ends_with("## 5. Task\n\nDo it."), "{text}");
+    assert_eq!(
+        shown["tools"],
+        json!([
+            "list_dir",
+            "find_files",
+            "search_text",
+            "read_file",
+            "read_files",
+            "read_section",
+            "open_sections"
+        ])
+    );
+    // The same bytes go to a model, and a replay needs none of the files.
+    let script = project.script(&[Line::text("Done.")]);
+    let run =
+        ["run", "Do it.", "--prompt", "p.toml", "--model", &script, "--run-id", "r", "--sandbox", "off"];
+    fusee(&project).args(run).run().exits(0);
+    std::fs::remove_file(project.dir().join("AGENTS.md")).unwrap();
+    std::fs::remove_file(project.dir().join("src/a.rs")).unwrap();
+    fusee(&project).args(["replay", "r"]).run().exits(0);
+    // Where there is nothing to show, the others keep their numbers.
+    let bare = Project::new().with("p.toml", &file);
+    let shown = fusee(&bare).args(["prompt", "render", "p.toml", "--task", task]).run().exits(0).stdout;
+    assert!(shown.contains("## 1. Workspace Digest") && shown.contains("## 4. Workspace\n"), "{shown}");
+    assert!(!shown.contains("AGENTS.md") && !shown.contains("Skills"), "{shown}");
+    let wrong = Project::new().with("p.toml", "[[sections]]\nkind = \"agents\"\nbody = \"mine\"\n");
+    let refused = fusee(&wrong).args(["prompt", "render", "p.toml"]).run().exits(1);
+    assert!(refused.stderr.contains("a section of this kind has a text of its own"), "{}", refused.stderr);
 }

@@ -188,13 +188,8 @@ fn what_a_request_asks_for_and_cannot_have_is_refused_or_told() {
     assert_eq!((&warning["code"], &warning["task"]), (&json!("other_model"), &json!("main")));
     assert!(warning["message"].as_str().unwrap().contains("`part` names the model `gpt-9`"), "{warning}");
 
-    let history = json!({"use_session_history": true});
-    let ask = json!({"status": "CONTINUATION", "notes": {"subtask_request": {"name": "part", "history_config": history}}});
-    let model = project.script(&[Line::text(&ask.to_string())]);
-    let failed = result(&task(&project, &model, "h").args(["--json"]).run().exits(1));
-    let cause = &failed["notes"]["error"]["cause"];
-    assert_eq!(cause["reason"], json!("configuration_error"), "{failed:#}");
-    let text = "(defatom say (params) (instructions \"Say it.\")) (say (history_config (dict \"use_session_history\" true)))";
+    let text =
+        "(defatom say (params) (instructions \"Say it.\")) (say (history_config (dict \"use_histry\" true)))";
     let refused = fusee(&project).args(["task", text, "--model", &model, "--json"]).run();
     assert_eq!(result(&refused)["notes"]["error"]["reason"], json!("configuration_error"), "{refused:#?}");
 }

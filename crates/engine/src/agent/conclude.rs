@@ -2,15 +2,20 @@
 
 use fusee_journal::event::TaskError;
 use fusee_journal::{BoxFuture, Stop};
+use fusee_model::Message;
 
 use super::spawn::{Left, Spent};
 use super::turns::Ending;
 
 /// Decides about the answer of a task. It may take steps on branches of its own.
 pub(crate) trait Conclude: Send + Sync {
-    /// What the task ends with, and what was used up for it beside its own turns.
-    fn conclude<'a>(&'a self, answer: String, left: Left)
-    -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>>;
+    /// What the task ends with, and what was used up for it beside its own turns. `said` is its conversation.
+    fn conclude<'a>(
+        &'a self,
+        answer: String,
+        left: Left,
+        said: &'a [Message],
+    ) -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>>;
 }
 
 /// The end of a task that had an answer.
@@ -31,11 +36,12 @@ pub(super) async fn concluded(
     ending: Ending,
     conclude: Option<&dyn Conclude>,
     left: Left,
+    said: &[Message],
 ) -> Result<(Ending, Option<String>, Spent), Stop> {
     let (Ending::Completed { answer }, Some(conclude)) = (&ending, conclude) else {
         return Ok((ending, None, Spent::default()));
     };
-    let (conclusion, spent) = conclude.conclude(answer.clone(), left).await?;
+    let (conclusion, spent) = conclude.conclude(answer.clone(), left, said).await?;
     Ok(match conclusion {
         Conclusion::Answer(answer) => (Ending::Completed { answer }, None, spent),
         Conclusion::Failed { answer, error } => {

@@ -24,6 +24,7 @@ use super::occupancy::size;
 use super::plan::Plan;
 use super::request::said;
 use super::summarising;
+use crate::memory;
 use crate::prompt::Environment;
 
 /// The step of a run that holds this.
@@ -179,6 +180,7 @@ impl Fold {
             }
             // Asked beside the conversation, and no part of it.
             (Kind::Model, _) if step.args.get(summarising::ARGUMENT).is_some() => {}
+            (Kind::Model, _) if step.args.get(memory::RANKING).is_some() => {}
             (Kind::Model, _) => self.asked(&step.args, result)?,
             (Kind::Tool, callee) => self.called(callee, &step.args, result),
             _ => {}

@@ -31,8 +31,29 @@ pub struct Limits {
     /// Who tells of the turns that a compaction takes away.
     #[serde(skip_serializing_if = "SummaryBy::is_rule")]
     pub compaction_summary: SummaryBy,
+    /// Who orders the files that a search finds.
+    #[serde(skip_serializing_if = "RankBy::is_words")]
+    pub memory_ranking: RankBy,
     /// How failed requests are made again.
     pub retry_policy: RetryPolicy,
+}
+
+/// Who orders the files that a search for a task finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankBy {
+    /// The words that they share with the task.
+    #[default]
+    Words,
+    /// The model, in one request before the task; the words where it fails.
+    Model,
+}
+
+impl RankBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+    fn is_words(&self) -> bool {
+        *self == Self::Words
+    }
 }
 
 /// Who tells of the turns that a compaction takes away.
@@ -66,6 +87,7 @@ impl Default for Limits {
             budget_usd: None,
             price: None,
             compaction_summary: SummaryBy::Rule,
+            memory_ranking: RankBy::Words,
             retry_policy: RetryPolicy::default(),
         }
     }

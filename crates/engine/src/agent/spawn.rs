@@ -48,6 +48,19 @@ pub(crate) struct Spent {
     pub(crate) active_ms: u64,
 }
 
+impl Spent {
+    /// Adds what something else used up.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.turns = self.turns.saturating_add(other.turns);
+        self.active_ms += other.active_ms;
+        self.usage.input_tokens += other.usage.input_tokens;
+        self.usage.output_tokens += other.usage.output_tokens;
+        self.usage.cached_tokens += other.usage.cached_tokens;
+        self.usage.reasoning_tokens += other.usage.reasoning_tokens;
+        self.usage.cache_write_tokens += other.usage.cache_write_tokens;
+    }
+}
+
 /// How a task that was spawned ended.
 pub(crate) struct Spawned {
     /// For the model.

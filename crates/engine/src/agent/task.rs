@@ -16,6 +16,7 @@ use super::earlier::Earlier;
 use super::facts::{End, Facts};
 use super::plan::Plan;
 use super::session::Session;
+use super::spawn::Spent;
 use super::stopping::TurnStop;
 use super::turns::Ending;
 use crate::flow::{Phases, Rules};
@@ -43,6 +44,8 @@ pub struct AgentTask {
     pub(crate) rules: Rules,
     /// Whether its beginning was told already.
     announced: bool,
+    /// What was used up for it before it began.
+    spent_before: Spent,
 }
 
 /// How far a task has come, for those who look on.
@@ -164,7 +167,14 @@ impl AgentTask {
             spawn: None,
             rules: Rules { attempt: 1, ..Rules::default() },
             announced: false,
+            spent_before: Spent::default(),
         }
+    }
+
+    /// The same task, for which something was used up already.
+    #[must_use]
+    pub(crate) fn having_spent(self, spent: Spent) -> Self {
+        Self { spent_before: spent, ..self }
     }
 
     /// The same task with something in its way: it fails at once, and says so.
@@ -288,12 +298,14 @@ impl AgentTask {
     pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<Worked, Stop> {
         self.begin(started_ms);
         let mut driver = Driver::new(self, started_ms);
+        driver.spend(&self.spent_before);
         let ending = driver.drive().await?;
         driver.postlude().await?;
         if self.rules.parent.is_none() {
             crate::report::settle_changes(self, &mut driver.facts).await?;
         }
-        let (ending, kept, spent) = concluded(ending, self.conclude.as_deref(), driver.left()).await?;
+        let (left, said) = (driver.left(), driver.conversation.messages());
+        let (ending, kept, spent) = concluded(ending, self.conclude.as_deref(), left, said).await?;
         driver.spend(&spent);
         let mut outcome = outcome(ending, &driver);
         outcome.answer = kept.unwrap_or(outcome.answer);

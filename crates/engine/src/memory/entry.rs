@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::coding::{self, Rest};
 use super::symbols;
 use super::tokens::{self, Tokens};
 
@@ -23,6 +24,9 @@ pub struct Entry {
     /// Of the content that was read.
     #[serde(skip)]
     pub(super) hash: u64,
+    /// What was checked out when it was read, where that is a commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// What it defines, in the order of the text.
     pub symbols: Vec<String>,
     /// Its first words about itself.
@@ -39,7 +43,7 @@ pub(super) struct Stat {
 
 impl Entry {
     /// From the beginning of a file's content.
-    pub(super) fn new(path: String, stat: &Stat, head: &[u8]) -> Self {
+    pub(super) fn new(path: String, stat: &Stat, head: &[u8], commit: Option<&str>) -> Self {
         let text = if head.iter().take(8192).any(|byte| *byte == 0) {
             std::borrow::Cow::Borrowed("")
         } else {
@@ -50,12 +54,28 @@ impl Entry {
         let summary = summary(&text, &language);
         let tokens = tokens::of_fields(&path, &symbols, &summary);
         let (size, mtime) = (stat.size, stat.mtime);
-        Self { path, language, size, mtime, hash: tokens::hash_bytes(head), symbols, summary, tokens }
+        let (hash, commit) = (tokens::hash_bytes(head), commit.map(str::to_owned));
+        Self { path, language, size, mtime, hash, commit, symbols, summary, tokens }
+    }
+
+    /// Writes what is shown of it beside its path and state.
+    pub(super) fn detail(&self, bytes: &mut Vec<u8>) {
+        coding::text(bytes, self.commit.as_deref().unwrap_or_default());
+        coding::text(bytes, &self.summary);
+        coding::text(bytes, &self.symbols.join("\n"));
+    }
+
+    /// Reads that; the rest of the entry is empty.
+    pub(super) fn from_detail(rest: &mut Rest<'_>) -> Option<Self> {
+        let commit = Some(rest.text()?).filter(|commit| !commit.is_empty()).map(str::to_owned);
+        let summary = rest.text()?.to_owned();
+        let symbols = rest.text()?.split('\n').filter(|symbol| !symbol.is_empty());
+        Some(Self { commit, summary, symbols: symbols.map(str::to_owned).collect(), ..Self::default() })
     }
 }
 
 /// The language of a file, by its name; its ending where that is none we know.
-fn language(path: &str) -> &str {
+pub(super) fn language(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((_, ending)) = name.rsplit_once('.') else { return "" };
     match ending {

@@ -1,9 +1,11 @@
-//! Which files fit some words: BM25 over path, symbols and summary, without a model.
+//! Which files fit some words: BM25 over path, symbols and summary, without a model. Only the lists of the asked words are
+//! read of an index.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::Found;
-use super::entry::Entry;
+use super::coding::Damaged;
+use super::index::Index;
 use super::tokens::{self, Tokens};
 
 /// How soon more of the same word stops counting.
@@ -21,62 +23,52 @@ const MOST_WORDS: usize = 64;
 struct Asked {
     word: String,
     hash: u32,
-    /// Files that have it.
-    files: u32,
 }
 
+/// How often each asked word is in the fields of a file.
+type Hits = Vec<[u32; 3]>;
+
 /// The files that fit, best first, ties by path.
-pub(super) fn rank(entries: &[Entry], question: &str, limit: usize) -> Vec<Found> {
-    let named = named(entries, question);
-    let mut asked = asked(question);
-    let filter = Filter::of(&asked);
-    let mut candidates: Vec<(usize, Vec<[f64; 3]>)> = Vec::new();
-    let (mut lengths, mut hits) = (0_usize, Vec::new());
-    for (at, entry) in entries.iter().enumerate() {
-        lengths += length(&entry.tokens);
-        hits.clear();
-        hits.resize(asked.len(), [0.0; 3]);
-        if count(&entry.tokens, &asked, &filter, &mut hits) {
-            for (word, hit) in asked.iter_mut().zip(&hits) {
-                word.files += u32::from(hit.iter().any(|count| *count > 0.0));
-            }
-            candidates.push((at, hits.clone()));
-        }
-    }
-    let average = (lengths as f64 / entries.len().max(1) as f64).max(1.0);
-    let mut scored: Vec<(f64, usize, Vec<[f64; 3]>)> = candidates
-        .into_iter()
-        .map(|(at, hits)| (score(&entries[at], &hits, &asked, entries.len(), average), at, hits))
-        .collect();
-    scored.sort_unstable_by(|left, right| {
-        let by_score = right.0.total_cmp(&left.0);
-        by_score.then_with(|| entries[left.1].path.cmp(&entries[right.1].path))
-    });
+pub(super) fn rank(index: &mut Index, question: &str, limit: usize) -> Result<Vec<Found>, Damaged> {
+    let named = named(index, question);
+    let asked = asked(question);
+    let apart: Vec<Hits> = index.delta.entries.iter().map(|entry| count(&entry.tokens, &asked)).collect();
+    let scores = scores(index, &asked, &apart)?;
+    let best = best(index, &scores, &named, limit.saturating_sub(named.len()));
+    let hits = hits(index, &asked, &apart, &best)?;
     let by_name = named.iter().map(|at| Found {
-        path: entries[*at].path.clone(),
+        path: path(index, *at).to_owned(),
         score: 1.0,
         reason: "named in the query".to_owned(),
     });
-    let by_words = scored.iter().filter(|(_, at, _)| !named.contains(at)).map(|(score, at, hits)| Found {
-        path: entries[*at].path.clone(),
-        score: ((score / (score + HALF)) * 1000.0).round().max(1.0) / 1000.0,
+    let by_words = best.iter().zip(&hits).map(|(at, hits)| Found {
+        path: path(index, *at).to_owned(),
+        score: ((scores[*at] / (scores[*at] + HALF)) * 1000.0).round().max(1.0) / 1000.0,
         reason: reason(hits, &asked),
     });
-    by_name.chain(by_words).take(limit).collect()
+    Ok(by_name.chain(by_words).take(limit).collect())
 }
 
-/// Entries whose whole path stands in the question. A base name alone names nothing.
-fn named(entries: &[Entry], question: &str) -> Vec<usize> {
-    let trim = |word: &str| {
-        word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_' | '.' | '-'))).to_owned()
+/// The path of a file by its number: the rows of the base come first, then what changed since.
+fn path(index: &Index, at: usize) -> &str {
+    match at.checked_sub(index.base.count()) {
+        None => index.base.path(at),
+        Some(apart) => index.delta.entries.get(apart).map_or("", |entry| entry.path.as_str()),
+    }
+}
+
+/// Files whose whole path stands in the question. A base name alone names nothing.
+fn named(index: &Index, question: &str) -> Vec<usize> {
+    let find = |path: &str| match index.delta.find(path) {
+        Ok(at) => Some(index.base.count() + at),
+        Err(_) => index.base.find(path).filter(|row| !index.delta.is_gone(*row)),
     };
+    let beside = |c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_' | '.' | '-'));
     let mut found = Vec::new();
     for word in question.split_whitespace().take(MOST_WORDS * 4) {
-        let word = trim(word);
-        for path in [word.as_str(), word.trim_end_matches('.'), word.trim_start_matches("./")] {
-            if let Ok(at) = entries.binary_search_by(|entry| entry.path.as_str().cmp(path))
-                && !found.contains(&at)
-            {
+        let word = word.trim_matches(beside);
+        for path in [word, word.trim_end_matches('.'), word.trim_start_matches("./")] {
+            if let Some(at) = find(path).filter(|at| !found.contains(at)) {
                 found.push(at);
             }
         }
@@ -85,59 +77,93 @@ fn named(entries: &[Entry], question: &str) -> Vec<usize> {
 }
 
 fn asked(question: &str) -> Vec<Asked> {
-    let mut seen: HashMap<u32, ()> = HashMap::new();
+    let mut seen = HashSet::new();
     let words = tokens::words(question).into_iter();
-    let asked = words.map(|word| Asked { hash: tokens::hash(&word), word, files: 0 });
-    asked.filter(|asked| seen.insert(asked.hash, ()).is_none()).take(MOST_WORDS).collect()
+    let asked = words.map(|word| Asked { hash: tokens::hash(&word), word });
+    asked.filter(|asked| seen.insert(asked.hash)).take(MOST_WORDS).collect()
 }
 
-/// Tells most words that were not asked for apart by one look.
-struct Filter(Vec<bool>);
-
-impl Filter {
-    fn of(asked: &[Asked]) -> Self {
-        let mut bits = vec![false; 1 << 16];
-        asked.iter().for_each(|asked| bits[(asked.hash & 0xFFFF) as usize] = true);
-        Self(bits)
-    }
-}
-
-/// Counts the asked words in each field; false if there is none.
-fn count(tokens: &Tokens, asked: &[Asked], filter: &Filter, hits: &mut [[f64; 3]]) -> bool {
-    let mut any = false;
+/// Counts the asked words in each field.
+fn count(tokens: &Tokens, asked: &[Asked]) -> Hits {
+    let mut hits = vec![[0; 3]; asked.len()];
     for (field, list) in [&tokens.path, &tokens.symbols, &tokens.summary].into_iter().enumerate() {
-        for hash in list.iter().filter(|hash| filter.0[(**hash & 0xFFFF) as usize]) {
+        for hash in list {
             if let Some(at) = asked.iter().position(|asked| asked.hash == *hash) {
-                hits[at][field] += 1.0;
-                any = true;
+                hits[at][field] += 1;
             }
         }
     }
-    any
+    hits
 }
 
-fn length(tokens: &Tokens) -> usize {
-    tokens.path.len() + tokens.symbols.len() + tokens.summary.len()
+/// What every file's words sum up to; nothing for most.
+fn scores(index: &mut Index, asked: &[Asked], apart: &[Hits]) -> Result<Vec<f64>, Damaged> {
+    let (rows, files) = (index.base.count(), index.len());
+    let gone = (0..rows).filter(|row| index.delta.is_gone(*row));
+    let gone: u64 = gone.filter_map(|row| index.base.row(row)).map(|row| u64::from(row.length)).sum();
+    let added: usize = index.delta.entries.iter().map(|entry| entry.tokens.len()).sum();
+    let total = index.base.header.tokens.saturating_sub(gone) + added as u64;
+    let average = (total as f64 / files.max(1) as f64).max(1.0);
+    let mut scores = vec![0.0; rows + apart.len()];
+    for (at, word) in asked.iter().enumerate() {
+        let list = index.base.list(word.hash)?;
+        let holds = |row: u32| !index.delta.is_gone(row as usize);
+        let alive = list.iter().filter(|posting| holds(posting.row)).count();
+        let alive = alive + apart.iter().filter(|hits| hits[at] != [0; 3]).count();
+        let rarity = (1.0 + (files as f64 - alive as f64 + 0.5) / (alive as f64 + 0.5)).ln();
+        let part = |counts: [u32; 3], length: usize| {
+            let weighted: f64 = counts.iter().zip(WEIGHTS).map(|(n, weight)| f64::from(*n) * weight).sum();
+            rarity * weighted * (K1 + 1.0) / (weighted + K1 * (1.0 - B + B * (length as f64 / average)))
+        };
+        for posting in list.iter().filter(|posting| holds(posting.row)) {
+            let row = posting.row as usize;
+            let length = index.base.row(row).ok_or(Damaged)?.length as usize;
+            scores[row] += part(posting.counts, length);
+        }
+        for (entry, hits) in apart.iter().enumerate().filter(|(_, hits)| hits[at] != [0; 3]) {
+            scores[rows + entry] += part(hits[at], index.delta.entries[entry].tokens.len());
+        }
+    }
+    Ok(scores)
 }
 
-fn score(entry: &Entry, hits: &[[f64; 3]], asked: &[Asked], files: usize, average: f64) -> f64 {
-    let relative = length(&entry.tokens) as f64 / average;
-    hits.iter()
-        .zip(asked)
-        .map(|(hit, asked)| {
-            let weighted: f64 = hit.iter().zip(WEIGHTS).map(|(count, weight)| count * weight).sum();
-            let rarity =
-                (1.0 + (files as f64 - f64::from(asked.files) + 0.5) / (f64::from(asked.files) + 0.5)).ln();
-            rarity * weighted * (K1 + 1.0) / (weighted + K1 * (1.0 - B + B * relative))
-        })
-        .sum()
+/// The files with the highest scores, those that are named left out.
+fn best(index: &Index, scores: &[f64], named: &[usize], wanted: usize) -> Vec<usize> {
+    let mut best: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
+    best.retain(|at| !named.contains(at));
+    let order = |left: &usize, right: &usize| {
+        let by_score = scores[*right].total_cmp(&scores[*left]);
+        by_score.then_with(|| path(index, *left).cmp(path(index, *right)))
+    };
+    if wanted < best.len() {
+        best.select_nth_unstable_by(wanted, order);
+        best.truncate(wanted);
+    }
+    best.sort_unstable_by(order);
+    best
 }
 
-fn reason(hits: &[[f64; 3]], asked: &[Asked]) -> String {
+/// What was found in the files that are shown.
+fn hits(index: &mut Index, asked: &[Asked], apart: &[Hits], best: &[usize]) -> Result<Vec<Hits>, Damaged> {
+    let rows = index.base.count();
+    let mut hits: Vec<Hits> = vec![Vec::with_capacity(asked.len()); best.len()];
+    for (word, asked) in asked.iter().enumerate() {
+        let list = index.base.list(asked.hash)?;
+        for (hits, at) in hits.iter_mut().zip(best) {
+            hits.push(match at.checked_sub(rows) {
+                None => list.counts(*at as u32),
+                Some(entry) => apart[entry][word],
+            });
+        }
+    }
+    Ok(hits)
+}
+
+fn reason(hits: &Hits, asked: &[Asked]) -> String {
     let names = ["path", "symbols", "summary"];
     let of_field = |field: usize| {
         let words =
-            hits.iter().zip(asked).filter(|(hit, _)| hit[field] > 0.0).map(|(_, asked)| asked.word.as_str());
+            hits.iter().zip(asked).filter(|(hit, _)| hit[field] > 0).map(|(_, asked)| asked.word.as_str());
         words.take(6).collect::<Vec<_>>().join(" ")
     };
     let fields = (0..3).map(|field| (names[field], of_field(field))).filter(|(_, words)| !words.is_empty());

@@ -1,30 +1,50 @@
 //! Asking the index as a step of a run: what was found once is what was found, also after the files have changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fusee_journal::{Body, BoxFuture, Branch, Call, Engine, Kind, Recorded, Stop};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Answer, Memory, Query};
 
+/// Symbols of a file that are told of it.
+const SYMBOLS: usize = 12;
+
+/// Whether what the files are about is told along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Details {
+    Left,
+    Told,
+}
+
+/// What was found, and what the files are about if that was asked for.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Looked {
+    pub(super) found: Answer,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) about: BTreeMap<String, String>,
+}
+
 /// What fits a query, or why nothing can be said; with the step that says it.
-pub(crate) async fn asked(
+pub(super) async fn asked(
     memory: &Arc<Memory>,
     engine: &dyn Engine,
     branch: &Branch,
     query: Query,
-) -> Result<(Result<Answer, String>, Recorded), Stop> {
-    let call = Call {
-        branch: branch.clone(),
-        kind: Kind::Environment,
-        callee: "memory".to_owned(),
-        args: json!(query),
-    };
+    details: Details,
+) -> Result<(Result<Looked, String>, Recorded), Stop> {
+    let mut args = json!(query);
+    if details == Details::Told {
+        args["details"] = true.into();
+    }
+    let call = Call { branch: branch.clone(), kind: Kind::Environment, callee: "memory".to_owned(), args };
     let memory = Arc::clone(memory);
     let body: Body<'_> = Box::new(move || {
         let ask = async move {
-            match tokio::task::spawn_blocking(move || memory.relevant(&query)).await {
-                Ok(Ok(answer)) => json!({ "found": answer }),
+            match tokio::task::spawn_blocking(move || look(&memory, &query, details)).await {
+                Ok(Ok(looked)) => json!(looked),
                 Ok(Err(problem)) => json!({ "problem": problem }),
                 Err(lost) => json!({ "problem": lost.to_string() }),
             }
@@ -35,7 +55,20 @@ pub(crate) async fn asked(
     if let Some(problem) = recorded.value.get("problem").and_then(Value::as_str) {
         return Ok((Err(problem.to_owned()), recorded));
     }
-    let found = recorded.value.get_mut("found").map(Value::take).unwrap_or_default();
-    let answer = serde_json::from_value(found).map_err(|error| Stop::Unreadable(error.to_string()))?;
-    Ok((Ok(answer), recorded))
+    let value = std::mem::take(&mut recorded.value);
+    let looked = serde_json::from_value(value).map_err(|error| Stop::Unreadable(error.to_string()))?;
+    Ok((Ok(looked), recorded))
+}
+
+fn look(memory: &Memory, query: &Query, details: Details) -> Result<Looked, String> {
+    let found = memory.relevant(query)?;
+    let mut about = BTreeMap::new();
+    if details == Details::Told {
+        for path in found.matches.iter().map(|found| &found.path) {
+            let Some(entry) = memory.entry(path)? else { continue };
+            let symbols: Vec<&str> = entry.symbols.iter().take(SYMBOLS).map(String::as_str).collect();
+            about.insert(path.clone(), format!("{} [{}]", entry.summary, symbols.join(" ")));
+        }
+    }
+    Ok(Looked { found, about })
 }

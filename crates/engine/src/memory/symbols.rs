@@ -1,5 +1,5 @@
-//! What a file defines, found line by line: a keyword after its modifiers, then a name. It needs no grammar, so it is
-//! right for most files of most languages, and never slow.
+//! What a file defines: by its grammar where there is one (`grammar.rs`), else line by line: a keyword after its
+//! modifiers, then a name. That needs no grammar, so it is right for most files of most languages, and never slow.
 
 /// Symbols kept of one file.
 const MOST: usize = 200;
@@ -74,6 +74,23 @@ const OUTERMOST: &[&str] = &["const", "let", "var", "val", "type"];
 
 /// The symbols of a text.
 pub(super) fn find(text: &str, language: &str) -> Vec<String> {
+    #[cfg(feature = "grammars")]
+    if let Some(found) = super::grammar::find(text, language) {
+        return distinct(found);
+    }
+    by_line(text, language)
+}
+
+/// Each name once, as many as are kept.
+#[cfg(feature = "grammars")]
+fn distinct(found: Vec<&str>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    let names = found.into_iter().filter_map(name).filter(|name| seen.insert(name.clone()));
+    names.take(MOST).collect()
+}
+
+/// The symbols of a text by what its lines look like.
+pub(super) fn by_line(text: &str, language: &str) -> Vec<String> {
     let mut symbols: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| line.len() <= LONGEST) {
         let found = match language {

@@ -103,9 +103,183 @@ fn a_damaged_index_is_made_again() {
     }
 }
 
+/// Sixty files, so that a few changes are kept apart from the rest.
+fn many() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..60 {
+        let text = format!("//! Part {n} of the whole.\nfn part_{n}() {{}}\nfn shared_thing() {{}}\n");
+        fs::write(folder.path().join(format!("part_{n:02}.rs")), text).unwrap();
+    }
+    folder
+}
+
+/// What an index that never saw anything else says of a tree.
+fn fresh(folder: &tempfile::TempDir) -> Memory {
+    let memory = Memory::new(folder.path(), None);
+    memory.update().unwrap();
+    memory
+}
+
 #[test]
-fn symbols_of_common_languages_are_found() {
+fn changes_kept_apart_are_found_as_if_everything_had_been_read_anew() {
+    let folder = many();
+    let file = folder.path().join(".fusee/memory.idx");
+    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    let base = fs::read(&file).unwrap();
+    fs::write(folder.path().join("part_07.rs"), "//! About zebras.\nfn zebra_thing() {}\n").unwrap();
+    fs::write(folder.path().join("added.rs"), "//! About zebras too.\n").unwrap();
+    fs::remove_file(folder.path().join("part_11.rs")).unwrap();
+    let again = Memory::new(folder.path(), Some(file.clone()));
+    assert_eq!(again.update().unwrap(), Updated { files: 60, read: 2, removed: 1, cut: false });
+    assert_eq!(fs::read(&file).unwrap(), base, "only what changed is written");
+    let kept = Memory::new(folder.path(), Some(file));
+    let anew = fresh(&folder);
+    for words in ["zebra", "shared thing of part", "part_07.rs and added.rs", "part 11"] {
+        let query = Query { words: words.to_owned(), limit: 70 };
+        assert_eq!(kept.query(&query).unwrap(), anew.query(&query).unwrap(), "{words}");
+    }
+    let plain = |memory: &Memory| {
+        let entries = memory.global_index().unwrap().into_iter();
+        entries.map(|entry| (entry.path, entry.summary, entry.symbols)).collect::<Vec<_>>()
+    };
+    assert_eq!(plain(&kept), plain(&anew));
+}
+
+#[test]
+fn many_changes_become_one_index_again() {
+    let folder = many();
+    let file = folder.path().join(".fusee/memory.idx");
+    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    for n in 0..50 {
+        fs::remove_file(folder.path().join(format!("part_{n:02}.rs"))).unwrap();
+        fs::write(folder.path().join(format!("new_{n:02}.rs")), format!("fn new_{n}() {{}}\n")).unwrap();
+    }
+    let again = Memory::new(folder.path(), Some(file.clone()));
+    assert_eq!(again.update().unwrap(), Updated { files: 60, read: 50, removed: 50, cut: false });
+    assert!(!file.with_extension("delta").exists());
+    let kept = Memory::new(folder.path(), Some(file));
+    let query = Query { words: "new shared thing".to_owned(), limit: 70 };
+    assert_eq!(kept.query(&query).unwrap(), fresh(&folder).query(&query).unwrap());
+    assert_eq!(kept.update().unwrap(), Updated { files: 60, read: 0, removed: 0, cut: false });
+}
+
+#[test]
+fn a_file_that_was_only_touched_is_not_read_twice() {
+    let folder = many();
+    let file = folder.path().join(".fusee/memory.idx");
+    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    let touched = fs::File::options().append(true).open(folder.path().join("part_03.rs")).unwrap();
+    touched.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
+    let again = || Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    assert_eq!(again(), Updated { files: 60, read: 0, removed: 0, cut: false });
+    assert!(file.with_extension("delta").exists(), "its new time is kept");
+    assert_eq!(again(), Updated { files: 60, read: 0, removed: 0, cut: false });
+}
+
+#[test]
+fn damage_anywhere_in_the_index_is_noticed_and_mended() {
+    let folder = many();
+    let file = folder.path().join(".fusee/memory.idx");
+    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    let whole = fs::read(&file).unwrap();
+    let query = Query { words: "shared thing of part 7".to_owned(), limit: 3 };
+    let expected = fresh(&folder).query(&query).unwrap();
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        fs::write(&file, &bytes).unwrap();
+        let memory = Memory::new(folder.path(), Some(file.clone()));
+        assert_eq!(memory.relevant(&query).unwrap(), expected, "byte {at}");
+        assert_eq!(memory.global_index().unwrap().len() % 60, 0, "byte {at}");
+    }
+}
+
+#[test]
+fn an_entry_names_the_commit_that_was_checked_out() {
+    let folder = tree();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let commit = |name: &str| {
+        let entry = Memory::new(folder.path(), None);
+        entry.update().unwrap();
+        entry.entry(name).unwrap().unwrap().commit
+    };
+    assert_eq!(commit("tool.py"), None);
+    let (one, two, three) = ("1".repeat(40), "2".repeat(40), "3".repeat(40));
+    write(".git/HEAD", "ref: refs/heads/main\n");
+    write(".git/packed-refs", &format!("# pack-refs\n{three} refs/heads/other\n{one} refs/heads/main\n"));
+    assert_eq!(commit("tool.py"), Some(one));
+    write(".git/refs/heads/main", &format!("{two}\n"));
+    assert_eq!(commit("tool.py"), Some(two));
+    write(".git/HEAD", &format!("{three}\n"));
+    assert_eq!(commit("tool.py"), Some(three));
+}
+
+#[cfg(feature = "grammars")]
+#[test]
+fn symbols_are_found_by_grammar() {
     let found = |language: &str, text: &str| symbols::find(text, language).join(" ");
+    let rust = "pub const fn one() { fn inner() {} }\nimpl X {\n    pub fn two() {}\n    type Out = u8;\n}\n\
+        enum Three {}\nmacro_rules! four { () => {} }\ntrait Five { fn six(&self); }\nmod seven { static EIGHT: u8 = 1; }\n\
+        // fn commented() {}\nconst TEXT: &str = \"\nfn quoted() {}\n\";";
+    assert_eq!(found("rust", rust), "one two Three four Five six seven EIGHT TEXT");
+    let python = "LIMIT = 3\n@deco\nclass Report(Base):\n    \"\"\"\n    def quoted(): pass\n    \"\"\"\n    \
+        def render(self): pass\nasync def go(): pass\n";
+    assert_eq!(found("python", python), "Report render go");
+    let typescript = "export default class Page<T> { load(): void {} static go() {} }\n\
+        export const size = 1, other = () => { const inner = 2 }\nconst { taken } = size\n\
+        export async function load() {}\ninterface Shape { area(): number }\ntype Id = string\nenum Colour { Red }\n\
+        namespace Names { export function deep() {} }\nfunction view() { return <div class=\"a\">b</div> }\n";
+    let names = "Page load go size other Shape area Id Colour Names deep view";
+    assert_eq!(found("typescript", typescript), names);
+    assert_eq!(
+        found("javascript", "const run = async () => {}\nclass Box { #hidden() {} open() {} }"),
+        "run Box open"
+    );
+    let go = "package x\nfunc (s *Server) Serve() {}\ntype (\n\tConn struct{}\n\tName = string\n)\nconst Most = 1\nvar All []int\n";
+    assert_eq!(found("go", go), "Serve Conn Name Most All");
+    let c = "#ifndef A_H\n#define A_H\n#define LIMIT 10\n#define LARGER(a) (a)\nstatic int\nrun(void) { return 0; }\n\
+        int helper(int a);\nstruct node { struct node *next; };\ntypedef int (*callback)(int);\nenum kind { ONE };\n\
+        char *name_of(struct node *n) { return 0; }\n#endif\n";
+    assert_eq!(found("c", c), "LIMIT LARGER run node callback kind name_of");
+    let java = "package a.b;\npublic final class Main<T> { private static void go() {} Main() {} interface Inner { int size(); } \
+        enum Kind { A } record Pair(int a) {} }\n@interface Mark {}\n";
+    assert_eq!(found("java", java), "Main go Inner size Kind Pair Mark");
+}
+
+#[cfg(feature = "grammars")]
+#[test]
+fn a_text_that_does_not_parse_or_is_hostile_is_left_to_the_lines() {
+    let broken = "fn one() {}\nfn two( {}\n%%%\n";
+    assert_eq!(symbols::find(broken, "rust"), symbols::by_line(broken, "rust"));
+    assert_eq!(symbols::find(broken, "rust").join(" "), "one two");
+    let begun = std::time::Instant::now();
+    for (language, unit) in [
+        ("rust", "(("),
+        ("rust", "<<"),
+        ("python", "[("),
+        ("typescript", "<a "),
+        ("typescript", "{a:"),
+        ("go", "func("),
+        ("c", "(*"),
+        ("c", "a<b("),
+        ("java", "<A"),
+        ("python", "if a:\n "),
+    ] {
+        let text = unit.repeat(60_000 / unit.len());
+        assert_eq!(symbols::find(&text, language), symbols::by_line(&text, language), "{language} {unit}");
+    }
+    let huge = "fn a_name() {}\n".repeat(20_000);
+    assert_eq!(symbols::find(&huge, "rust").join(" "), "a_name");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn symbols_are_found_line_by_line() {
+    let found = |language: &str, text: &str| symbols::by_line(text, language).join(" ");
     assert_eq!(
         found(
             "rust",

@@ -14,6 +14,33 @@ pub(super) struct Tokens {
     pub(super) summary: Vec<u32>,
 }
 
+impl Tokens {
+    /// Of all fields.
+    pub(super) fn len(&self) -> usize {
+        self.path.len() + self.symbols.len() + self.summary.len()
+    }
+
+    /// Each word once, with how often it is in each field.
+    pub(super) fn counted(&self) -> Vec<(u32, [u32; 3])> {
+        let fields = [&self.path, &self.symbols, &self.summary].into_iter().enumerate();
+        let all = fields.flat_map(|(field, words)| words.iter().map(move |word| (*word, field)));
+        let mut all: Vec<(u32, usize)> = all.collect();
+        all.sort_unstable();
+        let mut counted: Vec<(u32, [u32; 3])> = Vec::with_capacity(all.len());
+        for (word, field) in all {
+            match counted.last_mut().filter(|(last, _)| *last == word) {
+                Some((_, counts)) => counts[field] += 1,
+                None => {
+                    let mut counts = [0; 3];
+                    counts[field] = 1;
+                    counted.push((word, counts));
+                }
+            }
+        }
+        counted
+    }
+}
+
 pub(super) fn of_fields(path: &str, symbols: &[String], summary: &str) -> Tokens {
     let hashes = |words: Vec<String>| words.iter().take(MOST).map(|word| hash(word)).collect();
     Tokens {

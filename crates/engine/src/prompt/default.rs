@@ -17,7 +17,7 @@ const DEFAULT: &str = include_str!("default.md");
 const REVIEW: &str = include_str!("review.md");
 
 /// What skills are.
-const SKILLS: &str =
+pub(super) const SKILLS: &str =
     "Instructions for certain kinds of work. Read the one that is about your task before you begin.";
 
 /// The sections whose text a project may override, with the product's own text.
@@ -65,13 +65,9 @@ fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<S
     }
     sections.extend(kind.planning.map(PlanningStrategy::section));
     sections.push(Section::literal("environment", "Environment", environment.text()));
-    if let Some(instructions) = &environment.instructions {
-        let title = "The Project's Instructions (AGENTS.md)";
-        sections.push(Section::literal("agents", title, instructions.trim()));
-    }
+    sections.extend(environment.instructions.as_deref().map(Section::instructions));
     if !environment.skills.is_empty() {
-        let parent = Section::literal("skills", "Skills", text("skills"));
-        sections.push(environment.skills.iter().fold(parent, |parent, skill| parent.child(skill.section())));
+        sections.push(Section::skills(text("skills"), &environment.skills));
     }
     (sections, notices)
 }

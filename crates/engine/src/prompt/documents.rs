@@ -47,7 +47,7 @@ pub struct Document {
 
 impl Document {
     /// As a section that is closed at first.
-    pub(crate) fn section(&self) -> Section {
+    pub fn section(&self) -> Section {
         let summary = self.summary.replace('$', "$$");
         Section::literal(self.key.clone(), self.title.clone(), self.text.clone()).summarised(summary)
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::digest::workspace_digest;
 use super::documents::{self, Document};
 use super::overrides::{self, Override};
 
@@ -33,6 +34,9 @@ pub struct Environment {
     /// What the project would rather say in places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
+    /// The project in a page, where a prompt shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// What a person should know of these files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -57,8 +61,16 @@ impl Environment {
             instructions: instructions(directory, root),
             skills: skills.documents,
             overrides,
+            digest: None,
             notices,
         }
+    }
+
+    /// The same with the project in a page.
+    #[must_use]
+    pub fn digested(self, directory: &Path) -> Self {
+        let digest = workspace_digest(directory, self.branch.as_deref(), None);
+        Self { digest: Some(digest), ..self }
     }
 
     /// The place, as a model is told it.

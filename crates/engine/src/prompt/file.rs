@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::build::{Problem, Prompt};
+use super::default::SKILLS;
 use super::delegation::DelegationPrompt;
+use super::environment::Environment;
 use super::planning::PlanningStrategy;
 use super::section::{Section, Shown, Visibility};
 use super::task::AnyTask;
@@ -29,6 +31,16 @@ pub enum FileProblem {
 #[serde(deny_unknown_fields)]
 struct File {
     sections: Vec<FileSection>,
+}
+
+impl File {
+    fn read(text: &str) -> Result<Self, FileProblem> {
+        if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))
+        } else {
+            toml::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -57,19 +69,42 @@ enum Kind {
     Task,
     Planning,
     Delegation,
+    Workspace,
+    #[serde(rename = "workspace-digest", alias = "workspace_digest")]
+    WorkspaceDigest,
+    Agents,
+    Skills,
+}
+
+impl Kind {
+    /// Whether its text is its own, and a body would be another one.
+    fn has_own_text(self) -> bool {
+        !matches!(self, Self::Text | Self::Delegation | Self::Task | Self::Planning)
+    }
 }
 
 impl PromptFile {
-    /// Reads the text of a prompt file. JSON is told by its first character.
+    /// Reads the text of a prompt file, without a project: sections that show one are absent. JSON is told by its first
+    /// character.
     pub fn parse(text: &str) -> Result<Prompt<AnyTask>, FileProblem> {
-        let file: File = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?
-        } else {
-            toml::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))?
-        };
+        Self::parsed(text, None)
+    }
+
+    /// The same for a project.
+    pub fn parse_for(text: &str, environment: &Environment) -> Result<Prompt<AnyTask>, FileProblem> {
+        Self::parsed(text, Some(environment))
+    }
+
+    /// Whether it shows the project in a page. A file that cannot be read shows nothing.
+    pub fn wants_digest(text: &str) -> bool {
+        let file = File::read(text);
+        file.is_ok_and(|file| file.sections.iter().any(FileSection::wants_digest))
+    }
+
+    fn parsed(text: &str, environment: Option<&Environment>) -> Result<Prompt<AnyTask>, FileProblem> {
         let (mut builder, mut problems) = (Prompt::builder(), Vec::new());
-        for section in file.sections {
-            builder = builder.section(section.into_section(&mut problems));
+        for section in File::read(text)?.sections {
+            builder = builder.section(section.into_section(environment, &mut problems));
         }
         match (builder.build(), problems.is_empty()) {
             (Ok(prompt), true) => Ok(prompt),
@@ -83,13 +118,21 @@ impl PromptFile {
 }
 
 impl FileSection {
-    fn into_section(self, problems: &mut Vec<Problem>) -> Section {
+    fn wants_digest(&self) -> bool {
+        self.kind == Some(Kind::WorkspaceDigest) || self.sections.iter().any(Self::wants_digest)
+    }
+
+    fn into_section(self, environment: Option<&Environment>, problems: &mut Vec<Problem>) -> Section {
         let kind = self.kind.unwrap_or(Kind::Text);
         let (own_key, own_title) = match kind {
             Kind::Text => ("", ""),
             Kind::Task => ("task", "Task"),
             Kind::Planning => ("planning", "Planning"),
             Kind::Delegation => ("delegation", "Delegation"),
+            Kind::Workspace => ("workspace", "Workspace"),
+            Kind::WorkspaceDigest => ("workspace-digest", "Workspace Digest"),
+            Kind::Agents => ("agents", "The Project's Instructions (AGENTS.md)"),
+            Kind::Skills => ("skills", "Skills"),
         };
         let key = self.key.unwrap_or_else(|| own_key.to_owned());
         let mut problem = |code, message: &str| {
@@ -105,6 +148,9 @@ impl FileSection {
                     "a planning section has the text of its strategy, and no body of its own",
                 );
             }
+            _ if kind.has_own_text() && self.body.is_some() => {
+                problem("section_with_body", "a section of this kind has a text of its own, and no body");
+            }
             _ => {}
         }
         if self.strategy.is_some() && kind != Kind::Planning {
@@ -119,12 +165,26 @@ impl FileSection {
             Kind::Planning => self.strategy.unwrap_or_default().section().named(key, title),
             Kind::Delegation => {
                 let own = self.prompt.unwrap_or_default();
-                let own = own.into_iter().map(|section| section.into_section(problems)).collect();
+                let own =
+                    own.into_iter().map(|section| section.into_section(environment, problems)).collect();
                 let section = Section::delegation(DelegationPrompt::new(own)).named(key, title);
                 match self.body {
                     Some(body) => section.saying(body),
                     None => section,
                 }
+            }
+            Kind::Workspace => Section::workspace().named(key, title),
+            Kind::WorkspaceDigest => {
+                let digest = environment.and_then(|environment| environment.digest.as_deref());
+                present(digest.map(Section::workspace_digest)).named(key, title)
+            }
+            Kind::Agents => {
+                let instructions = environment.and_then(|environment| environment.instructions.as_deref());
+                present(instructions.map(Section::instructions)).named(key, title)
+            }
+            Kind::Skills => {
+                let skills = environment.map(|environment| environment.skills.as_slice()).unwrap_or_default();
+                present((!skills.is_empty()).then(|| Section::skills(SKILLS, skills))).named(key, title)
             }
             Kind::Text => Section::text(key, title, self.body.unwrap_or_default()),
         };
@@ -140,8 +200,13 @@ impl FileSection {
             section = section.param(name, value);
         }
         for child in self.sections {
-            section = section.child(child.into_section(problems));
+            section = section.child(child.into_section(environment, problems));
         }
         section
     }
+}
+
+/// The section, or one in its place that is never shown: the numbers of the others stay.
+fn present(section: Option<Section>) -> Section {
+    section.unwrap_or_else(|| Section::literal("", "", "").enabled(std::sync::Arc::new(|_| false)))
 }

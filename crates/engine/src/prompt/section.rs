@@ -7,6 +7,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::delegation::{self, DelegationPrompt};
+use super::documents::Document;
+
+/// What is said of the tools that look.
+const WORKSPACE: &str = "You can look at every file of the project: list, find, search and read.";
+
+/// The tools that look.
+const LOOKING: [&str; 5] = ["list_dir", "find_files", "search_text", "read_file", "read_files"];
 
 /// Whether a section is shown whole or by its summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -86,6 +93,28 @@ impl Section {
     /// The section that shows the task.
     pub fn task() -> Self {
         Self::with("task".to_owned(), "Task".to_owned(), Body::Task)
+    }
+
+    /// The section with the instructions of a project's AGENTS.md.
+    pub fn instructions(text: &str) -> Self {
+        Self::literal("agents", "The Project's Instructions (AGENTS.md)", text.trim())
+    }
+
+    /// The section with skills, each closed until it is opened.
+    pub fn skills(words: impl Into<String>, skills: &[Document]) -> Self {
+        let parent = Self::literal("skills", "Skills", words);
+        skills.iter().fold(parent, |parent, skill| parent.child(skill.section()))
+    }
+
+    /// The section with a project in a page.
+    pub fn workspace_digest(digest: impl Into<String>) -> Self {
+        Self::literal("workspace-digest", "Workspace Digest", digest)
+    }
+
+    /// The section that says what can be looked at, and brings the tools for it.
+    pub fn workspace() -> Self {
+        let section = Self::literal("workspace", "Workspace", WORKSPACE);
+        LOOKING.into_iter().fold(section, Self::tool)
     }
 
     /// The section that lets a model hand parts of its task over, each to a task with this prompt. It brings the tool.

@@ -10,8 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::CodeReview;
-use super::digest::digest;
-use crate::prompt::{self, Document};
+use crate::prompt::{self, Document, workspace_digest};
 
 /// Bytes of a diff that are shown; the model can read the files for the rest.
 const DIFF_BYTES: usize = 64 * 1024;
@@ -75,7 +74,7 @@ impl Material {
             .map(|folder| root.join(folder))
             .collect();
         Self {
-            digest: digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
+            digest: workspace_digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
             references: prompt::references(&folders),
             diff,
             problem: None,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent::AnswerCheck;
+use crate::prompt::workspace_digest;
 
 fn project() -> (tempfile::TempDir, Workspace) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -94,7 +95,7 @@ fn sarif_says_where_and_how_bad() {
 fn a_digest_tells_a_project_in_a_page() {
     let (folder, _workspace) = project();
     assert_eq!(
-        digest::digest(folder.path(), Some("main"), Some(" M src/a.rs\n")),
+        workspace_digest(folder.path(), Some("main"), Some(" M src/a.rs\n")),
         "2 files.\n\nLanguages: Rust (1), TOML (1).\n\nLayout:\n- src/ (1)\n- at the top: Cargo.toml\n\n\
          Build files: Cargo.toml.\n\nGit branch: main. Uncommitted:\n M src/a.rs\n"
     );
@@ -103,7 +104,7 @@ fn a_digest_tells_a_project_in_a_page() {
         std::fs::create_dir_all(&inner).expect("a folder");
         std::fs::write(inner.join("f.py"), "").expect("a file");
     }
-    let digest = digest::digest(folder.path(), None, None);
+    let digest = workspace_digest(folder.path(), None, None);
     assert!(
         digest.len() < 2_000 && digest.contains("- src/ (1)\n") && digest.contains("and 278 more folders"),
         "{digest}"

@@ -16,7 +16,7 @@ use crate::review::Material;
 /// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
 pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     answer_check(settings).map_err(StartError::Prompt)?;
-    disclosure(settings, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
+    disclosure(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
 
 /// The task with its prompt, what it continues, and how its answer is checked.
@@ -34,7 +34,7 @@ pub(super) fn dressed(
         (Some(review), Some(material)) => {
             task = reviewed::dressed(task, settings, review, material, environment, opened)?;
         }
-        _ => match disclosure(settings, opened.clone())? {
+        _ => match disclosure(settings, Some(environment), opened.clone())? {
             Some(disclosure) => task = task.disclosing(disclosure),
             None => task = usual(task, settings, environment, opened)?,
         },
@@ -118,7 +118,7 @@ fn shown(
     opened: &BTreeSet<String>,
 ) -> Result<Disclosure, String> {
     let opened: BTreeSet<String> = opened.union(&settings.opened).cloned().collect();
-    match disclosure(settings, opened.clone())? {
+    match disclosure(settings, Some(environment), opened.clone())? {
         Some(disclosure) => Ok(disclosure),
         None => {
             let usual = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
@@ -142,11 +142,19 @@ fn told(problems: Vec<Problem>) -> String {
 }
 
 /// The prompt bound to the task, if the settings have one.
-fn disclosure(settings: &Settings, opened: BTreeSet<String>) -> Result<Option<Disclosure>, String> {
+fn disclosure(
+    settings: &Settings,
+    environment: Option<&Environment>,
+    opened: BTreeSet<String>,
+) -> Result<Option<Disclosure>, String> {
     let Some(prompt) = &settings.prompt else { return Ok(None) };
     let opened = opened.into_iter().chain(prompt.opened.iter().cloned()).collect();
     let file = &prompt.file;
-    let parsed = PromptFile::parse(&prompt.text).map_err(|problem| match problem {
+    let parsed = match environment {
+        Some(environment) => PromptFile::parse_for(&prompt.text, environment),
+        None => PromptFile::parse(&prompt.text),
+    };
+    let parsed = parsed.map_err(|problem| match problem {
         FileProblem::Syntax(message) => format!("{file}: {message}"),
         FileProblem::Content(problems) => {
             problems.iter().map(|problem| format!("{file}: {problem}")).collect::<Vec<_>>().join("\n")

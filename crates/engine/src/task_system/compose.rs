@@ -35,6 +35,8 @@ pub struct Prepared {
     pub searched: bool,
     /// Whether files were listed.
     pub listed: bool,
+    /// Turns of the conversation around it that it is shown, where it asks for them.
+    pub history_turns: Option<usize>,
 }
 
 impl Prepared {

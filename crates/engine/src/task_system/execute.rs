@@ -3,12 +3,12 @@
 //! A request is validated, its template found, its context settled and prepared, its texts filled; then a handler of
 //! its own works through it, and what comes of that is held to the declared format. Whatever fails is a result.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fusee_journal::event::TurnType;
 use fusee_journal::{Body, BoxFuture, Branch, Call, Engine, Kind, Stop};
-use fusee_model::CancellationToken;
+use fusee_model::{CancellationToken, Message};
 use fusee_text::Source;
 use fusee_tools::Workspace;
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,14 @@ use serde_json::{Map, Value, json};
 use super::compose::{Composed, Handover, Prepared, compose, handed_over};
 use super::context::{self, ContextSettings};
 use super::error::{Reason, TaskError};
-use super::finish::{Finishing, result_of};
+use super::executor::AtomicTaskExecutor;
 use super::handler::{limits, may_spawn, toolbox};
+use super::history_part;
 use super::output::{self, Schema};
 use super::prepare::{Preparing, Trouble};
 use super::request::SubtaskRequest;
 use super::result::{ExecutionPath, TaskResult};
-use super::subtask::Subtasks;
-use crate::agent::{AgentTask, Left, Progress, SPAWN_SUBTASK, Session, TaskOutcome, Worked};
+use crate::agent::{AgentTask, Left, Progress, SPAWN_SUBTASK, Session, Spent, TaskOutcome};
 use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::template::{Matching, Registry, Template, TemplateText, bind};
@@ -72,6 +72,8 @@ pub struct Place {
     pub earlier: Vec<(String, TaskResult)>,
     /// Set where a task is handed over in words: the prompt that it has, and what was done before.
     pub handover: Option<Handover>,
+    /// The conversation in which it was asked for, for those that want to know of it.
+    pub history: Arc<Vec<Message>>,
 }
 
 impl Place {
@@ -88,6 +90,7 @@ impl Place {
             left: None,
             earlier: Vec::new(),
             handover: None,
+            history: Arc::default(),
         }
     }
 }
@@ -131,9 +134,6 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, Tas
         let message = format!("the inputs of `{}` do not fit: {}", template.name, problems.join("; "));
         TaskError::failure(Reason::InputValidationFailure, message)
     };
-    if let Some(problem) = request.history_config.and_then(|history| history.problem()) {
-        return Err(TaskError::invalid(Reason::ConfigurationError, problem));
-    }
     let inputs = bind(template, &request.inputs)
         .map_err(|problems| wrong(problems.iter().map(ToString::to_string).collect()))?;
     let filled = template.filled(&inputs).map_err(|missing| {
@@ -295,8 +295,13 @@ impl TaskSystem {
             branch: &place.branch,
             cancel: &place.cancel,
             herald,
+            spent: Mutex::default(),
         };
         let mut prepared = preparing.prepare(&template, request, &context, &limits).await?;
+        if let Some((part, turns)) = history_part(&place.history, request.history_config.as_ref()) {
+            prepared.inherited.parts.extend(part);
+            prepared.history_turns = Some(turns);
+        }
         if context.accumulate_data {
             prepared.accumulate(&place.earlier, context.accumulation_format);
         }
@@ -306,7 +311,8 @@ impl TaskSystem {
         };
         let composed =
             composed.map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
-        Ok(Work { template, prepared, composed, schema, session })
+        let spent = preparing.spent();
+        Ok(Work { template, prepared, composed, schema, session, spent })
     }
 
     /// The JSON Schema that an output format names, read as a step.
@@ -340,6 +346,7 @@ impl TaskSystem {
         Ok(Some(Schema { path: path.to_owned(), value }))
     }
 
+    /// Step seven and eight: the executor works through the body, and what came of it is noted.
     async fn work(
         self: &Arc<Self>,
         work: Work,
@@ -348,29 +355,21 @@ impl TaskSystem {
         place: Place,
         announced: bool,
     ) -> Result<TaskOutcome, Stop> {
-        let Work { template, prepared, composed, schema, session } = work;
-        let subtasks = Arc::new(Subtasks::new(Arc::clone(self), &place, request, prepared.for_subtasks()));
-        let finishing = Arc::new(Finishing::new(&template, schema, Arc::clone(&subtasks)));
-        let task = self
-            .task(Arc::new(session), &composed.system, &composed.request, &place)
-            .announced(announced)
-            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::Conclude>)
-            .watched(place.cancel.clone(), Arc::clone(&place.progress));
-        let task = match composed.disclosure {
-            Some(disclosure) => task.disclosing(disclosure),
-            None => task,
-        };
-        let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
-        let Worked { mut outcome, facts, .. } = task.run_whole(place.started_ms).await?;
-        place.progress.leave_facts(facts);
-        let mut result = result_of(&outcome, &finishing);
-        note(&mut result, &used, &prepared, place.path);
+        let executor = AtomicTaskExecutor { system: Arc::clone(self), place, announced };
+        let (mut outcome, mut result, prepared) = executor.execute_body(work, request).await?;
+        note(&mut result, &used, &prepared, executor.place.path);
         result.measure(super::error::ResourceMetrics::of(&outcome));
         outcome.result = Some(Box::new(result));
         Ok(outcome)
     }
 
-    fn task(&self, session: Arc<Session>, system: &str, request: &str, place: &Place) -> AgentTask {
+    pub(super) fn task(
+        &self,
+        session: Arc<Session>,
+        system: &str,
+        request: &str,
+        place: &Place,
+    ) -> AgentTask {
         let turn_type = if session.review.is_some() { TurnType::Review } else { TurnType::User };
         let submission = match place.parent {
             Some(_) => format!("{}:{}", self.engine.run(), place.branch),
@@ -435,12 +434,14 @@ impl Herald<'_> {
 }
 
 /// Everything that is ready for the handler.
-struct Work {
-    template: Template,
-    prepared: Prepared,
-    composed: Composed,
-    schema: Option<Schema>,
-    session: Session,
+pub(super) struct Work {
+    pub(super) template: Template,
+    pub(super) prepared: Prepared,
+    pub(super) composed: Composed,
+    pub(super) schema: Option<Schema>,
+    pub(super) session: Session,
+    /// What preparing it used up.
+    pub(super) spent: Spent,
 }
 
 fn note(result: &mut TaskResult, used: &str, prepared: &Prepared, path: ExecutionPath) {
@@ -448,6 +449,9 @@ fn note(result: &mut TaskResult, used: &str, prepared: &Prepared, path: Executio
     result.note("context_source", prepared.source());
     result.note("context_files_count", prepared.files.len());
     result.note("execution_path", path);
+    if let Some(turns) = prepared.history_turns {
+        result.note("history_turns", turns);
+    }
 }
 
 fn read_schema(workspace: &Workspace, path: &str) -> Result<Value, String> {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::{ErrorCode, TaskError as EventError};
 use fusee_journal::{BoxFuture, Stop};
+use fusee_model::Message;
 use serde_json::Value;
 
 use super::error::{Cause, ErrorType, Mismatch, Reason, TaskError};
@@ -45,13 +46,20 @@ impl Conclude for Finishing {
         &'a self,
         answer: String,
         left: Left,
+        said: &'a [Message],
     ) -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>> {
         Box::pin(async move {
             let mut used = Spent::default();
             let answer = match continuation(&answer) {
                 None => answer,
                 Some(request) => {
-                    let Ended { result, spent, .. } = self.subtasks.run(request, left, None).await?;
+                    let Ended { result, spent, .. } = {
+                        // A whole conversation is copied only for those that want it.
+                        let wanted = request.as_ref().ok().and_then(|request| request.history_config);
+                        let wanted = wanted.is_some_and(|history| history.use_session_history);
+                        let history = if wanted { Arc::new(said.to_vec()) } else { Arc::default() };
+                        self.subtasks.run(request, left, None, history).await?
+                    };
                     used = spent;
                     let failed = result.error();
                     let content = result.content.clone();

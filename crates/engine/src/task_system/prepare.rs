@@ -3,6 +3,8 @@
 //! The index of files knows paths and words; only the handler's own tools read content or run commands, through the same
 //! gates as a model's calls.
 
+use std::sync::{Mutex, PoisonError};
+
 use fusee_journal::{Branch, Stop};
 use fusee_tools::Category;
 use serde_json::{Value, json};
@@ -13,9 +15,9 @@ use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TaskError};
 use super::execute::Herald;
 use super::request::{FreshContext, SubtaskRequest};
-use crate::agent::{Called, Calling, Limits, Session};
+use crate::agent::{Called, Calling, Limits, Session, Spent};
 use crate::approval::{Gate, Gatekeeper, Question};
-use crate::memory::{self, Answer, Query};
+use crate::memory::{Answer, Asking, Query, unordered};
 use crate::template::{FilePaths, Template, shown};
 
 /// The share of the context that what was prepared may fill where nothing is said.
@@ -37,6 +39,8 @@ pub(super) struct Preparing<'a> {
     pub(super) branch: &'a Branch,
     pub(super) cancel: &'a fusee_model::CancellationToken,
     pub(super) herald: &'a Herald<'a>,
+    /// What was used up so far.
+    pub(super) spent: Mutex<Spent>,
 }
 
 /// A step that failed the task, or the run.
@@ -172,13 +176,29 @@ impl Preparing<'_> {
 
     /// Asks the index of files, as a step.
     async fn found(&self, words: &str, limit: usize) -> Result<Answer, Trouble> {
-        let query = Query { words: words.to_owned(), limit };
-        let system = self.system;
-        let (found, _) = memory::asked(&system.memory, &*system.engine, self.branch, query).await?;
-        found.map_err(|problem| {
+        let asking = Asking {
+            memory: &self.system.memory,
+            session: self.session,
+            engine: &*self.system.engine,
+            branch: self.branch,
+            cancel: self.cancel,
+        };
+        let searched = asking.search(Query { words: words.to_owned(), limit }).await?;
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&searched.spent);
+        if let Some(why) = &searched.problem {
+            // What is said about a task comes after its beginning.
+            self.herald.tell();
+            self.system.engine.emit(self.branch, unordered(why));
+        }
+        searched.found.map_err(|problem| {
             let message = format!("the files of the workspace cannot be searched: {problem}");
             TaskError::failure(Reason::ContextMatchingFailure, message).into()
         })
+    }
+
+    /// What was used up.
+    pub(super) fn spent(&self) -> Spent {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Result<Called, Trouble> {

@@ -138,20 +138,8 @@ pub struct HistoryConfig {
     /// How many of its last turns; all that fit where this is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_turns_to_include: Option<u32>,
-    /// Whether the task's request and result become part of the conversation.
+    /// Whether the task's result is kept for tasks that are begun after it and accumulate what came before.
     pub record_in_session_history: bool,
-}
-
-impl HistoryConfig {
-    /// Why it cannot be kept, if it cannot: a conversation that is not there cannot be shown.
-    pub(crate) fn problem(&self) -> Option<String> {
-        let asks = self.use_session_history || self.history_turns_to_include.is_some_and(|turns| turns > 0);
-        asks.then(|| {
-            "`history_config` asks for the history of the session, and a task begins without one: hand on what it \
-             needs as its context"
-                .to_owned()
-        })
-    }
 }
 
 impl Default for HistoryConfig {

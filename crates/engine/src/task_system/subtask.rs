@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::TaskStatus;
 use fusee_journal::{BoxFuture, Branch, Stop};
-use fusee_model::CancellationToken;
+use fusee_model::{CancellationToken, Message};
 use fusee_tools::{ContentHash, ToolOutput};
 use serde_json::Value;
 
@@ -86,6 +86,7 @@ impl Subtasks {
         request: Result<SubtaskRequest, String>,
         left: Left,
         recap: Option<Recap>,
+        history: Arc<Vec<Message>>,
     ) -> Result<Ended, Stop> {
         let mut request = match request.map_err(invalid).and_then(|request| self.admit(request, left)) {
             Ok(admitted) => admitted,
@@ -120,14 +121,18 @@ impl Subtasks {
             left: Some(left),
             earlier,
             handover: self.delegation.clone().zip(recap).map(|(prompt, recap)| Handover { prompt, recap }),
+            history,
         };
+        let kept = request.history_config.unwrap_or_default().record_in_session_history;
         let outcome = self.system.execute(request, None, place).await?;
         let result = outcome
             .result
             .as_deref()
             .cloned()
             .unwrap_or_else(|| TaskResult::complete(outcome.answer.as_str()));
-        self.state().earlier.push((name.clone(), result.clone()));
+        if kept {
+            self.state().earlier.push((name.clone(), result.clone()));
+        }
         let spent = Spent { turns: outcome.total_turns, usage: outcome.usage, active_ms: outcome.active_ms };
         let cancelled = outcome.status == TaskStatus::Cancelled;
         Ok(Ended { result: wrapped(result, &name), spent, facts: progress.take_facts(), cancelled })
@@ -168,7 +173,9 @@ impl Spawn for Subtasks {
     ) -> BoxFuture<'a, Result<Spawned, Stop>> {
         Box::pin(async move {
             let request = serde_json::from_value(arguments).map_err(|error| error.to_string());
-            let Ended { result, spent, facts, cancelled } = self.run(request, left, Some(recap)).await?;
+            // The tool has no parameter for the history: who calls it says what the task must know.
+            let Ended { result, spent, facts, cancelled } =
+                self.run(request, left, Some(recap), Arc::default()).await?;
             let (content, truncated) = shown(&result);
             let ok = result.error().is_none();
             let output = ToolOutput { ok, content, truncated, aborted: cancelled, ..ToolOutput::default() };

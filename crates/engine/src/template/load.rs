@@ -1,5 +1,6 @@
 //! Templates from folders. One that has mistakes does not register; the others do.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,23 @@ pub fn load(folders: &[Folder]) -> Loaded {
 }
 
 impl Loaded {
+    /// Takes over what stood before in files that have mistakes now, and names what that is: an edit under way takes
+    /// nothing away.
+    pub fn keep(&mut self, before: &Registry) -> Vec<String> {
+        let broken: HashSet<&str> = self.problems.iter().map(|problem| problem.file.as_ref()).collect();
+        let stood = before.all().into_iter().filter(|known| broken.contains(known.text.file.as_str()));
+        let stood: Vec<Registered> = stood.map(|known| Registered::clone(known)).collect();
+        let mut kept = Vec::new();
+        for known in stood {
+            let name = known.template.name.clone();
+            // Another file may have the name by now.
+            if self.registry.register_template(known).is_ok() {
+                kept.push(name);
+            }
+        }
+        kept
+    }
+
     fn add(&mut self, path: &Path, folder: &Folder) {
         let shown =
             folder.shown_below.as_deref().and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);

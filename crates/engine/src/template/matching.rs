@@ -2,7 +2,7 @@
 //!
 //! An index of words keeps the cost of a question to the templates that share a word with it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Template;
@@ -38,38 +38,62 @@ pub struct Match {
     pub registered: Arc<Registered>,
 }
 
-/// The words of all templates.
+/// The words of all templates: each word has the numbers of the templates it stands in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// Names of the templates that have a word.
-    words: HashMap<String, BTreeSet<String>>,
-    templates: HashMap<String, Words>,
+    words: HashMap<String, Vec<Posting>>,
+    /// By number; one that was removed leaves its number unused.
+    templates: Vec<Option<Known>>,
+    numbers: HashMap<String, u32>,
+}
+
+/// A word in a template.
+#[derive(Clone, Copy, Debug)]
+struct Posting {
+    template: u32,
+    /// Whether it stands in the description, and not only in the name or the subtype.
+    described: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Words {
-    description: HashSet<String>,
-    /// Of the name and the subtype too.
-    all: HashSet<String>,
+struct Known {
+    name: String,
+    /// How many different words its description has.
+    description: u32,
+}
+
+/// How many of the asked words a template has.
+#[derive(Clone, Copy, Default)]
+struct Shared {
+    described: u32,
+    all: u32,
 }
 
 impl Index {
     pub(super) fn add(&mut self, template: &Template) {
+        self.remove(&template.name);
+        let number = self.templates.len() as u32;
         let description = words(&template.description);
-        let mut all = description.clone();
-        all.extend(words(&template.name));
-        all.extend(template.subtype.iter().flat_map(|subtype| words(subtype)));
-        for word in &all {
-            self.words.entry(word.clone()).or_default().insert(template.name.clone());
+        let named = words(&template.name).into_iter();
+        let named = named.chain(template.subtype.iter().flat_map(|subtype| words(subtype)));
+        let others: HashSet<String> = named.filter(|word| !description.contains(word)).collect();
+        let known = Known { name: template.name.clone(), description: description.len() as u32 };
+        for (words, described) in [(description, true), (others, false)] {
+            for word in words {
+                self.words.entry(word).or_default().push(Posting { template: number, described });
+            }
         }
-        self.templates.insert(template.name.clone(), Words { description, all });
+        self.templates.push(Some(known));
+        self.numbers.insert(template.name.clone(), number);
     }
 
     pub(super) fn remove(&mut self, name: &str) {
-        let Some(known) = self.templates.remove(name) else { return };
-        for word in known.all {
-            if let Some(names) = self.words.get_mut(&word) {
-                names.remove(name);
+        let Some(number) = self.numbers.remove(name) else { return };
+        self.templates[number as usize] = None;
+        for postings in self.words.values_mut() {
+            // Numbers only grow, so each list is in order.
+            if let Ok(at) = postings.binary_search_by_key(&number, |posting| posting.template) {
+                postings.remove(at);
             }
         }
     }
@@ -77,27 +101,40 @@ impl Index {
     /// Names with their scores, best first, ties by name.
     pub(super) fn scored(&self, question: &str, matching: &Matching) -> Vec<(f64, String)> {
         let asked = words(question);
-        if asked.is_empty() {
+        if asked.is_empty() || matching.limit == 0 {
             return Vec::new();
         }
-        let candidates: HashSet<&String> =
-            asked.iter().filter_map(|word| self.words.get(word)).flatten().collect();
-        let mut scored: Vec<(f64, &String)> = candidates
-            .into_iter()
-            .filter_map(|name| Some((score(&asked, self.templates.get(name)?), name)))
+        let mut shared = vec![Shared::default(); self.templates.len()];
+        for posting in asked.iter().filter_map(|word| self.words.get(word)).flatten() {
+            let shared = &mut shared[posting.template as usize];
+            shared.all += 1;
+            shared.described += u32::from(posting.described);
+        }
+        let touched = self.templates.iter().zip(&shared).filter(|(_, shared)| shared.all > 0);
+        let mut scored: Vec<(f64, &str)> = touched
+            .filter_map(|(known, shared)| known.as_ref().map(|known| (known, shared)))
+            .map(|(known, shared)| {
+                (score(asked.len() as u32, known.description, *shared), known.name.as_str())
+            })
             .filter(|(score, _)| *score > 0.0 && *score >= matching.threshold)
             .collect();
-        scored.sort_unstable_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
-        scored.truncate(matching.limit);
-        scored.into_iter().map(|(score, name)| (score, name.clone())).collect()
+        let order = |left: &(f64, &str), right: &(f64, &str)| {
+            right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1))
+        };
+        if scored.len() > matching.limit {
+            scored.select_nth_unstable_by(matching.limit - 1, order);
+            scored.truncate(matching.limit);
+        }
+        scored.sort_unstable_by(order);
+        scored.into_iter().map(|(score, name)| (score, name.to_owned())).collect()
     }
 }
 
-fn score(asked: &HashSet<String>, known: &Words) -> f64 {
-    let shared = asked.intersection(&known.description).count() as f64;
-    let union = asked.union(&known.description).count().max(1) as f64;
-    let covered = asked.intersection(&known.all).count() as f64 / asked.len() as f64;
-    let score = LIKENESS * (shared / union) + (1.0 - LIKENESS) * covered;
+fn score(asked: u32, description: u32, shared: Shared) -> f64 {
+    let union = f64::from((asked + description - shared.described).max(1));
+    let likeness = f64::from(shared.described) / union;
+    let covered = f64::from(shared.all) / f64::from(asked);
+    let score = LIKENESS * likeness + (1.0 - LIKENESS) * covered;
     (score.min(1.0) * 1000.0).round() / 1000.0
 }
 

@@ -71,8 +71,8 @@ pub enum NotFound {
     Ambiguous {
         /// As it was given.
         identifier: String,
-        /// Their names.
-        names: Vec<String>,
+        /// Their names, each with its file.
+        names: Vec<(String, String)>,
     },
 }
 
@@ -86,8 +86,13 @@ impl fmt::Display for NotFound {
                 write!(f, "there is no template `{identifier}`; `fusee templates` lists what is there")
             }
             Self::Ambiguous { identifier, names } => {
-                let names = names.join("`, `");
-                write!(f, "`{identifier}` is the subtype of several templates: `{names}`; name one of them")
+                let named = names.iter().map(|(name, file)| format!("`{name}` ({file})"));
+                let named = named.collect::<Vec<_>>().join(", ");
+                write!(
+                    f,
+                    "`{identifier}` is the subtype of several templates: {named}; name one of them, or mark one as the \
+                     default"
+                )
             }
         }
     }
@@ -163,7 +168,9 @@ impl Registry {
                 Err(NotFound::Unknown { identifier: identifier.to_owned(), near })
             }
             None => {
-                let mut names = names.to_vec();
+                let known = names.iter().filter_map(|name| self.templates.get(name));
+                let named = known.map(|known| (known.template.name.clone(), known.text.file.clone()));
+                let mut names: Vec<(String, String)> = named.collect();
                 names.sort_unstable();
                 Err(NotFound::Ambiguous { identifier: identifier.to_owned(), names })
             }

@@ -174,7 +174,8 @@ fn templates_are_found_by_name_then_by_subtype() {
     assert_eq!(name("atomic:edit"), Ok("a".to_owned()));
     assert_eq!(
         name("atomic:plan").unwrap_err().to_string(),
-        "`atomic:plan` is the subtype of several templates: `b`, `c`; name one of them"
+        "`atomic:plan` is the subtype of several templates: `b` (project/b.xml), `c` (project/c.xml); name one of them, or \
+         mark one as the default"
     );
     assert_eq!(
         name("zzz").unwrap_err().to_string(),

@@ -5,7 +5,7 @@ use fusee_lang::{Failure, Input};
 use serde_json::{Map, Value as Json};
 
 use super::driver::{Answer, Driver};
-use crate::memory::{self, Found, Query};
+use crate::memory::{Asking, Found, Query, unordered};
 
 /// Files that are found where no limit is given.
 const USUAL: usize = 5;
@@ -32,9 +32,20 @@ impl Driver<'_> {
         };
         let Wanted { query, listed } = wanted;
         let world = self.world;
-        let (found, recorded) = memory::asked(&world.memory, &*world.engine, &self.branch, query).await?;
-        self.passed(&recorded);
-        let mut answer = match found {
+        let asking = Asking {
+            memory: &world.memory,
+            session: &world.session,
+            engine: &*world.engine,
+            branch: &self.branch,
+            cancel: &self.cancel,
+        };
+        let searched = asking.search(query).await?;
+        self.active_ms += searched.looked_ms + searched.spent.active_ms;
+        world.used().beside(&searched.spent);
+        if let Some(why) = &searched.problem {
+            world.engine.emit(&self.branch, unordered(why));
+        }
+        let mut answer = match searched.found {
             Ok(answer) => answer,
             Err(problem) => {
                 let message = format!("the files of the workspace cannot be searched: {problem}");

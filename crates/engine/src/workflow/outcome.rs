@@ -5,7 +5,7 @@ use fusee_lang::{Fault, Reply, Status, Value};
 use fusee_model::Usage;
 use serde_json::{Value as Json, json};
 
-use crate::agent::TaskOutcome;
+use crate::agent::{Spent, TaskOutcome};
 use crate::task_system::{ExecutionPath, ResourceMetrics, Status as TaskStatusWord, TaskResult};
 
 /// The longest answer that is written out; a longer one ends with `…`.
@@ -19,6 +19,16 @@ pub(super) struct Used {
     pub(super) active_ms: u64,
     pub(super) peak_context_tokens: u64,
     pub(super) model_ms: u64,
+}
+
+impl Used {
+    /// Takes note of what was used beside the tasks.
+    pub(super) fn beside(&mut self, spent: &Spent) {
+        let mut all = Spent { usage: self.usage, ..Spent::default() };
+        all.add(spent);
+        self.usage = all.usage;
+        self.model_ms += spent.active_ms;
+    }
 }
 
 /// The outcome of a workflow that has this value.

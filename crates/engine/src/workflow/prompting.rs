@@ -3,11 +3,14 @@
 
 use fusee_journal::Stop;
 use fusee_lang::{Input, OutputFormat, Target, TaskCall, ToolCall};
+use fusee_model::Message;
 use serde_json::{Map, Value as Json};
 
 use super::driver::{Answer, Driver};
 use super::tasks::{is_described, reply};
-use crate::task_system::{Cause, HistoryConfig, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult};
+use crate::task_system::{
+    Cause, HistoryConfig, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult, history_part,
+};
 
 /// What a model is told.
 pub(super) struct Prompted {
@@ -19,6 +22,8 @@ pub(super) struct Prompted {
     /// Files that were put into the request.
     pub(super) files: usize,
     has_context: bool,
+    /// Turns of the conversation around the run that are in the request, where they are asked for.
+    pub(super) history_turns: Option<usize>,
 }
 
 impl Prompted {
@@ -32,7 +37,7 @@ impl Prompted {
 }
 
 /// What a call tells a model, or what is wrong with its inputs.
-pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
+pub(super) fn prompt(call: &TaskCall, history: &[Message]) -> Result<Prompted, TaskError> {
     let name = call.callee().to_owned();
     let (system, mut request, format) = match &call.target {
         Target::Named(name) => {
@@ -60,14 +65,16 @@ pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
         let message = format!("this run has one model; `{}` asks for {model}", call.callee());
         return Err(TaskError::failure(Reason::ConfigurationError, message));
     }
-    if let Some(history) = call.settings.get("history_config").filter(|history| !history.is_null()) {
-        let problem = match serde_json::from_value::<HistoryConfig>(history.clone()) {
-            Ok(history) => history.problem(),
-            Err(error) => Some(format!("`history_config` cannot be read: {error}")),
-        };
-        if let Some(problem) = problem {
-            return Err(TaskError::failure(Reason::ConfigurationError, problem));
-        }
+    let wanted = call.settings.get("history_config").filter(|wanted| !wanted.is_null());
+    let wanted = wanted.map(|wanted| serde_json::from_value::<HistoryConfig>(wanted.clone())).transpose();
+    let wanted = wanted.map_err(|error| {
+        let message = format!("`history_config` cannot be read: {error}");
+        TaskError::failure(Reason::ConfigurationError, message)
+    })?;
+    let told = history_part(history, wanted.as_ref());
+    let history_turns = told.as_ref().map(|(_, turns)| *turns);
+    if let Some(part) = told.and_then(|(part, _)| part) {
+        request.push_str(&format!("\n\n## Context from {}\n\n{}", part.source, part.text));
     }
     let context = call.settings.get("context").map(shown).filter(|context| !context.is_empty());
     if let Some(context) = &context {
@@ -75,7 +82,8 @@ pub(super) fn prompt(call: &TaskCall) -> Result<Prompted, TaskError> {
         request.push_str(context);
     }
     let has_context = context.is_some();
-    Ok(Prompted { name, system, request, format, described: is_described(call), files: 0, has_context })
+    let described = is_described(call);
+    Ok(Prompted { name, system, request, format, described, files: 0, has_context, history_turns })
 }
 
 fn described(words: &str, inputs: &Map<String, Json>) -> String {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
 use fusee_journal::{Branch, Engine, Stop};
 use fusee_lang::{Compiled, Limits as LanguageLimits, Machine, Program, compile};
-use fusee_model::CancellationToken;
+use fusee_model::{CancellationToken, Message};
 use fusee_text::{Severity, Source};
 use serde_json::{Map, Value as Json};
 
@@ -34,6 +34,8 @@ pub(crate) struct Place {
     pub(crate) branch: Branch,
     pub(crate) environment: Environment,
     pub(crate) templates: Templates,
+    /// The conversation that the run continues.
+    pub(crate) history: Arc<Vec<Message>>,
     pub(crate) started_ms: i64,
     pub(crate) trace: Option<Trace>,
     pub(crate) cancel: CancellationToken,
@@ -48,7 +50,7 @@ pub(crate) fn compiled(workflow: &Workflow, session: &Session) -> Compiled {
 
 /// Runs a workflow. The events of its own branch begin and end it.
 pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Result<Left, Stop> {
-    let Place { session, engine, branch, environment, templates, started_ms, trace, cancel } = place;
+    let Place { session, engine, branch, environment, templates, history, started_ms, trace, cancel } = place;
     let submission_id = engine.run().to_string();
     engine.emit(
         &branch,
@@ -71,6 +73,7 @@ pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Res
         environment,
         registry: templates.registry,
         memory: Arc::new(memory),
+        history,
         started_ms,
         library: workflow.library.clone(),
         trace,

@@ -37,7 +37,7 @@ impl Driver<'_> {
         if let Target::Named(name) = &call.target {
             return self.template(name, &call, grant, began_ms).await;
         }
-        let prompted = match prompting::prompt(&call) {
+        let prompted = match prompting::prompt(&call, &self.world.history) {
             Ok(prompted) => prompted,
             Err(error) => return Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))),
         };
@@ -160,6 +160,9 @@ fn result(outcome: TaskOutcome, error: Option<TaskError>, prompted: &Prompted) -
     result.note("template_used", &prompted.name);
     result.note("context_source", prompted.context_source());
     result.note("context_files_count", prompted.files);
+    if let Some(turns) = prompted.history_turns {
+        result.note("history_turns", turns);
+    }
     result.note(
         "execution_path",
         if prompted.described { ExecutionPath::Plain } else { ExecutionPath::Template },

@@ -48,6 +48,7 @@ impl Driver<'_> {
             }),
             earlier: Vec::new(),
             handover: None,
+            history: Arc::clone(&world.history),
         };
         let outcome = system.execute(request, None, place).await?;
         Ok(self.spent(outcome, grant, |outcome, _| match outcome.result {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fusee_journal::{Branch, Engine};
 use fusee_lang::{EffectKind, Input, Place};
+use fusee_model::Message;
 
 use super::outcome::Used;
 use crate::agent::{Session, TaskOutcome};
@@ -25,6 +26,8 @@ pub(crate) struct World {
     pub(super) environment: Environment,
     pub(super) registry: Arc<Registry>,
     pub(super) memory: Arc<Memory>,
+    /// The conversation that the run continues.
+    pub(super) history: Arc<Vec<Message>>,
     pub(super) started_ms: i64,
     /// The workflows that can be called by name.
     pub(super) library: BTreeMap<String, Workflow>,

@@ -19,6 +19,14 @@ async fn runs_are_listed_with_what_they_were_asked() {
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;
     let rows = journal.runs().unwrap();
     assert_snapshot!(table(&rows, 1_000_000 + 3_700_000, 60));
+    let id = "01a1e34b-0c59-77d6-bf8a-ee7fa834ccf2";
+    begin(id, "Say it").await.finish(RunStatus::Failed).await.unwrap();
+    let narrow = table(&journal.runs().unwrap(), 1_000_000 + 3_700_000, 40);
+    assert_eq!(
+        narrow,
+        "RUN             AGE  REQUEST\n01a1e34b-0c59   1 h  failed: Say it\na-longer-name   1 h  open: Write a very…\n\
+         first           1 h  Fix the bug\n"
+    );
     let ended = as_json(&rows[1]);
     assert_eq!(ended["status"], "completed");
     assert_eq!(ended["started"], "1970-01-01T00:16:40.000Z");

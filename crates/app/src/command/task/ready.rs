@@ -10,7 +10,7 @@ use super::{source, told};
 use crate::command::Process;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::templates;
+use crate::templates::Standing;
 
 /// A task that can run.
 pub(crate) struct Ready {
@@ -24,7 +24,12 @@ pub(crate) struct Ready {
 }
 
 /// Finds what a line means and checks it as a whole.
-pub(crate) fn ready(line: &str, project: &Project, process: &Process) -> Result<Ready, Failure> {
+pub(crate) fn ready(
+    line: &str,
+    standing: &mut Standing,
+    project: &Project,
+    process: &Process,
+) -> Result<Ready, Failure> {
     let line = line.trim();
     let words = match line.starts_with('(') {
         true => vec![line.to_owned()],
@@ -39,8 +44,8 @@ pub(crate) fn ready(line: &str, project: &Project, process: &Process) -> Result<
     if named == "-" {
         return Err(Failure::usage("stdin belongs to the conversation").help("name a .fusee file"));
     }
-    let loaded = templates::gather(project, &process.environment);
-    let notes: Vec<String> = templates::problems(&loaded).into_iter().collect();
+    let (loaded, said) = standing.gather(project, &process.environment);
+    let notes: Vec<String> = said.into_iter().collect();
     if source::is_workflow(named, project, process) {
         return workflow(named, inputs, loaded, notes, project, process);
     }

@@ -52,7 +52,8 @@ impl Session<'_> {
     }
 
     async fn begin_task(&mut self, line: &str) -> Result<Begun, Failure> {
-        let Ready { work, model, loaded, notes } = task::ready(line, &self.project, self.process)?;
+        let Ready { work, model, loaded, notes } =
+            task::ready(line, &mut self.templates, &self.project, self.process)?;
         let own = model.filter(|_| !self.model_was_said());
         let own =
             own.map(|model| Choice::named(&model, &self.config, &self.process.environment)).transpose()?;

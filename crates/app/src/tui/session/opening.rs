@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::mcp;
 use crate::project::Project;
 use crate::selection;
+use crate::templates::Standing;
 use crate::work::Confinement;
 
 /// More runs than this are not looked through for one of this directory.
@@ -96,6 +97,7 @@ impl<'p> Session<'p> {
             opened: BTreeSet::new(),
             plan: None,
             plan_draft: None,
+            templates: Standing::default(),
         })
     }
 

@@ -72,7 +72,7 @@ const BUILDS: &[&str] = &[
 ];
 
 /// The digest of a project; `branch` and `changed` are what git says.
-pub(super) fn digest(root: &Path, branch: Option<&str>, changed: Option<&str>) -> String {
+pub fn workspace_digest(root: &Path, branch: Option<&str>, changed: Option<&str>) -> String {
     let files = walk::files_under(root, MOST_FILES);
     let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
     let mut text = format!("{} files{more}.\n", files.len());

@@ -1,0 +1,80 @@
+//! How the index is written: little-endian numbers, texts and lists with their length first, sums that tell damage.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What was read is not what was written: the index counts as none, and is made again.
+#[derive(Debug)]
+pub(super) struct Damaged;
+
+pub(super) fn number(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+pub(super) fn text(bytes: &mut Vec<u8>, text: &str) {
+    number(bytes, text.len());
+    bytes.extend(text.as_bytes());
+}
+
+/// What is left to be read.
+pub(super) struct Rest<'a>(pub(super) &'a [u8]);
+
+impl<'a> Rest<'a> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(super) fn number(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn wide(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn time(&mut self) -> Option<i64> {
+        self.take().map(i64::from_le_bytes)
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        let length = self.number()? as usize;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    pub(super) fn list(&mut self) -> Option<Vec<u32>> {
+        let length = self.number()? as usize;
+        let (list, rest) = self.0.split_at_checked(length.checked_mul(4)?)?;
+        self.0 = rest;
+        Some(list.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect())
+    }
+}
+
+/// A sum over bytes, eight at a time: megabytes are checked at every start, so it must cost next to nothing. It tells
+/// accidents, not forgers.
+pub(super) fn sum(bytes: &[u8]) -> u64 {
+    let (eights, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = eights.iter().chain([&last]).map(|eight| u64::from_le_bytes(*eight));
+    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    words.fold(bytes.len() as u64 ^ 0x9e37_79b9_7f4a_7c15, mix)
+}
+
+/// Writes a file in one go: whoever reads sees the old or the new one, also where two processes write at once.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let written = fs::File::create(&new).and_then(|mut file| file.write_all(bytes));
+    let done = written.and_then(|()| fs::rename(&new, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    done
+}

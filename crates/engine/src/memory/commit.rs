@@ -1,0 +1,47 @@
+//! Which commit is checked out in a work tree, read without running git.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file of git's larger than this is not read.
+const LARGEST: u64 = 16 << 20;
+
+/// The commit that HEAD is, where there is one.
+pub(super) fn checked_out(root: &Path) -> Option<String> {
+    let folder = repository(root)?;
+    let head = read(&folder.join("HEAD"))?;
+    let Some(name) = head.trim().strip_prefix("ref: ") else { return commit(&head) };
+    // A second work tree has its own HEAD and shares the rest.
+    let shared = read(&folder.join("commondir")).map(|path| folder.join(path.trim()));
+    let shared = shared.unwrap_or_else(|| folder.clone());
+    if name.split('/').any(|part| part == "..") {
+        return None;
+    }
+    if let Some(text) = read(&folder.join(name)).or_else(|| read(&shared.join(name))) {
+        return commit(&text);
+    }
+    let packed = read(&shared.join("packed-refs"))?;
+    let line = packed.lines().find(|line| line.split(' ').nth(1) == Some(name))?;
+    commit(line.split(' ').next()?)
+}
+
+/// The folder that git keeps for this work tree.
+fn repository(root: &Path) -> Option<PathBuf> {
+    let found = root.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
+    if found.is_dir() {
+        return Some(found);
+    }
+    let told = read(&found)?;
+    Some(found.parent()?.join(told.trim().strip_prefix("gitdir: ")?))
+}
+
+fn commit(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_commit = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_commit.then(|| text.to_owned())
+}
+
+fn read(path: &Path) -> Option<String> {
+    let small = fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
+    small.and_then(|_| fs::read_to_string(path).ok())
+}

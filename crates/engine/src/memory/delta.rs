@@ -1,0 +1,123 @@
+//! What changed since the large part of an index was written: a small file beside it, so that an update writes what
+//! changed and not everything.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::base::Base;
+use super::coding::{self, Rest, sum, write_whole};
+use super::entry::Entry;
+use super::tokens::Tokens;
+
+const MAGIC: &[u8; 8] = b"fuseed02";
+/// A file larger than this is not ours.
+const LARGEST: u64 = 1 << 30;
+
+/// What differs from the base.
+#[derive(Default)]
+pub(super) struct Delta {
+    /// New and changed files, in order of path.
+    pub(super) entries: Vec<Entry>,
+    /// Rows of the base that no longer hold, by their number.
+    pub(super) gone: Vec<bool>,
+    /// Rows whose file has another time and the same content.
+    pub(super) touched: BTreeMap<u32, i64>,
+}
+
+impl Delta {
+    /// Nothing differs from a base of so many rows.
+    pub(super) fn none(rows: usize) -> Self {
+        Self { entries: Vec::new(), gone: vec![false; rows], touched: BTreeMap::new() }
+    }
+
+    /// How much there is to write.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() + self.touched.len() + self.gone.iter().filter(|gone| **gone).count()
+    }
+
+    pub(super) fn find(&self, path: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path))
+    }
+
+    pub(super) fn is_gone(&self, row: usize) -> bool {
+        self.gone.get(row).copied().unwrap_or_default()
+    }
+
+    /// The delta of this base, if there is one that can be read. One of another base is none.
+    pub(super) fn open(index_file: &Path, base: &Base) -> Option<Self> {
+        let path = file(index_file);
+        if std::fs::metadata(&path).ok()?.len() > LARGEST {
+            return None;
+        }
+        let bytes = std::fs::read(path).ok()?;
+        let (told, check) = bytes.split_last_chunk::<8>()?;
+        if sum(told) != u64::from_le_bytes(*check) {
+            return None;
+        }
+        let mut rest = Rest(told.strip_prefix(MAGIC)?);
+        if rest.wide()? != base.id() {
+            return None;
+        }
+        let mut delta = Self::none(base.count());
+        for row in rest.list()? {
+            *delta.gone.get_mut(row as usize)? = true;
+        }
+        for _ in 0..rest.number()? {
+            delta.touched.insert(rest.number()?, rest.time()?);
+        }
+        for _ in 0..rest.number()? {
+            delta.entries.push(read_entry(&mut rest)?);
+        }
+        rest.0.is_empty().then_some(delta)
+    }
+
+    /// Writes it beside the base that it belongs to.
+    pub(super) fn write(&self, index_file: &Path, base: &Base) -> std::io::Result<()> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(base.id().to_le_bytes());
+        let gone: Vec<usize> = (0..self.gone.len()).filter(|row| self.gone[*row]).collect();
+        coding::number(&mut bytes, gone.len());
+        gone.iter().for_each(|row| coding::number(&mut bytes, *row));
+        coding::number(&mut bytes, self.touched.len());
+        for (row, mtime) in &self.touched {
+            bytes.extend(row.to_le_bytes());
+            bytes.extend(mtime.to_le_bytes());
+        }
+        coding::number(&mut bytes, self.entries.len());
+        self.entries.iter().for_each(|entry| write_entry(&mut bytes, entry));
+        let sum = sum(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        write_whole(&file(index_file), &bytes)
+    }
+
+    /// Takes the file away, where the base holds everything.
+    pub(super) fn remove(index_file: &Path) {
+        // One that stays belongs to another base, and counts as none.
+        let _ = std::fs::remove_file(file(index_file));
+    }
+}
+
+fn file(index_file: &Path) -> PathBuf {
+    index_file.with_extension("delta")
+}
+
+fn write_entry(bytes: &mut Vec<u8>, entry: &Entry) {
+    bytes.extend(entry.size.to_le_bytes());
+    bytes.extend(entry.mtime.to_le_bytes());
+    bytes.extend(entry.hash.to_le_bytes());
+    coding::text(bytes, &entry.path);
+    coding::text(bytes, &entry.language);
+    entry.detail(bytes);
+    for list in [&entry.tokens.path, &entry.tokens.symbols, &entry.tokens.summary] {
+        coding::number(bytes, list.len());
+        list.iter().for_each(|token| bytes.extend(token.to_le_bytes()));
+    }
+}
+
+fn read_entry(rest: &mut Rest<'_>) -> Option<Entry> {
+    let (size, mtime, hash) = (rest.wide()?, rest.time()?, rest.wide()?);
+    let (path, language) = (rest.text()?.to_owned(), rest.text()?.to_owned());
+    let detail = Entry::from_detail(rest)?;
+    let tokens = Tokens { path: rest.list()?, symbols: rest.list()?, summary: rest.list()? };
+    Some(Entry { path, language, size, mtime, hash, tokens, ..detail })
+}

@@ -1,0 +1,220 @@
+//! The index of one work tree: a large part as it was written last, and what changed since.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::base::Base;
+use super::coding::{Damaged, write_whole};
+use super::delta::Delta;
+use super::entry::Entry;
+use super::walk::{self, Walked};
+use super::{Updated, commit, merge};
+
+/// So many changes are kept apart before everything is written as one; and a share of a large index.
+const APART: usize = 64;
+const SHARE: usize = 16;
+
+/// What was written, and what changed since.
+#[derive(Default)]
+pub(super) struct Index {
+    pub(super) base: Base,
+    pub(super) delta: Delta,
+}
+
+/// Why something could not be done.
+pub(super) enum Trouble {
+    /// The index has to be made again.
+    Damaged,
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<Damaged> for Trouble {
+    fn from(_: Damaged) -> Self {
+        Self::Damaged
+    }
+}
+
+impl Index {
+    /// What is in a file. One that is damaged or of another version is as good as none: everything is read anew.
+    pub(super) fn open(file: &Path) -> Self {
+        let base = Base::open(file).unwrap_or_default();
+        let delta = Delta::open(file, &base).unwrap_or_else(|| Delta::none(base.count()));
+        Self { base, delta }
+    }
+
+    /// Files that are known.
+    pub(super) fn len(&self) -> usize {
+        let gone = self.delta.gone.iter().filter(|gone| **gone).count();
+        self.base.count() - gone + self.delta.entries.len()
+    }
+
+    /// Everything that is known, in order of path.
+    pub(super) fn entries(&mut self) -> Result<Vec<Entry>, Damaged> {
+        self.base.read_details()?;
+        let rows = (0..self.base.count()).filter(|row| !self.delta.is_gone(*row));
+        let mut entries = rows.map(|row| self.base.entry(row)).collect::<Result<Vec<Entry>, Damaged>>()?;
+        entries.extend(self.delta.entries.iter().cloned());
+        entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        Ok(entries)
+    }
+
+    /// What is known of one file.
+    pub(super) fn entry(&mut self, path: &str) -> Result<Option<Entry>, Damaged> {
+        if let Ok(at) = self.delta.find(path) {
+            return Ok(Some(self.delta.entries[at].clone()));
+        }
+        let Some(row) = self.base.find(path).filter(|row| !self.delta.is_gone(*row)) else { return Ok(None) };
+        self.base.read_details()?;
+        self.base.entry(row).map(Some)
+    }
+
+    /// Brings it up to date with the work tree, and its file with it.
+    pub(super) fn refresh(&mut self, root: &Path, file: Option<&Path>) -> Result<Updated, Trouble> {
+        let commit = commit::checked_out(root);
+        let known = Known::of(self);
+        let walked = walk::walk(root, &known, commit.as_deref()).map_err(Trouble::Failed)?;
+        let (rows, entries) = known.unseen();
+        let updated = Updated {
+            files: walked.files,
+            read: walked.entries.len(),
+            removed: rows.len() + entries.len(),
+            cut: walked.cut,
+        };
+        let changed = updated.read > 0 || updated.removed > 0 || !walked.touched.is_empty();
+        self.apply(walked, &rows, &entries);
+        if changed {
+            self.save(file)?;
+        }
+        Ok(updated)
+    }
+
+    fn apply(&mut self, walked: Walked, rows: &[usize], entries: &[usize]) {
+        for (place, mtime) in walked.touched {
+            match place {
+                Place::Row(row) => {
+                    self.delta.touched.insert(row as u32, mtime);
+                }
+                Place::Entry(at) => self.delta.entries[at].mtime = mtime,
+            }
+        }
+        for row in rows {
+            self.forget(*row);
+        }
+        // From the back, so that the numbers before stay right.
+        for at in entries.iter().rev() {
+            self.delta.entries.remove(*at);
+        }
+        for entry in &walked.entries {
+            if let Some(row) = self.base.find(&entry.path) {
+                self.forget(row);
+            }
+        }
+        let known = std::mem::take(&mut self.delta.entries);
+        let mut all: HashMap<String, Entry> = HashMap::with_capacity(known.len() + walked.entries.len());
+        all.extend(known.into_iter().chain(walked.entries).map(|entry| (entry.path.clone(), entry)));
+        self.delta.entries = all.into_values().collect();
+        self.delta.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    }
+
+    fn forget(&mut self, row: usize) {
+        if let Some(gone) = self.delta.gone.get_mut(row) {
+            *gone = true;
+        }
+        self.delta.touched.remove(&(row as u32));
+    }
+
+    /// Writes what changed; everything, once that is much.
+    fn save(&mut self, file: Option<&Path>) -> Result<(), Trouble> {
+        let failed = |path: &Path, error: std::io::Error| {
+            Trouble::Failed(format!("cannot write {}: {error}", path.display()))
+        };
+        if self.base.count() > 0 && self.delta.len() <= APART + self.base.count() / SHARE {
+            return match file {
+                Some(file) => self.delta.write(file, &self.base).map_err(|error| failed(file, error)),
+                None => Ok(()),
+            };
+        }
+        let bytes = merge::merged(&mut self.base, &self.delta)?;
+        let opened = match file {
+            None => None,
+            Some(file) => {
+                write_whole(file, &bytes).map_err(|error| failed(file, error))?;
+                Delta::remove(file);
+                Base::open(file)
+            }
+        };
+        self.base = opened.or_else(|| Base::from_bytes(bytes)).ok_or(Damaged)?;
+        self.delta = Delta::none(self.base.count());
+        Ok(())
+    }
+}
+
+/// Where something known stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Row(usize),
+    Entry(usize),
+}
+
+/// What a file was when it was read.
+pub(super) struct Standing {
+    pub(super) place: Place,
+    pub(super) size: u64,
+    pub(super) mtime: i64,
+    pub(super) hash: u64,
+}
+
+/// What is known, for a walk: each file is looked up once, and what nobody looked up is no longer there.
+pub(super) struct Known<'a> {
+    index: &'a Index,
+    rows: HashMap<&'a str, u32>,
+    seen_rows: Vec<AtomicBool>,
+    seen_entries: Vec<AtomicBool>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(index: &'a Index) -> Self {
+        let rows = (0..index.base.count()).filter(|row| !index.delta.is_gone(*row));
+        let flags = |count: usize| (0..count).map(|_| AtomicBool::new(false)).collect();
+        Self {
+            index,
+            rows: rows.map(|row| (index.base.path(row), row as u32)).collect(),
+            seen_rows: flags(index.base.count()),
+            seen_entries: flags(index.delta.entries.len()),
+        }
+    }
+
+    /// What is known of a path; it counts as seen from now on.
+    pub(super) fn see(&self, path: &str) -> Option<Standing> {
+        if let Some(row) = self.rows.get(path).map(|row| *row as usize) {
+            self.seen_rows.get(row)?.store(true, Ordering::Relaxed);
+            let known = self.index.base.row(row)?;
+            let mtime = self.index.delta.touched.get(&(row as u32)).copied().unwrap_or(known.mtime);
+            return Some(Standing { place: Place::Row(row), size: known.size, mtime, hash: known.hash });
+        }
+        let at = self.index.delta.find(path).ok()?;
+        self.seen_entries.get(at)?.store(true, Ordering::Relaxed);
+        let known = &self.index.delta.entries[at];
+        Some(Standing { place: Place::Entry(at), size: known.size, mtime: known.mtime, hash: known.hash })
+    }
+
+    /// A path counts as not seen after all.
+    pub(super) fn unsee(&self, path: &str) {
+        let row = self.rows.get(path).and_then(|row| self.seen_rows.get(*row as usize));
+        let entry = || self.index.delta.find(path).ok().and_then(|at| self.seen_entries.get(at));
+        if let Some(seen) = row.or_else(entry) {
+            seen.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows and entries that nobody saw.
+    fn unseen(self) -> (Vec<usize>, Vec<usize>) {
+        let unseen = |seen: &[AtomicBool], at: &usize| !seen[*at].load(Ordering::Relaxed);
+        let mut rows: Vec<usize> = self.rows.values().map(|row| *row as usize).collect();
+        rows.retain(|row| unseen(&self.seen_rows, row));
+        let entries = (0..self.seen_entries.len()).filter(|at| unseen(&self.seen_entries, at)).collect();
+        (rows, entries)
+    }
+}

@@ -1,0 +1,178 @@
+//! A search for a task's files within a run, and its order by a model where the user wants that: one request before the task,
+//! a step like any other. Whatever goes wrong with it, the order by words stands.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, Branch, Call, Engine, Kind, Recorded, Stop};
+use fusee_model::{CancellationToken, Conversation, Message, Reply, StopReason};
+use serde_json::{Value, json};
+
+use super::step::{self, Details, Looked};
+use super::{Answer, Found, Memory, Query};
+use crate::agent::{Attempt, AttemptResult, RankBy, Session, Spent, within};
+use crate::task_system::output;
+use crate::template::{OutputFormat, OutputKind};
+
+/// What such a step's argument is called; no other request has one of this name.
+pub(crate) const ARGUMENT: &str = "rank";
+
+/// For each file that is wanted, so many are shown to the model.
+const CANDIDATES: usize = 4;
+
+/// No model is shown more.
+const MOST: usize = 60;
+
+const SYSTEM: &str = "You choose which files of a project help with a task. You are given the task and files, each with what \
+                      it says of itself and what it defines. Answer with a JSON array of their paths, the most helpful \
+                      first, and nothing else. Leave out files that do not help. Call no tool.";
+
+/// Who asks, and with what.
+pub(crate) struct Asking<'a> {
+    pub(crate) memory: &'a Arc<Memory>,
+    pub(crate) session: &'a Session,
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) branch: &'a Branch,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// What a search came to.
+pub(crate) struct Searched {
+    /// The files, or why nothing can be said.
+    pub(crate) found: Result<Answer, String>,
+    /// What the model used up for their order.
+    pub(crate) spent: Spent,
+    /// Why their order is that of the words, where a model was asked.
+    pub(crate) problem: Option<String>,
+    /// How long the index was searched.
+    pub(crate) looked_ms: u64,
+}
+
+impl Asking<'_> {
+    /// The files that fit a query.
+    pub(crate) async fn search(&self, query: Query) -> Result<Searched, Stop> {
+        let wanted = query.limit;
+        let (limit, details) = match self.session.limits.memory_ranking {
+            RankBy::Words => (wanted, Details::Left),
+            RankBy::Model => (wanted.max((wanted.saturating_mul(CANDIDATES)).min(MOST)), Details::Told),
+        };
+        let words = query.words.clone();
+        let query = Query { limit, ..query };
+        let (looked, recorded) = step::asked(self.memory, self.engine, self.branch, query, details).await?;
+        let looked_ms = recorded.duration_ms;
+        let by_words = |found| Searched { found, spent: Spent::default(), problem: None, looked_ms };
+        match looked {
+            Err(problem) => Ok(by_words(Err(problem))),
+            Ok(Looked { found, .. }) if details == Details::Left || found.matches.len() < 2 => {
+                Ok(by_words(Ok(found)))
+            }
+            Ok(looked) => {
+                let searched = self.ordered(&words, looked, wanted).await?;
+                Ok(Searched { looked_ms, ..searched })
+            }
+        }
+    }
+
+    async fn ordered(&self, words: &str, looked: Looked, wanted: usize) -> Result<Searched, Stop> {
+        let Looked { mut found, about } = looked;
+        let (attempt, recorded) = self.ask(request(words, &found, &about)).await?;
+        let active_ms = recorded.duration_ms;
+        let (order, spent) = match attempt.result {
+            AttemptResult::Reply(reply) => {
+                let spent = Spent { usage: reply.usage.unwrap_or_default(), active_ms, turns: 0 };
+                (chosen(&reply, &found), spent)
+            }
+            AttemptResult::Error { error, .. } => {
+                (Err(error.message), Spent { active_ms, ..Spent::default() })
+            }
+            AttemptResult::OutOfTime(_) => (Err("the time is over".to_owned()), Spent::default()),
+        };
+        let problem = match order {
+            Ok(order) => {
+                apply(&mut found.matches, &order);
+                None
+            }
+            Err(problem) => Some(problem),
+        };
+        found.matches.truncate(wanted);
+        found.summary = super::summary(&found.matches, None);
+        Ok(Searched { found: Ok(found), spent, problem, looked_ms: 0 })
+    }
+
+    async fn ask(&self, request: String) -> Result<(Attempt, Recorded), Stop> {
+        let session = self.session;
+        let call = Call {
+            branch: self.branch.clone(),
+            kind: Kind::Model,
+            callee: session.model.name().to_owned(),
+            args: json!({ ARGUMENT: request }),
+        };
+        let (cancel, silence_ms) = (self.cancel.clone(), session.limits.timeout_s.saturating_mul(1000));
+        let send = async move {
+            let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
+            conversation.push(Message::User { text: request });
+            let mut unseen = |_: fusee_model::Delta<'_>| {};
+            let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
+            json!(Attempt { preface: None, result: within(Some(silence_ms), reply).await })
+        };
+        let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
+        let mut recorded = self.engine.step(call, body).await?;
+        let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
+            .map_err(|error| Stop::Unreadable(error.to_string()))?;
+        if recorded.replayed {
+            attempt.result.tell(&*session.model);
+        }
+        Ok((attempt, recorded))
+    }
+}
+
+/// What readers are told where a model was asked and the order is that of the words.
+pub(crate) fn unordered(why: &str) -> Event {
+    let message = format!("the model did not order the files that were found ({why}); the words did");
+    Event::Warning { code: "memory_ranking".to_owned(), message }
+}
+
+fn request(words: &str, found: &Answer, about: &BTreeMap<String, String>) -> String {
+    let mut request = format!("The task:\n{words}\n\nThe files:\n");
+    for Found { path, .. } in &found.matches {
+        let _ = writeln!(request, "- {path}: {}", about.get(path).map_or("", String::as_str));
+    }
+    request
+}
+
+/// The paths that a reply names, those that were shown to it.
+fn chosen(reply: &Reply, found: &Answer) -> Result<Vec<String>, String> {
+    match reply.stop {
+        StopReason::Refusal => return Err("it declined".to_owned()),
+        StopReason::Length => return Err("its reply was cut off".to_owned()),
+        _ if !reply.tool_calls.is_empty() => return Err("it called a tool instead".to_owned()),
+        _ => {}
+    }
+    let format = OutputFormat { kind: OutputKind::Json, schema: None };
+    let output::Output::Parsed(Value::Array(named)) = output::judge(&reply.text, Some(&format), None, true)
+    else {
+        return Err("its answer is no list of paths".to_owned());
+    };
+    let shown = |path: &&str| found.matches.iter().any(|found| found.path == *path);
+    let mut order: Vec<String> = Vec::new();
+    for path in named.iter().filter_map(Value::as_str).filter(shown) {
+        if !order.iter().any(|other| other == path) {
+            order.push(path.to_owned());
+        }
+    }
+    if order.is_empty() { Err("it named none of the files".to_owned()) } else { Ok(order) }
+}
+
+/// What was named comes first, as it was named; the rest keeps its order.
+fn apply(matches: &mut [Found], order: &[String]) {
+    let place = |found: &Found| order.iter().position(|path| *path == found.path).unwrap_or(usize::MAX);
+    matches.sort_by_key(place);
+    for (at, found) in matches.iter_mut().take(order.len()).enumerate() {
+        found.reason = format!("the model's choice {}; {}", at + 1, found.reason);
+    }
+}
+
+#[cfg(test)]
+mod tests;

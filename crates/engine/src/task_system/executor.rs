@@ -1,0 +1,53 @@
+//! Works through the body of one task: a handler of its own, the model's turns, the answer held to the declared format.
+//! What the body is made of was settled before, by `execute.rs`.
+
+use std::sync::Arc;
+
+use fusee_journal::Stop;
+
+use super::TaskSystem;
+use super::compose::Prepared;
+use super::execute::{Place, Work};
+use super::finish::{Finishing, result_of};
+use super::handler::may_spawn;
+use super::request::SubtaskRequest;
+use super::result::TaskResult;
+use super::subtask::Subtasks;
+use crate::agent::{TaskOutcome, Worked};
+
+/// Runs the body of one atomic task in its place.
+pub(super) struct AtomicTaskExecutor {
+    pub(super) system: Arc<TaskSystem>,
+    pub(super) place: Place,
+    /// Whether the task's beginning was told already.
+    pub(super) announced: bool,
+}
+
+impl AtomicTaskExecutor {
+    /// Runs it to its end. The template's placeholders are filled, from the request's inputs alone.
+    pub(super) async fn execute_body(
+        &self,
+        work: Work,
+        request: &SubtaskRequest,
+    ) -> Result<(TaskOutcome, TaskResult, Prepared), Stop> {
+        let Self { system, place, announced } = self;
+        let Work { template, prepared, composed, schema, session, spent } = work;
+        let subtasks = Arc::new(Subtasks::new(Arc::clone(system), place, request, prepared.for_subtasks()));
+        let finishing = Arc::new(Finishing::new(&template, schema, Arc::clone(&subtasks)));
+        let task = system
+            .task(Arc::new(session), &composed.system, &composed.request, place)
+            .announced(*announced)
+            .having_spent(spent)
+            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::Conclude>)
+            .watched(place.cancel.clone(), Arc::clone(&place.progress));
+        let task = match composed.disclosure {
+            Some(disclosure) => task.disclosing(disclosure),
+            None => task,
+        };
+        let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
+        let Worked { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
+        place.progress.leave_facts(facts);
+        let result = result_of(&outcome, &finishing);
+        Ok((outcome, result, prepared))
+    }
+}

@@ -1,0 +1,78 @@
+//! What of a conversation a task is shown, where its request asks for that (`history_config`).
+//!
+//! The conversation is that of the task that asks for the further one; for what a run begins itself, the one that the run
+//! continues. Where there is none, nothing is shown, and the notes say so.
+
+use fusee_model::Message;
+
+use super::request::{ContextPart, HistoryConfig};
+
+/// Characters of a conversation that are shown; of an older one the beginning is left out.
+const LONGEST: usize = 40_000;
+
+/// Characters of one message: the beginning of a long output is enough to know what it was.
+const MESSAGE: usize = 4_000;
+
+/// The part of a context that a conversation makes, and how many of its turns are in it; none where it is not asked for.
+pub(crate) fn part(
+    messages: &[Message],
+    config: Option<&HistoryConfig>,
+) -> Option<(Option<ContextPart>, usize)> {
+    let config = config.filter(|config| config.use_session_history)?;
+    let most = config.history_turns_to_include.map_or(usize::MAX, |most| most as usize);
+    let turns = turns(messages);
+    let (mut shown, mut left) = (Vec::new(), LONGEST);
+    for turn in turns.iter().rev().take(most) {
+        let text = turn.iter().map(one).collect::<Vec<_>>().join("\n\n");
+        let Some(rest) = left.checked_sub(text.chars().count()) else { break };
+        left = rest;
+        shown.push(text);
+    }
+    let count = shown.len();
+    if count < turns.len() && count > 0 {
+        shown.push("[what was said before is left out]".to_owned());
+    }
+    shown.reverse();
+    let source = "the conversation so far".to_owned();
+    Some(((count > 0).then(|| ContextPart { source, text: shown.join("\n\n") }), count))
+}
+
+/// A turn is a reply with what was said to the model before it and the results of its calls.
+fn turns(messages: &[Message]) -> Vec<&[Message]> {
+    let (mut turns, mut start, mut replied) = (Vec::new(), 0, false);
+    for (at, message) in messages.iter().enumerate() {
+        let begins = match message {
+            Message::User { .. } | Message::Assistant { .. } => replied,
+            Message::Tool { .. } => false,
+        };
+        if begins {
+            turns.push(&messages[start..at]);
+            (start, replied) = (at, false);
+        }
+        replied |= matches!(message, Message::Assistant { .. });
+    }
+    turns.extend((start < messages.len()).then(|| &messages[start..]));
+    turns
+}
+
+fn one(message: &Message) -> String {
+    match message {
+        Message::User { text } => format!("user: {}", cut(text)),
+        Message::Assistant { text, tool_calls, .. } => {
+            let calls =
+                tool_calls.iter().map(|call| format!("\ncall {}: {}", call.name, cut(&call.arguments)));
+            format!("assistant: {}{}", cut(text), calls.collect::<String>())
+        }
+        Message::Tool { name, content, .. } => format!("result of {name}: {}", cut(content)),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.trim().char_indices().nth(MESSAGE) {
+        Some((at, _)) => format!("{}[…]", &text.trim()[..at]),
+        None => text.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
