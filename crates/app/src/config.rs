@@ -33,8 +33,7 @@ use fusee_engine::tools::sandbox::{Allowance, Network};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::trust::Trust;
-use file::Whose;
-
+pub(crate) use file::Whose;
 pub(crate) use flow_key::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
 pub(crate) use mcp::{McpEntry, Reach as McpReach};
@@ -430,10 +429,8 @@ fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
     })
 }
 
-/// Everything that is wrong with one configuration file, and its text if it can be read.
-pub(crate) fn check_file(path: &Path, name: &str) -> (Diagnostics, Option<Source>) {
-    // A file called as the user's own is read as one: it may set what a project's may not.
-    let whose = if path.ends_with("fusee.toml") { Whose::Project } else { Whose::User };
+/// Everything that is wrong with one configuration or agent file, and its text if it can be read.
+pub(crate) fn check_file(path: &Path, name: &str, whose: Whose) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
     let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
     // It is called what the user called it.

@@ -6,6 +6,7 @@ use fusee_engine::lang::{Callable, Param, ParamType};
 use fusee_engine::run::{Settings, Templates, Work};
 use fusee_engine::template::{Folder, InputType, Layer, Loaded, Registry, Template, load, shipped};
 use fusee_engine::text::render::{self, Colour};
+use fusee_engine::text::{Diagnostic, Severity};
 
 use crate::environment::Environment;
 use crate::output;
@@ -68,10 +69,22 @@ pub(crate) fn needed(settings: &Settings, project: &Project, environment: &Envir
     for_run(gather(project, environment), project)
 }
 
-/// Says what is wrong with those that were left out.
+/// Says which were left out, a line each: who wants to use another one is not told all about them.
 pub(crate) fn warn(loaded: &Loaded) {
-    if let Some(text) = problems(loaded) {
-        output::error(&text);
+    let mut told = String::new();
+    let problems: Vec<_> = loaded.problems.iter().filter(|it| it.severity == Severity::Error).collect();
+    for of_one in problems.chunk_by(|one, next| one.file == next.file) {
+        let Diagnostic { file, message, start, .. } = of_one[0];
+        let more = match of_one.len() - 1 {
+            0 => String::new(),
+            1 => " (and one more error)".to_owned(),
+            more => format!(" (and {more} more errors)"),
+        };
+        let at = format!("{file}:{}:{}", start.line, start.column);
+        told.push_str(&format!("warning: left out {at}: {message}{more}; `fusee check {file}` tells all\n"));
+    }
+    if !told.is_empty() {
+        output::error(&told);
     }
 }
 

@@ -22,7 +22,7 @@ pub use compose::{Composed, Handover, Prepared, ReadFile, compose};
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
 pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
 pub use execute::{Place, Ready, TaskSystem, ready};
-pub use handler::{limits, toolbox};
+pub use handler::{check_tools, limits, toolbox};
 pub(crate) use history::part as history_part;
 pub use preview::{Preview, preview};
 pub use request::AccumulationFormat;

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fusee_engine::lang::{self, Callable};
+use fusee_engine::prompt::PromptFile;
 use fusee_engine::run::Exit;
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Severity, Source};
 use fusee_engine::workflow::{Loading, catalog, standard_tools};
 
 use super::Process;
-use crate::config;
+use crate::config::{self, Whose};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::{output, registered, sources, templates};
@@ -24,6 +25,8 @@ enum Kind {
     Workflow,
     Template,
     Config,
+    Agent,
+    Prompt,
 }
 
 impl Kind {
@@ -34,6 +37,7 @@ impl Kind {
             (_, "fusee") => Some(Self::Workflow),
             (_, "xml") => Some(Self::Template),
             ("fusee.toml" | "config.toml", _) => Some(Self::Config),
+            (_, "toml" | "json") => Some(if has_sections(file) { Self::Prompt } else { Self::Agent }),
             _ => None,
         }
     }
@@ -42,19 +46,32 @@ impl Kind {
     fn is_found(file: &Path) -> bool {
         match Self::of(file) {
             Some(Self::Template) => template::is_one(file),
+            Some(Self::Agent | Self::Prompt) => {
+                let folder = file.parent().and_then(Path::file_name);
+                folder.is_some_and(|folder| folder == "agents" || folder == "prompts")
+            }
             kind => kind.is_some() && !file.ends_with("config.toml"),
         }
     }
 }
 
-/// Find everything that is wrong with workflows, templates and configuration.
+/// Whether a file of keys is that of a prompt: only prompts have `sections`.
+fn has_sections(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let json =
+        || serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|it| it.get("sections").is_some());
+    text.lines().any(|line| line.starts_with("[[sections]]") || line.starts_with("sections")) || json()
+}
+
+/// Find everything that is wrong with workflows, templates, agents, prompts and configuration.
 ///
 /// Nothing runs and nothing is spent. All problems are told at once, each with its source line; the exit code is 1
-/// if any of them is an error. In a directory, all files of a known kind that are not ignored.
+/// if any of them is an error. In a directory, all files of a known kind that are not ignored; agents and prompts are
+/// looked for in folders called agents and prompts.
 #[derive(Args)]
 pub(crate) struct CheckArgs {
     /// Files and directories
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
     /// How to tell: text for people, json for editors
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -126,14 +143,27 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
     match Kind::of(file) {
         Some(Kind::Workflow) => workflow(&name, &path, here, tasks, findings),
         Some(Kind::Template) => template::check(&name, &path, findings),
-        Some(Kind::Config) => {
-            let (problems, source) = config::check_file(&path, &name);
+        Some(kind @ (Kind::Config | Kind::Agent)) => {
+            // A file called as the user's own is read as one: it may set what a project's may not.
+            let whose = match kind {
+                Kind::Agent => Whose::Agent,
+                _ if path.ends_with("fusee.toml") => Whose::Project,
+                _ => Whose::User,
+            };
+            let (problems, source) = config::check_file(&path, &name, whose);
             findings.add(problems, source);
         }
+        Some(Kind::Prompt) => match std::fs::read_to_string(&path) {
+            Err(error) => findings.unreadable(&name, &error.to_string()),
+            Ok(text) => {
+                let source = Source::new(name, text);
+                findings.add(PromptFile::check(&source), [source]);
+            }
+        },
         None => {
             let message = format!("`{name}` is of no kind that can be checked");
-            let help =
-                "workflows end in .fusee, templates in .xml; the configuration is fusee.toml or config.toml";
+            let help = "workflows end in .fusee, templates in .xml, agents and prompts in .toml or .json; the \
+                 configuration is fusee.toml or config.toml";
             findings.problems.push(Diagnostic::file_error("unknown-kind", name, message).help(help));
         }
     }

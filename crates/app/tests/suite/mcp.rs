@@ -202,3 +202,21 @@ fn the_runs_of_a_conversation_share_the_servers_tools() {
     }
     project.assert_no_process_left();
 }
+
+#[test]
+fn a_template_may_name_the_tools_of_a_server() {
+    let settings = "[mcp.test]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
+    let template = "<task name=\"speak\" type=\"atomic\"><description>d</description><instructions>i</instructions>\
+                    <tools allow=\"test_say\"/></task>";
+    let project = Project::new().with("server.py", SERVER).with(".fusee/templates/speak.xml", template);
+    let project = with_user_settings(project, settings);
+    let script = project.script(&[Line::call("test_say", json!({"text": "one"})), Line::text("Done.")]);
+    let task = |project: &Project| fusee(project).args(["task", "speak", "-m", &script, "--json"]).run();
+    let result: Value = serde_json::from_str(&task(&project).exits(0).stdout).unwrap();
+    assert_eq!((&result["status"], &result["content"]), (&json!("COMPLETE"), &json!("Done.")), "{result}");
+    // Without the server there is no such tool, which is told before a model is asked.
+    let project = with_user_settings(project, "");
+    let refused: Value = serde_json::from_str(&task(&project).exits(2).stdout).unwrap();
+    assert_eq!(refused["notes"]["error"]["reason"], "configuration_error", "{refused}");
+    assert!(refused["notes"]["error"]["message"].as_str().unwrap().contains("`test_say`"), "{refused}");
+}

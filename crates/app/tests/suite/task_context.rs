@@ -2,6 +2,7 @@
 //! finds helpful.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
+use fusee_testkit::kill::{Killer, When};
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Script, Server};
@@ -142,4 +143,58 @@ fn a_bad_answer_leaves_the_order_by_words_and_is_told_and_counted() {
     assert_eq!(warning["code"], "memory_ranking");
     assert!(warning["message"].as_str().unwrap().contains("its answer is no list of paths"), "{warning}");
     assert_eq!(of_type(&events, "task_complete")[0]["total_tokens"], 116);
+}
+
+/// Kills the task before and after every write of the journal; it goes on to the same end each time.
+fn sweep(project: impl Fn() -> Project, lines: &[Line], tokens: u64) {
+    let killer = Killer::build();
+    let begun = |project: &Project| -> Vec<String> {
+        let args = ["task", "mend", "--sandbox", "off", "--approve", "auto", "--run-id", "k", "--model"];
+        args.iter().map(ToString::to_string).chain([project.script(lines)]).collect()
+    };
+    let is_whole = |project: &Project, case: &str| {
+        let events = fusee(project).args(["show", "k", "--json"]).run().exits(0).stdout;
+        let events = read_checked(&events, Part::Whole);
+        let last = events.last().unwrap();
+        // A reply that was written down is never asked for again, nor counted twice.
+        assert_eq!((&last["answer"], &last["total_tokens"]), (&json!("Mended."), &json!(tokens)), "{case}");
+        fusee(project).args(["replay", "k"]).run().exits(0);
+    };
+    let writes = {
+        let project = project();
+        let (command, trace) = killer.watch(fusee(&project).args(begun(&project)));
+        command.run().exits(0);
+        is_whole(&project, "undisturbed");
+        trace.count()
+    };
+    assert!(writes >= 3, "only {writes} journal writes were seen");
+    for (n, when) in (1..=writes).flat_map(|n| [(n, When::Before), (n, When::After)]) {
+        let project = project();
+        killer.kill_at(fusee(&project).args(begun(&project)), n, when).run();
+        if fusee(&project).args(["resume", "k"]).run().code == Some(2) {
+            fusee(&project).args(begun(&project)).run().exits(0);
+        }
+        is_whole(&project, &format!("killed {when:?} write {n}"));
+    }
+}
+
+#[test]
+fn an_order_that_a_model_gave_is_whole_after_a_kill_at_any_journal_write() {
+    let lines = [
+        Line::text("[\"lexer.rs\", \"parser.rs\"]").usage(100, 5),
+        Line::text("Mended.").matching("## File lexer.rs[^#]*## File parser.rs").usage(10, 1),
+    ];
+    sweep(|| searched("memory_ranking = \"model\"\n"), &lines, 116);
+}
+
+#[test]
+fn files_that_a_command_listed_are_whole_after_a_kill_at_any_journal_write() {
+    let inner = "<file_paths source=\"command\"><command>ls *.rs</command></file_paths>\
+        <instructions>Mend the parser.</instructions>";
+    let project = || {
+        Project::new()
+            .with(".fusee/templates/mend.xml", &template("mend", inner))
+            .with("parser.rs", "fn parser() {}\n")
+    };
+    sweep(project, &[Line::text("Mended.").usage(10, 1)], 11);
 }

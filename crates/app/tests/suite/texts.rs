@@ -111,3 +111,69 @@ fn files_are_laid_out_in_place_and_keep_their_comments() {
     assert!(broken.stderr.contains("broken.fusee:1"), "{}", broken.stderr);
     assert_eq!(project.read("broken.fusee"), "(log-message \"x\"");
 }
+
+#[test]
+fn agents_and_prompts_are_checked_with_places() {
+    let project = Project::new()
+        .with("agents/a.toml", "name = \"a\"\nmax_turnz = 3\n")
+        .with("prompts/p.toml", "[[sections]]\nkey = \"one\"\ntitle = \"One\"\nbody = \"x\"\n\n[[sections]]\nkey = \"one\"\ntitle = \"Two\"\nbody = \"y\"\n")
+        .with("prompts/q.toml", "[[sections]]\nkei = \"one\"\n")
+        .with("prompts/r.json", "{\"sections\": [\n  {\"key\": \"k\", \"title\": \"T\", \"boddy\": \"b\"}\n]}\n")
+        .with("other/package.json", "{\"name\": \"not ours\"}");
+    // Without a path it is the directory that is checked.
+    let problems = checked(&project, &[], 1);
+    let brief: Vec<String> = problems
+        .iter()
+        .map(|p| {
+            format!(
+                "{}:{}:{} {}",
+                p["file"].as_str().unwrap(),
+                p["line"],
+                p["column"],
+                p["code"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            "agents/a.toml:2:1 unknown-key",
+            "prompts/p.toml:7:8 duplicate_key",
+            "prompts/q.toml:2:1 invalid-prompt-file",
+            "prompts/r.json:2:36 invalid-prompt-file",
+        ],
+        "{problems:#?}"
+    );
+    assert_eq!(checked(&project, &["other/package.json"], 0), Vec::<Value>::new());
+}
+
+#[test]
+fn a_tool_that_is_nearly_there_is_a_slip_of_the_template() {
+    let task = |tools: &str| {
+        format!(
+            "<task name=\"t\" type=\"atomic\">\n  <description>d</description>\n  <instructions>i</instructions>\n  \
+                 <tools allow=\"{tools}\"/>\n</task>\n"
+        )
+    };
+    let project = Project::new().with(".fusee/templates/t.xml", &task("red_file, search_text"));
+    let problems = checked(&project, &[".fusee"], 1);
+    assert_eq!(problems[0]["line"], 4, "{problems:#?}");
+    assert_eq!(
+        problems[0]["message"],
+        "`t` names tools that are not there: `red_file` (did you mean `read_file`, `read_files` or `edit_file`?)"
+    );
+    project.write(".fusee/templates/t.xml", &task("read_file, tickets_open_one"));
+    assert_eq!(checked(&project, &[".fusee"], 0), Vec::<Value>::new());
+}
+
+#[test]
+fn a_template_with_mistakes_costs_the_others_one_line() {
+    let project =
+        Project::new().with(".fusee/templates/bad.xml", "<task name=\"bad\" type=\"atomc\">\n</task>\n");
+    let ran = fusee(&project).args(["templates"]).run().exits(0);
+    assert_eq!(
+        ran.stderr.lines().next().unwrap(),
+        "warning: left out .fusee/templates/bad.xml:1:1: `<task>` lacks `<description>` (and 2 more errors); `fusee check \
+         .fusee/templates/bad.xml` tells all"
+    );
+}

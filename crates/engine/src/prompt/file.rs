@@ -1,6 +1,9 @@
 //! A prompt in a file, TOML or JSON. Unknown fields are errors; what `build.rs` checks is checked here too.
 
+mod check;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,6 +42,19 @@ impl File {
             serde_json::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))
         } else {
             toml::from_str(text).map_err(|error| FileProblem::Syntax(error.to_string()))
+        }
+    }
+
+    /// The same, with the place of what is wrong apart from the words.
+    fn read_placed(text: &str) -> Result<Self, (String, Option<Range<usize>>)> {
+        if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| {
+                let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len);
+                let start = before.sum::<usize>() + error.column().saturating_sub(1);
+                (error.to_string(), Some(start..start + 1))
+            })
+        } else {
+            toml::from_str(text).map_err(|error| (error.message().trim().replace('\n', "; "), error.span()))
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fusee_journal::event::Event;
+use fusee_text::near;
 use fusee_tools::Toolbox;
 
 use super::error::{Reason, TaskError};
@@ -79,16 +80,37 @@ pub fn limits(
     limits
 }
 
+/// Whether a template names a tool that is nearly one of these, and none of them: a slip, told before anything begins. A
+/// name that is far from all may be the tool of a server not yet asked; [`toolbox`] knows them all.
+pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError> {
+    let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
+    let slips: Vec<String> = named
+        .filter(|name| steers_not(name) && base.find(name).is_none())
+        .filter_map(|name| {
+            let known = base.definitions().map(|definition| definition.name.as_ref());
+            Some(format!("`{name}` ({})", near::did_you_mean(name, known)?))
+        })
+        .collect();
+    if slips.is_empty() { Ok(()) } else { Err(not_there(template, &slips)) }
+}
+
+/// What steers a task is always there, or is offered elsewhere.
+fn steers_not(name: &str) -> bool {
+    name != SPAWN_SUBTASK && !control_names().any(|known| known == name)
+}
+
+fn not_there(template: &Template, tools: &[String]) -> TaskError {
+    let message = format!("`{}` names tools that are not there: {}", template.name, tools.join(", "));
+    TaskError::invalid(Reason::ConfigurationError, message)
+}
+
 /// The tools that a template has, found by name or alias.
 pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
     let mut unknown: Vec<String> = Vec::new();
-    let steers =
-        |name: &&String| name.as_str() != SPAWN_SUBTASK && !control_names().any(|known| known == **name);
     let mut resolve = |names: &[String]| -> Vec<String> {
-        // What steers a task is always there, or is offered elsewhere.
         names
             .iter()
-            .filter(steers)
+            .filter(|name| steers_not(name))
             .filter_map(|name| match base.find(name) {
                 Some(tool) => Some(tool.definition().name.to_string()),
                 None => {
@@ -104,8 +126,7 @@ pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError
     let allowed = template.allowed_tools.as_deref().map(&mut resolve);
     let blocked = resolve(&template.blocked_tools);
     if !unknown.is_empty() {
-        let message = format!("`{}` names tools that are not there: {}", template.name, unknown.join(", "));
-        return Err(TaskError::invalid(Reason::ConfigurationError, message));
+        return Err(not_there(template, &unknown));
     }
     let mut chosen = Toolbox::new();
     for tool in base.iter() {

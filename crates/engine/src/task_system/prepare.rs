@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use fusee_journal::event::Fate;
 use fusee_journal::{Branch, Stop};
 use fusee_tools::Category;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TaskError};
 use super::execute::Herald;
 use super::request::{FreshContext, SubtaskRequest};
-use crate::agent::{Called, Calling, Limits, Session, Spent};
+use crate::agent::{Called, Calling, Limits, RankBy, Session, Spent};
 use crate::approval::{Gate, Gatekeeper, Question};
 use crate::memory::{Answer, Asking, Query, unordered};
 use crate::template::{FilePaths, Template, shown};
@@ -28,6 +29,9 @@ const TOKEN_BYTES: f64 = 4.0;
 
 /// Files that a command or a list may name.
 const MOST_FILES: usize = 200;
+
+/// How often a command that lists files is run anew after its process was killed.
+const LISTED_AGAIN: usize = 3;
 
 /// Files that a search gives.
 pub(super) const MATCHES: usize = 5;
@@ -128,7 +132,13 @@ impl Preparing<'_> {
     /// The paths that a command prints. It runs through the same tool and the same gate as a model's commands.
     async fn printed(&self, command: &str) -> Result<Vec<String>, Trouble> {
         let failed = |message: String| TaskError::failure(Reason::ContextRetrievalFailure, message);
-        let called = self.call("shell", json!({ "command": command })).await?;
+        let mut called = self.call("shell", json!({ "command": command })).await?;
+        for _ in 0..LISTED_AGAIN {
+            // It is there to say what is there, so one that was cut off with its process may say it again.
+            if called.fate == Some(Fate::Interrupted) {
+                called = self.call("shell", json!({ "command": command })).await?;
+            }
+        }
         let output = called.output;
         if !output.ok || output.exit_code.is_some_and(|code| code != 0) {
             let said = output.content.trim();
@@ -176,6 +186,10 @@ impl Preparing<'_> {
 
     /// Asks the index of files, as a step.
     async fn found(&self, words: &str, limit: usize) -> Result<Answer, Trouble> {
+        if self.session.limits.memory_ranking == RankBy::Model {
+            // A run that is cut off there has begun.
+            self.herald.tell();
+        }
         let asking = Asking {
             memory: &self.system.memory,
             session: self.session,
@@ -217,6 +231,9 @@ impl Preparing<'_> {
         };
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::Repeat::Never;
+        if runs_commands {
+            self.herald.tell();
+        }
         if definition.category == Category::Write {
             let terms = self.session.terms_at(self.branch, self.system.engine.position(self.branch));
             match Gatekeeper::judge(&terms, definition.category, runs_commands) {

@@ -109,7 +109,9 @@ impl Make<'_> {
             return names.into_iter().map(plain_input).collect();
         }
         let named: HashSet<&str> = names.iter().copied().collect();
-        let listed: HashSet<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+        // One without a name is told of for that.
+        let listed: HashSet<&str> =
+            inputs.iter().map(|input| input.name.as_str()).filter(|name| !name.is_empty()).collect();
         let mut different: Vec<&str> = named.symmetric_difference(&listed).copied().collect();
         if !different.is_empty() {
             different.sort_unstable();
@@ -265,7 +267,8 @@ impl Make<'_> {
         }
         let relevant = template.context_relevance.iter().flatten().map(|(name, _)| name.clone());
         used.extend(relevant);
-        let unused = template.inputs.iter().filter(|input| !used.contains(&input.name));
+        let unused =
+            template.inputs.iter().filter(|input| !input.name.is_empty() && !used.contains(&input.name));
         let unused: Vec<&str> = unused.map(|input| input.name.as_str()).collect();
         for name in unused {
             let span = self.declaration(root, name);

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use fusee_engine::task_system::check_tools;
 use fusee_engine::template::Template;
 use fusee_engine::text::{Diagnostic, xml};
+use fusee_engine::workflow::standard_tools;
 
 use super::Findings;
 
@@ -29,6 +31,13 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
     }
     let (template, source, mut problems) = Template::from_bytes(name, &bytes);
     if let Some(template) = template {
+        if let Err(slip) = check_tools(&standard_tools(), &template) {
+            let (document, _) = xml::read(&source);
+            let tools =
+                document.root().and_then(|root| document.children(root).find(|(_, it)| it.name == "tools"));
+            let span = tools.map(|(_, tools)| tools.tag_span).unwrap_or_default();
+            problems.push(Diagnostic::error("unknown-tool", &source, span, slip.message));
+        }
         match findings.templates.get(&template.name) {
             Some(first) => {
                 let (document, _) = xml::read(&source);

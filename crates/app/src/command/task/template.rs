@@ -9,7 +9,7 @@ use fusee_engine::model::tokens;
 use fusee_engine::prompt;
 use fusee_engine::run::{Exit, TemplateTask, Work};
 use fusee_engine::task_system::{
-    ExecutionPath, Reason, SubtaskRequest, TaskError, TaskResult, preview, ready, toolbox,
+    ExecutionPath, Reason, SubtaskRequest, TaskError, TaskResult, check_tools, preview, ready,
 };
 use fusee_engine::template::{Loaded, Match, Registered};
 use fusee_engine::tools::Workspace;
@@ -113,11 +113,15 @@ fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
             let template = &found.registered.template;
             let needed = template.inputs.iter().filter(|input| input.default.is_none());
             let needed: Vec<String> = needed.map(|input| format!("{}=…", input.name)).collect();
-            format!("{} {} ({:.2})", template.name, needed.join(" "), found.score)
+            let words: Vec<String> = std::iter::once(template.name.clone()).chain(needed).collect();
+            format!("{} ({:.2})", words.join(" "), found.score)
         })
         .collect();
-    let message =
-        if listed.is_empty() { message } else { format!("{message}; near are: {}", listed.join(", ")) };
+    let message = match listed.as_slice() {
+        [] => message,
+        _ if message.ends_with('?') => message,
+        listed => format!("{message}; near are: {}", listed.join(", ")),
+    };
     let error = TaskError::failure(Reason::TemplateNotFound, message);
     Refusal { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
@@ -192,7 +196,7 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
         .map(|inputs| SubtaskRequest::named(name.as_str(), inputs));
     let checked = request.and_then(|request| {
         ready(&found.template, &request)?;
-        toolbox(&standard_tools(), &found.template)?;
+        check_tools(&standard_tools(), &found.template)?;
         Ok(request)
     });
     match checked {

@@ -1,0 +1,49 @@
+//! What is wrong with a prompt file, with places, for `fusee check`. The rest of the module says the same without them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use fusee_text::{Diagnostic, Diagnostics, Source, Span};
+
+use super::{File, FileProblem, PromptFile};
+use crate::prompt::build::Problem;
+
+impl PromptFile {
+    /// Everything that is wrong with it.
+    pub fn check(source: &Source) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        match (File::read_placed(source.text()), Self::parse(source.text())) {
+            (Err((message, place)), _) => {
+                let span = place.map_or_else(Span::default, Span::from);
+                problems.push(Diagnostic::error("invalid-prompt-file", source, span, message));
+            }
+            (Ok(_), Err(FileProblem::Content(found))) => place(&found, source, &mut problems),
+            (Ok(_), Ok(_) | Err(FileProblem::Syntax(_))) => {}
+        }
+        problems
+    }
+}
+
+/// A problem of a section stands at its key; the second one with the same words, at the key's second place.
+fn place(found: &[Problem], source: &Source, problems: &mut Diagnostics) {
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    for problem in found {
+        let at = problem.at.as_deref().unwrap_or_default();
+        let before = seen.entry((at, problem.code)).or_default();
+        let nth = *before + usize::from(problem.code.starts_with("duplicate"));
+        *before += 1;
+        let key = at.rsplit('.').next().unwrap_or_default();
+        let span = quoted(source.text(), key, nth).map_or_else(Span::default, Span::from);
+        problems.push(Diagnostic::error(problem.code, source, span, problem.to_string()));
+    }
+}
+
+/// The `nth` place, or the last, at which a key is written as a text of its own.
+fn quoted(text: &str, key: &str, nth: usize) -> Option<Range<usize>> {
+    let places = text.match_indices(key).filter_map(|(start, _)| {
+        let end = start + key.len();
+        let around = (text[..start].chars().next_back()?, text[end..].chars().next()?);
+        matches!(around, ('"', '"') | ('\'', '\'')).then_some(start..end)
+    });
+    (!key.is_empty()).then(|| places.take(nth + 1).last()).flatten()
+}
