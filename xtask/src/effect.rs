@@ -37,6 +37,7 @@ struct Figures {
     solved: u32,
     turns: u64,
     tokens: u64,
+    cached: u64,
     seconds: f64,
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let binary = target.join("release/fusee");
     let ways = WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|name| name == way.name));
-    println!("| way | solved | turns | tokens | seconds |\n|---|---|---|---|---|");
+    println!("| way | solved | turns | tokens | cached | seconds |\n|---|---|---|---|---|---|");
     for way in ways {
         let mut sum = Figures::default();
         let tasks = tasks()?;
@@ -57,10 +58,16 @@ pub(crate) fn run(args: &[String]) -> Outcome {
             sum.solved += one.solved;
             sum.turns += one.turns;
             sum.tokens += one.tokens;
+            sum.cached += one.cached;
             sum.seconds += one.seconds;
         }
-        let Figures { solved, turns, tokens, seconds } = sum;
-        println!("| {} | {solved} of {} | {turns} | {tokens} | {seconds:.0} |", way.name, tasks.len());
+        let Figures { solved, turns, tokens, cached, seconds } = sum;
+        let share = cached * 100 / tokens.max(1);
+        println!(
+            "| {} | {solved} of {} | {turns} | {tokens} | {share} % | {seconds:.0} |",
+            way.name,
+            tasks.len()
+        );
     }
     Ok(())
 }
@@ -109,8 +116,13 @@ fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -
         .map_err(fault)?
         .success();
     let _ = std::fs::remove_dir_all(&work);
-    let turns = number(last, "total_turns");
-    Ok(Figures { solved: u32::from(passed), turns, tokens: number(last, "total_tokens"), seconds })
+    Ok(Figures {
+        solved: u32::from(passed),
+        turns: number(last, "total_turns"),
+        tokens: number(last, "total_tokens"),
+        cached: number(last, "cached_tokens"),
+        seconds,
+    })
 }
 
 /// A number of the last event.

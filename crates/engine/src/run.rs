@@ -466,6 +466,7 @@ fn stopped(embedded: &Embedded, stop: &Stop) -> Event {
         submission_id: embedded.run().to_string(),
         total_turns: 0,
         total_tokens: 0,
+        cached_tokens: 0,
         duration_ms: 0,
         status: TaskStatus::Failed,
         answer: String::new(),

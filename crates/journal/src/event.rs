@@ -48,6 +48,9 @@ pub enum Event {
         turn_id: String,
         /// Tokens of the reply.
         output_tokens: u64,
+        /// Tokens of the prompt that came from the server's cache, as it says.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        cached_tokens: u64,
         /// Calls the reply asked for.
         tool_calls: u32,
         /// Model and tools together.
@@ -339,6 +342,9 @@ pub struct TaskComplete {
     pub total_turns: u32,
     /// Input and output over all model calls, as reported.
     pub total_tokens: u64,
+    /// Those of them that came from a server's cache, as reported.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
     /// From the first step to the last.
     pub duration_ms: u64,
     /// How it ended.
@@ -544,4 +550,9 @@ pub struct FlowStageReport {
     /// What the model said of it with `flow_stage_done`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
+}
+
+/// What serde asks for what is left out.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -59,7 +59,10 @@ impl Tally {
         };
         let mut facts = vec![
             words::count(u64::from(complete.total_turns), "turn"),
-            format!("{} tokens", words::tokens(complete.total_tokens)),
+            match complete.cached_tokens.saturating_mul(100).checked_div(complete.total_tokens) {
+                None | Some(0) => format!("{} tokens", words::tokens(complete.total_tokens)),
+                Some(share) => format!("{} tokens, {share} % cached", words::tokens(complete.total_tokens)),
+            },
             words::span(complete.duration_ms),
         ];
         facts.extend(complete.cost_usd.map(words::usd));

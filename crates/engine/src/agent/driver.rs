@@ -89,6 +89,7 @@ pub(crate) struct Driver<'t> {
 pub(crate) struct Turn {
     pub(crate) began_ms: u64,
     pub(crate) output_tokens: u64,
+    pub(crate) cached_tokens: u64,
     pub(crate) calls: u32,
     pub(crate) open: bool,
 }
@@ -332,6 +333,7 @@ impl<'t> Driver<'t> {
             turn_index,
             turn_id: self.turn_id(turn_index),
             output_tokens: self.turn.output_tokens,
+            cached_tokens: self.turn.cached_tokens,
             tool_calls: self.turn.calls,
             duration_ms: self.active_ms - self.turn.began_ms,
         });

@@ -143,6 +143,7 @@ impl Driver<'_> {
         self.occupancy.replied(before, added, reply.usage.as_ref());
         self.turn.output_tokens =
             reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
+        self.turn.cached_tokens = reply.usage.map_or(0, |usage| usage.cached_tokens);
         self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
         self.peak_context_tokens = self.peak_context_tokens.max(self.gauge().tokens);
         let mut usage = self.turns.usage;

@@ -388,6 +388,7 @@ impl AgentTask {
                 submission_id: self.submission_id.clone(),
                 total_turns: outcome.total_turns,
                 total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+                cached_tokens: outcome.usage.cached_tokens,
                 duration_ms: driver.elapsed_ms(),
                 status: outcome.status,
                 answer: outcome.answer.clone(),

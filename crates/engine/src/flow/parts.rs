@@ -317,6 +317,7 @@ impl<'a> Parts<'a> {
             submission_id: self.main.submission_id.clone(),
             total_turns: outcome.total_turns,
             total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+            cached_tokens: outcome.usage.cached_tokens,
             duration_ms: u64::try_from(self.last_ms - self.started_ms).unwrap_or_default(),
             status: outcome.status,
             answer: outcome.answer.clone(),

@@ -72,6 +72,7 @@ impl Driver<'_> {
             submission_id: self.world.submission_id(),
             total_turns: 0,
             total_tokens: 0,
+            cached_tokens: 0,
             duration_ms: 0,
             cost_usd: None,
             status,

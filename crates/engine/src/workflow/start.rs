@@ -174,6 +174,7 @@ pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<
         submission_id: run.to_owned(),
         total_turns: outcome.total_turns,
         total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+        cached_tokens: outcome.usage.cached_tokens,
         duration_ms: outcome.active_ms,
         cost_usd,
         status: outcome.status,

@@ -61,6 +61,7 @@ fn every_event() -> Vec<Event> {
             turn_index: 0,
             turn_id: text(),
             output_tokens: u64::MAX,
+            cached_tokens: 3,
             tool_calls: 1,
             duration_ms: 5,
         },
@@ -151,6 +152,7 @@ fn every_event() -> Vec<Event> {
             submission_id: text(),
             total_turns: 1,
             total_tokens: 2,
+            cached_tokens: 2,
             duration_ms: 3,
             status,
             answer: text(),
@@ -244,10 +246,19 @@ fn a_field_too_many_too_few_or_of_another_type_is_not_valid() {
         more["surplus"] = json!(1);
         assert!(!validator.is_valid(&more), "{more}");
         for key in good.as_object().expect("an object").keys() {
+            const OPTIONAL: &[&str] = &[
+                "parent",
+                "exit_code",
+                "fate",
+                "error",
+                "verify",
+                "read_cache",
+                "payload",
+                "source",
+                "cached_tokens",
+            ];
             let optional =
-                ["parent", "exit_code", "fate", "error", "verify", "read_cache", "payload", "source"]
-                    .contains(&key.as_str())
-                    || (key == "reason" && good["type"] == "approval_resolved");
+                OPTIONAL.contains(&key.as_str()) || (key == "reason" && good["type"] == "approval_resolved");
             let mut less = good.clone();
             less.as_object_mut().expect("an object").shift_remove(key);
             assert!(optional || !validator.is_valid(&less), "without {key}: {less}");
@@ -269,6 +280,7 @@ fn what_is_no_event_is_not_valid() {
         submission_id: String::new(),
         total_turns: 0,
         total_tokens: 0,
+        cached_tokens: 0,
         duration_ms: 0,
         status: TaskStatus::Failed,
         answer: String::new(),

@@ -26,7 +26,7 @@ pub(super) struct Status {
     part: Option<String>,
     turn: Option<u32>,
     tokens: u64,
-    /// Of the turns so far; what a prompt cost without a cache, so it can be less in the end.
+    /// Of the turns so far.
     usage: Usage,
 }
 
@@ -38,7 +38,10 @@ impl Status {
                 (self.turn, self.tokens) = (Some(turn_index + 1), *input_tokens);
                 self.usage.input_tokens += input_tokens;
             }
-            Event::TurnComplete { output_tokens, .. } => self.usage.output_tokens += output_tokens,
+            Event::TurnComplete { output_tokens, cached_tokens, .. } => {
+                self.usage.output_tokens += output_tokens;
+                self.usage.cached_tokens += cached_tokens;
+            }
             Event::Compaction { tokens_after, .. } => self.tokens = *tokens_after,
             Event::StageStarted { label, .. } => self.part = Some(words::one_line(label, STAGE)),
             Event::StageComplete { .. } => self.part = None,
