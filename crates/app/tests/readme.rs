@@ -57,6 +57,29 @@ fn every_command_of_the_readme_is_understood() {
 }
 
 #[test]
+fn the_templates_of_the_readme_take_what_it_gives_them() {
+    let text = page("README.md");
+    let tasks: Vec<Vec<String>> =
+        code(&text).0.into_iter().filter_map(|line| line.strip_prefix("fusee task ")).map(words).collect();
+    assert!(!tasks.is_empty());
+    let project = Project::new().with("README.md", "# A page\n");
+    for task in tasks {
+        let fusee = project.command(env!("CARGO_BIN_EXE_fusee"));
+        fusee.args(["task"]).args(&task).args(["--dry-run"]).run().exits(0);
+    }
+}
+
+#[test]
+fn the_workflow_of_the_readme_is_one() {
+    let text = page("README.md");
+    let workflow =
+        text.split("```").find(|part| part.trim_start().starts_with("(params")).expect("a workflow");
+    let project = Project::new().with("w.fusee", workflow);
+    project.command(env!("CARGO_BIN_EXE_fusee")).args(["check", "w.fusee"]).run().exits(0);
+    project.command(env!("CARGO_BIN_EXE_fusee")).args(["task", "w.fusee", "--dry-run"]).run().exits(0);
+}
+
+#[test]
 fn the_script_of_the_readme_is_played_to_its_end() {
     let text = page("README.md");
     let lines: Vec<&str> = code(&text).0.into_iter().filter(|line| line.starts_with("{\"text\"")).collect();
