@@ -9,12 +9,13 @@ use fusee_engine::agent::TurnStop;
 use fusee_engine::approval::rules::Rules;
 use fusee_engine::journal::{Journal, Stamped};
 use fusee_engine::model::{CancellationToken, Model};
-use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode};
+use fusee_engine::run::{Confine, Exit, Resources, RunOutcome, Running, SandboxMode, Settings};
 use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Fence, Network, Policy, Strength, Surroundings};
 use fusee_engine::tools::{CommandSettings, Environment, Keeper, Sandbox, Secrets};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approvals::Approvals;
+use crate::choice::Choice;
 use crate::command::Process;
 use crate::config::Config;
 use crate::face::{self, Plan, Show};
@@ -80,6 +81,32 @@ impl Confinement {
         let mut rules = Rules::new(config.rules().iter().cloned());
         self.approvals.read().iter().for_each(|rule| rules.add(rule.clone()));
         rules
+    }
+
+    /// What every run is begun with: its model, its limits, and what holds its commands.
+    pub(crate) fn settings(
+        &self,
+        request: String,
+        choice: &Choice,
+        config: &Config,
+        confine: Confine,
+        directory: &Path,
+    ) -> Settings {
+        Settings {
+            base_url: choice.settings.base_url.clone(),
+            wire: choice.settings.wire,
+            traits: choice.settings.traits,
+            price: choice.price,
+            options: choice.options(config),
+            limits: choice.limits(config),
+            approve: config.approve(),
+            rules: self.rules(config),
+            sandbox: config.sandbox(),
+            confine,
+            sandbox_state: self.state.to_owned(),
+            commands_settled: self.settled,
+            ..Settings::new(request, choice.name.clone(), directory)
+        }
     }
 
     /// Says what is not confined although it was asked for.

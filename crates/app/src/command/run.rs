@@ -159,21 +159,9 @@ pub(crate) async fn run_as(
         output_schema: output_schema.transpose()?,
         background: args.background,
         continues: continues.map(|earlier| earlier.run),
-        base_url: choice.settings.base_url.clone(),
-        wire: choice.settings.wire,
-        traits: choice.settings.traits,
-        price: choice.price,
-        options: choice.options(&config),
-        limits: choice.limits(&config),
-        approve: config.approve(),
-        rules: confinement.rules(&config),
-        sandbox: config.sandbox(),
-        confine,
-        sandbox_state: confinement.state.to_owned(),
-        commands_settled: confinement.settled,
         flow: FlowSettings { benchmark, ..config.flow()? },
         record: args.record.map(|file| environment.directory().join(file)),
-        ..Settings::new(request, choice.name.clone(), &project.directory)
+        ..confinement.settings(request, &choice, &config, confine, &project.directory)
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;

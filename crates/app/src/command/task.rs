@@ -207,22 +207,10 @@ async fn run_work(
     let servers = mcp::connect(&config, &project.directory, process).await;
     let settings = Settings {
         mcp: servers.offered.clone(),
-        base_url: choice.settings.base_url.clone(),
-        wire: choice.settings.wire,
-        traits: choice.settings.traits,
-        price: choice.price,
-        options: choice.options(&config),
-        limits: choice.limits(&config),
-        approve: config.approve(),
-        rules: confinement.rules(&config),
-        sandbox: config.sandbox(),
-        confine,
-        sandbox_state: confinement.state.to_owned(),
-        commands_settled: confinement.settled,
         work,
         json_form: if args.of_run { JsonForm::Events } else { JsonForm::Result },
         record: args.record.as_ref().map(|file| environment.directory().join(file)),
-        ..Settings::new(request(&args), choice.name.clone(), &project.directory)
+        ..confinement.settings(request(&args), &choice, &config, confine, &project.directory)
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
