@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names that pass. Toolchains need to find their files, nothing needs more.
-const ALLOWED: [&str; 60] = [
+const ALLOWED: [&str; 61] = [
     "PATH",
     "HOME",
     "USER",
@@ -46,6 +46,7 @@ const ALLOWED: [&str; 60] = [
     "VIRTUAL_ENV",
     "PYTHONPATH",
     "PYTHONHOME",
+    "PYTHONDONTWRITEBYTECODE",
     "PIP_CACHE_DIR",
     "UV_CACHE_DIR",
     "CONDA_PREFIX",
@@ -81,6 +82,12 @@ const FIXED: [(&str, &str); 6] = [
     ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
 ];
 
+/// Set unless the user's environment says otherwise.
+///
+/// Python takes compiled code for that of a source file of the same second and length. A model that changes a digit and
+/// runs the tests at once would be shown how they went before.
+const UNLESS_SET: [(&str, &str); 2] = [("PATH", DEFAULT_PATH), ("PYTHONDONTWRITEBYTECODE", "1")];
+
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables a command sees.
@@ -101,8 +108,10 @@ impl Environment {
             .into_iter()
             .filter(|(name, _)| passes(name, also) && FIXED.iter().all(|(fixed, _)| name != fixed))
             .collect();
-        if !kept.iter().any(|(name, _)| name == "PATH") {
-            kept.push(("PATH".into(), DEFAULT_PATH.into()));
+        for (name, value) in UNLESS_SET {
+            if !kept.iter().any(|(known, _)| known == name) {
+                kept.push((name.into(), value.into()));
+            }
         }
         kept.extend(FIXED.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         kept.sort();

@@ -30,6 +30,10 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("git_works_below_the_top_of_a_repository", git_works_below_the_top_of_a_repository),
     ("a_new_repository_stays_one", a_new_repository_stays_one),
     ("python_runs_its_tests", python_runs_its_tests),
+    (
+        "python_sees_a_change_of_the_same_second_and_length",
+        python_sees_a_change_of_the_same_second_and_length,
+    ),
     ("cargo_checks_a_crate", cargo_checks_a_crate),
     ("node_runs", node_runs),
     ("go_builds", go_builds),
@@ -346,6 +350,18 @@ fn python_runs_its_tests(stage: &Stage) {
     stage.write("test_sum.py", "import tempfile, unittest, multiprocessing\nclass Sum(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(1 + 1, 2)\n    def test_files(self):\n        with tempfile.NamedTemporaryFile() as file:\n            file.write(b'x')\n    def test_processes(self):\n        with multiprocessing.Pool(2) as pool:\n            self.assertEqual(pool.map(abs, [-1, -2]), [1, 2])\n");
     let output = with_machines_tools(stage, "python3 -m unittest 2>&1");
     assert!(output.contains("Ran 3 tests") && output.ends_with("OK\n"), "{output}");
+}
+
+/// The stamp of a file is set, since two writes may fall into two seconds.
+fn python_sees_a_change_of_the_same_second_and_length(stage: &Stage) {
+    if !has(stage, "python3") {
+        return;
+    }
+    let run = "echo 'print(1)' > part.py; touch -d @1000000000 part.py; python3 -c 'import part'
+        echo 'print(2)' > part.py; touch -d @1000000000 part.py; python3 -c 'import part'";
+    assert_eq!(with_machines_tools(stage, run), "1\n2\n");
+    let stale = format!("unset PYTHONDONTWRITEBYTECODE; {run}");
+    assert_eq!(with_machines_tools(stage, &stale), "1\n1\n", "Python has no such caches any more");
 }
 
 /// A crate that cargo has on this machine already, with its version.

@@ -35,6 +35,7 @@ fn only_listed_names_pass_and_some_are_always_set() {
             "NO_COLOR",
             "PAGER",
             "PATH",
+            "PYTHONDONTWRITEBYTECODE",
             "TERM"
         ]
     );
@@ -57,6 +58,7 @@ fn names_can_be_added_but_never_secret_ones() {
             "NO_COLOR",
             "PAGER",
             "PATH",
+            "PYTHONDONTWRITEBYTECODE",
             "TERM"
         ]
     );
@@ -66,4 +68,14 @@ fn names_can_be_added_but_never_secret_ones() {
 fn a_command_always_has_a_path() {
     let environment = Environment::default();
     assert!(environment.variables().any(|(name, value)| name == "PATH" && !value.is_empty()));
+}
+
+#[test]
+fn whether_python_keeps_compiled_code_is_the_users_word() {
+    let value = |pairs: &[(&str, &str)]| {
+        let environment = Environment::allowed(given(pairs));
+        environment.value("PYTHONDONTWRITEBYTECODE").map(OsStr::to_owned)
+    };
+    assert_eq!(value(&[]).as_deref(), Some(OsStr::new("1")));
+    assert_eq!(value(&[("PYTHONDONTWRITEBYTECODE", "")]).as_deref(), Some(OsStr::new("")));
 }
