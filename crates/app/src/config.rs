@@ -33,7 +33,7 @@ use fusee_engine::tools::sandbox::{Allowance, Network};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::trust::Trust;
-pub(crate) use file::Whose;
+pub(crate) use file::{MOST_BYTES, Whose};
 pub(crate) use flow_key::{AGENT_KEYS, STAGE_KEYS};
 pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
 pub(crate) use mcp::{McpEntry, Reach as McpReach};

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use fusee_engine::tools::walk;
+
 /// The given files, and in given directories all `wanted` files that are not ignored, in order of name.
 /// Paths are relative to `here` as far as they were given so.
 pub(crate) fn files(here: &Path, given: &[PathBuf], wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
@@ -21,11 +23,11 @@ pub(crate) fn files(here: &Path, given: &[PathBuf], wanted: fn(&Path) -> bool) -
 fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     let start = here.join(directory);
     // Hidden folders are entered: `.fusee` is one of them, and what else is hidden has no such files.
-    let walk = ignore::WalkBuilder::new(&start)
-        .hidden(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
-        .build();
+    let mut walk = ignore::WalkBuilder::new(&start);
+    walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::ends(entry));
+    walk::keep_from_reading_for_ever(&mut walk, &start);
     let mut found: Vec<PathBuf> = walk
+        .build()
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .map(ignore::DirEntry::into_path)

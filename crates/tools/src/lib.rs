@@ -19,6 +19,7 @@ mod near;
 mod nearest;
 mod numbered;
 pub mod patch;
+pub mod plain;
 pub mod provider;
 mod read;
 pub mod redact;

@@ -24,6 +24,7 @@ mod guard;
 mod keeper;
 mod kernel;
 mod landlock;
+mod linked;
 mod mounting;
 mod namespaces;
 mod policy;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use fusee_engine::run::Exit;
+use fusee_engine::tools::plain;
 
 use super::Process;
 use crate::arguments::shared::Place;
@@ -39,7 +40,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
         output::print(&format!("{} {words}\n", file.display()))?;
         return Ok(Exit::Completed);
     }
-    let content = std::fs::read_to_string(&file).map_err(|error| {
+    let content = plain::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
         Failure::usage(format!("there is nothing to trust: cannot read {}: {error}", file.display()))
             .help("a project that sets nothing needs no trust; -C names another directory")
     })?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fusee_engine::approval::rules::Rule;
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
+use fusee_engine::tools::plain;
 use toml::de::DeTable;
 
 use super::flow_key::AGENT_KEYS;
@@ -17,7 +18,7 @@ use super::value::{Kind, Misfit, Value};
 use super::{ModelEntry, Origin};
 
 /// No configuration is larger.
-const MOST_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_BYTES: u64 = 1 << 20;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,8 @@ pub(crate) fn read(
     problems: &mut Diagnostics,
 ) -> Option<(Source, FileContent)> {
     let name = path.display().to_string();
-    let text = match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Ok(found) if found.len() > MOST_BYTES => Err(io::Error::other("it is larger than 1 MiB")),
-        Ok(_) | Err(_) => std::fs::read_to_string(path),
-    };
-    match text {
+    match plain::read_text(path, MOST_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Ok(text) => {
             let whose = whose(&text);
             let source = Source::new(name, text);

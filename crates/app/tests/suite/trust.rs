@@ -85,3 +85,37 @@ fn what_is_not_there_or_not_whole_is_not_trusted() {
     let state = project.home().join(".local/state/fusee/trust.json");
     assert!(!std::fs::read_to_string(state).unwrap().contains("fusee.toml"));
 }
+
+/// Git keeps symbolic links, and an earlier command may have left pipes: the runtime reads all of these by itself.
+#[test]
+fn a_repository_of_pipes_and_devices_holds_nobody_up() {
+    let places = ["AGENTS.md", ".gitignore", ".ignore", ".gitattributes", ".git/HEAD", ".git/info/exclude"];
+    for make in ["ln -sf /dev/zero", "mkfifo"] {
+        let project = Project::new().with("a.txt", "found\n").with("src/b.txt", "found\n");
+        let mut script = "rm -rf .git; mkdir -p .git/info src/.git/info".to_owned();
+        for place in places {
+            script.push_str(&format!("; {make} {place}; {make} src/{place}"));
+        }
+        let made =
+            std::process::Command::new("sh").args(["-ec", &script]).current_dir(project.dir()).status();
+        assert!(made.unwrap().success());
+        let model = project.script(&[
+            Line::call("list_dir", json!({})).and_call("find_files", json!({"pattern": "**/*.txt"})),
+            Line::call("search_text", json!({"pattern": "found"})),
+            Line::call("shell", json!({"command": "echo made > made.txt"})),
+            Line::text("Done."),
+        ]);
+        let ran = fusee(&project).args(["run", "x", "--json", "--model", &model]).run().exits(0);
+        let results: Vec<_> =
+            ran.events().into_iter().filter(|event| event["type"] == "tool_result").collect();
+        assert_eq!(results.len(), 4, "{make}");
+        assert!(results[2]["content"].as_str().unwrap().contains("a.txt"), "{:?}", results[2]);
+        assert!(ran.stdout.contains("\"file_changed\"") && ran.stdout.contains("made.txt"), "{}", ran.stdout);
+    }
+    let project = Project::new();
+    std::os::unix::fs::symlink("/dev/zero", project.dir().join("fusee.toml")).unwrap();
+    for command in [&["run", "x", "--model", "script:x"][..], &["trust"]] {
+        let refused = fusee(&project).args(command).run().exits(2);
+        assert!(refused.stderr.contains("it is not a regular file"), "{}", refused.stderr);
+    }
+}

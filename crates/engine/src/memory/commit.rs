@@ -1,6 +1,5 @@
 //! Which commit is checked out in a work tree, read without running git.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file of git's larger than this is not read.
@@ -42,6 +41,5 @@ fn commit(text: &str) -> Option<String> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let small = fs::metadata(path).ok().filter(|known| known.is_file() && known.len() <= LARGEST);
-    small.and_then(|_| fs::read_to_string(path).ok())
+    fusee_tools::plain::read_text(path, LARGEST).ok()
 }

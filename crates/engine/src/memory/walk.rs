@@ -56,7 +56,10 @@ pub(super) fn walk(root: &Path, known: &Known<'_>, commit: Option<&str>) -> Resu
         .require_git(false)
         .follow_links(false)
         .threads(threads)
-        .filter_entry(|entry| entry.depth() == 0 || !is_state(entry.file_name()));
+        .filter_entry(|entry| {
+            entry.depth() == 0 || !is_state(entry.file_name()) && fusee_tools::walk::ends(entry)
+        });
+    fusee_tools::walk::keep_from_reading_for_ever(&mut builder, root);
     builder.build_parallel().run(|| {
         let mut mine = Collected { all: &all, walked: Walked::default() };
         let files = &files;

@@ -13,6 +13,9 @@ use super::overrides::{self, Override};
 /// A project's instructions longer than this are cut, and the cut is marked.
 const INSTRUCTIONS_BYTES: usize = 24 * 1024;
 
+/// What names a branch is a line.
+const HEAD_BYTES: u64 = 4 * 1024;
+
 /// The world a session starts in, looked at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
@@ -115,7 +118,7 @@ fn root(directory: &Path) -> &Path {
 /// The branch that HEAD names, read without running git.
 fn branch(directory: &Path) -> Option<String> {
     let git = directory.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = fusee_tools::plain::read_text(&git.join("HEAD"), HEAD_BYTES).ok()?;
     let head = head.trim();
     Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(12).collect(), str::to_owned))
 }

@@ -6,9 +6,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::scan::Stamp;
+use crate::plain;
 
 /// A larger index is not read.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// Larger settings are not read.
+const SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The files git follows under a directory.
 pub(super) struct Index {
@@ -54,7 +58,7 @@ pub(super) fn read(root: &Path) -> Option<Index> {
         use std::os::unix::fs::MetadataExt;
         i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec())
     };
-    let bytes = std::fs::read(&path).ok()?;
+    let bytes = plain::read(&path, MOST_BYTES).ok()?;
     let prefix = root.strip_prefix(top).ok()?.to_str()?;
     let entries = parse(&bytes, prefix)?;
     Some(Index { entries, written_ns })
@@ -66,15 +70,19 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let text = std::fs::read_to_string(&git).ok()?;
+    let text = plain::read_text(&git, SETTINGS_BYTES).ok()?;
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
 /// Whether git changes content on its way to the disk, so that what it calls a file is not the hash of its bytes.
 fn converts(top: &Path, git: &Path) -> bool {
-    let holds = |path: PathBuf, words: &[&str]| {
-        let text = std::fs::read_to_string(path).unwrap_or_default().to_ascii_lowercase();
-        words.iter().any(|word| text.contains(word))
+    let holds = |path: PathBuf, words: &[&str]| match plain::read(&path, SETTINGS_BYTES) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+            words.iter().any(|word| text.contains(word))
+        }
+        // What cannot be read may say anything.
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     };
     let attributes = &["text", "eol", "filter", "ident", "encoding", "crlf"];
     holds(git.join("config"), &["autocrlf", "eol", "objectformat", "splitindex", "[filter"])

@@ -324,7 +324,7 @@ fn is_followed(entry: &ignore::DirEntry) -> bool {
     }
     let name = entry.file_name();
     let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-    !(walk::is_state(name) || is_directory && is_cache(name, entry.path()))
+    !(walk::is_state(name) || is_directory && is_cache(name, entry.path())) && walk::ends(entry)
 }
 
 fn is_cache(name: &OsStr, path: &Path) -> bool {

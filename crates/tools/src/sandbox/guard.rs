@@ -4,18 +4,20 @@
 //! moved away and made anew. What does not exist cannot be covered; it is watched while a command runs, and what the
 //! command made there is set aside (`undo`).
 
+mod nested;
 mod undo;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxAttributes, StatxFlags};
 
 use super::kernel::Use;
 use super::mounting::{self, Links};
 use super::policy::Made;
 
+pub(super) use nested::tame;
 pub(super) use undo::{Undone, Watch, undo_at};
 
 /// Whether there was something to protect.
@@ -27,6 +29,10 @@ pub(super) enum Presence {
 
 /// Protects what is at a path below `root`, which stands for `/`.
 pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Result<Presence> {
+    if made == Made::Linking {
+        // What it links to is not known before the command has ended.
+        return Ok(Presence::Absent);
+    }
     let place = match mounting::held(root, path, Links::Refused) {
         Ok(place) => place,
         Err(error) if is_absent(&error) => return Ok(Presence::Absent),
@@ -61,6 +67,13 @@ fn pin(root: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
     }
     let place = mounting::held(root, directory, Links::Refused)?;
     mounting::put(mounting::copy(place.as_fd(), Use::WRITE)?.as_fd(), place.as_fd())
+}
+
+/// Whether a path is a mount of its own, as everything is that was protected.
+pub(super) fn is_pinned(path: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .is_ok_and(|place| is_mount(place.as_fd()).unwrap_or_default())
 }
 
 fn is_mount(place: BorrowedFd<'_>) -> io::Result<bool> {

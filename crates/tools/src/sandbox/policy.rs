@@ -144,6 +144,9 @@ pub enum Made {
     Tamed,
     /// A directory stays, and one that was there before can be changed; anything else is set aside.
     UnlessDirectory,
+    /// It is a work tree and can be changed. Repositories in it that git's index links to are looked at when a command has
+    /// ended: their hooks are set aside, and settings that say more than those of a new repository.
+    Linking,
 }
 
 /// A file that is there from the start.
@@ -266,19 +269,9 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
         guarded(workspace.join(".fusee"), Made::SetAside),
         guarded(workspace.join("fusee.toml"), Made::SetAside),
         guarded(repository.clone(), Made::UnlessDirectory),
+        guarded(workspace.to_owned(), Made::Linking),
     ];
-    let whole = |repository: &Path| {
-        [
-            ("hooks", Made::WithoutHooks),
-            ("config", Made::Tamed),
-            ("config.worktree", Made::SetAside),
-            // Makes git take its settings and hooks from elsewhere.
-            ("commondir", Made::SetAside),
-            // Each has hooks and settings of its own.
-            ("modules", Made::SetAside),
-        ]
-        .map(|(name, made)| guarded(repository.join(name), made))
-    };
+    let whole = |repository: &Path| of_a_repository(repository).map(|(path, made)| guarded(path, made));
     match apart {
         None => {
             all.extend(whole(&repository));
@@ -288,11 +281,31 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
         }
         Some(Apart { common, tree }) => {
             all.extend(whole(common));
-            let pointers = ["commondir", "gitdir", "config.worktree"];
+            let pointers = ["commondir", "gitdir", "config.worktree", "modules"];
             all.extend(pointers.map(|name| guarded(tree.join(name), Made::SetAside)));
         }
     }
+    for git in repository::inside(workspace) {
+        if git.is_dir() {
+            all.extend(whole(&git));
+        }
+        all.push(guarded(git, Made::UnlessDirectory));
+    }
     all
+}
+
+/// What decides over programs in the folder of a repository.
+pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, Made); 5] {
+    [
+        ("hooks", Made::WithoutHooks),
+        ("config", Made::Tamed),
+        ("config.worktree", Made::SetAside),
+        // Makes git take its settings and hooks from elsewhere.
+        ("commondir", Made::SetAside),
+        // Each has hooks and settings of its own.
+        ("modules", Made::SetAside),
+    ]
+    .map(|(name, made)| (folder.join(name), made))
 }
 
 /// What the machine can spare.

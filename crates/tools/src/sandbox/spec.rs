@@ -20,7 +20,7 @@ pub(super) const MOST: usize = 192 * 1024;
 /// Descriptors of a message: control, output, working directory, input, and the three doors and the fence of a room.
 pub(super) const MOST_DESCRIPTORS: usize = 8;
 /// Guarded paths of a policy; each is a byte in messages.
-pub(super) const MOST_GUARDED: usize = 64;
+pub(super) const MOST_GUARDED: usize = 240;
 
 /// What is to be done, as it lies in a message.
 pub(super) enum Order<'m> {
@@ -80,7 +80,8 @@ const MAKE_ROOM: u8 = 2;
 const RUN_FENCED: u8 = 3;
 const BOUND: u8 = 4;
 
-const MADE: [Made; 4] = [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory];
+const MADE: [Made; 5] =
+    [Made::SetAside, Made::WithoutHooks, Made::Tamed, Made::UnlessDirectory, Made::Linking];
 
 pub(super) fn encode<'v>(
     way: Way<'_>,

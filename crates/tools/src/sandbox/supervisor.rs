@@ -168,9 +168,7 @@ fn attend(
         // It could not be killed, which is in the count of those left.
         None => Ending::Signalled(0),
     };
-    if [guards.undo(), after()].contains(&Undone::Something) {
-        undone = Undone::Something;
-    }
+    undone = undone.or(guards.undo_at_end()).or(after());
     let exceeded = if let End::Exceeded(what) = end { Some(what) } else { None };
     if swept.left == 0 {
         freed();

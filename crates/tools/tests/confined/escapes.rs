@@ -245,6 +245,16 @@ fn repository(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
     None
 }
 
+fn submodule(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
+    stage.bare(
+        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+        printf '[user]\\nname = a\\nemail = a@b\\n' > ~/.gitconfig; git init -q ../outside/other; cd ../outside/other; echo x > x; git add x; git commit -qm x
+        cd ../../workspace; git init -q; git -c protocol.file.allow=always submodule --quiet add ../outside/other sub; git commit -qm sub",
+    );
+    assert!(stage.path("sub/.git").is_file());
+    None
+}
+
 fn holds(stage: &Stage, name: &str, words: &str) -> bool {
     std::fs::read_to_string(stage.path(name)).is_ok_and(|text| text.contains(words))
 }
@@ -256,6 +266,12 @@ fn settings() -> Vec<Attempt> {
     let trust: fn(&Stage) -> bool = |stage| holds(stage, ".fusee/trusted", "evil");
     let with = |name, command, seen| attempt(name, command, Success::Seen(seen)).after(repository);
     let without = |name, command, seen| attempt(name, command, Success::Seen(seen));
+    // What a person does next.
+    let ran: fn(&Stage) -> bool = |stage| {
+        stage.bare("git status");
+        stage.outside("ran").exists()
+    };
+    let with_submodule = |name, command| attempt(name, command, Success::Seen(ran)).after(submodule);
     vec![
         with("write_a_hook", "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", hook),
         with(
@@ -285,6 +301,22 @@ fn settings() -> Vec<Attempt> {
         with("remove_our_settings", "rm -f fusee.toml; echo evil > fusee.toml", ours),
         with("write_our_directory", "echo evil > .fusee/trusted", trust),
         with("replace_our_directory", "mv .fusee old; mkdir .fusee; echo evil > .fusee/trusted", trust),
+        with_submodule(
+            "lead_a_submodule_elsewhere",
+            "rm sub/.git; cd sub; git init -q; git config core.fsmonitor 'touch $OUTSIDE/ran; false'",
+        ),
+        with_submodule(
+            "change_the_settings_of_a_submodule",
+            "git -C sub config core.fsmonitor 'touch $OUTSIDE/ran; false'",
+        ),
+        with_submodule(
+            "link_to_a_repository_with_settings",
+            "mkdir n; cd n; git init -q; echo x > x; git add x; git commit -qm x; git config core.fsmonitor 'touch $OUTSIDE/ran; false'; cd ..; git add n; git update-index --split-index",
+        ),
+        with_submodule(
+            "link_by_a_repository_that_is_linked_to",
+            "mkdir n; cd n; git init -q; mkdir m; cd m; git init -q; echo x > x; git add x; git commit -qm x; cd ..; git add m; git commit -qm m; git -C m config core.fsmonitor 'touch $OUTSIDE/ran; false'; cd ..; git add n",
+        ),
         without("make_our_settings", "echo evil > fusee.toml", ours),
         without("make_our_directory", "mkdir .fusee; echo evil > .fusee/trusted; chmod 0 .fusee", |stage| {
             stage.path(".fusee").exists()

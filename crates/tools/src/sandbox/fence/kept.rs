@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 
-use crate::sandbox::guard::{Undone, undo_at};
+use crate::sandbox::guard::{Undone, tame, undo_at};
 use crate::sandbox::policy::Made;
 
 /// Most bytes that are kept, together and of one file. Settings and hooks have a few kilobytes.
@@ -34,6 +34,10 @@ pub(in crate::sandbox) struct Kept<'p> {
     hooks: Vec<PathBuf>,
     /// What did not exist, and directories that must not become anything else.
     absent: Vec<(&'p Path, Made)>,
+    /// Work trees whose index may link to repositories.
+    trees: Vec<&'p Path>,
+    /// All that is guarded.
+    guarded: Vec<&'p Path>,
     bytes: u64,
     entries: usize,
 }
@@ -48,9 +52,10 @@ struct KeptFile {
 impl<'p> Kept<'p> {
     /// Looks at guarded paths before a command.
     pub(in crate::sandbox) fn of(guarded: &[(&'p Path, Made)]) -> io::Result<Self> {
-        let mut kept = Self::default();
+        let mut kept = Self { guarded: guarded.iter().map(|(path, _)| *path).collect(), ..Self::default() };
         for &(path, made) in guarded {
             match path.symlink_metadata() {
+                _ if made == Made::Linking => kept.trees.push(path),
                 Ok(status) if status.is_file() => kept.keep_file(path)?,
                 Ok(status) if status.is_dir() && made == Made::UnlessDirectory => {
                     kept.absent.push((path, made))
@@ -124,7 +129,9 @@ impl<'p> Kept<'p> {
                 }
             }
         }
-        undone
+        // Last: what was kept is as it was by now.
+        let is_guarded = |git: &Path| self.guarded.contains(&git);
+        self.trees.iter().map(|tree| tame(tree, &is_guarded)).fold(undone, Undone::or)
     }
 
     fn has(&self, path: &Path) -> bool {

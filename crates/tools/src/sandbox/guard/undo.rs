@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
 
+use crate::plain;
 use crate::sandbox::policy::Made;
 
 /// Longest settings of a repository that are looked at; a new one's are a tenth of a kilobyte.
@@ -53,18 +53,30 @@ pub(in crate::sandbox) enum Undone {
     Something,
 }
 
+impl Undone {
+    /// Something, if either is.
+    pub(in crate::sandbox) fn or(self, other: Self) -> Self {
+        if self == Self::Something { self } else { other }
+    }
+}
+
 /// Guarded paths that did not exist when the command began.
 pub(in crate::sandbox) struct Watch<'w> {
     paths: Vec<(&'w Path, Made)>,
+    /// Work trees whose index may link to repositories.
+    trees: Vec<&'w Path>,
     news: Option<OwnedFd>,
 }
 
 impl<'w> Watch<'w> {
     pub(in crate::sandbox) fn over(paths: Vec<(&'w Path, Made)>) -> Self {
+        let (linking, paths): (Vec<_>, Vec<_>) =
+            paths.into_iter().partition(|(_, made)| *made == Made::Linking);
+        let trees = linking.into_iter().map(|(path, _)| path).collect();
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         // Without it (a system's limit was reached) what was made is found at the end.
         let news = if paths.is_empty() { None } else { rustix::fs::inotify::init(flags).ok() };
-        let watch = Self { paths, news };
+        let watch = Self { paths, trees, news };
         watch.listen();
         watch
     }
@@ -82,13 +94,14 @@ impl<'w> Watch<'w> {
             // A directory that was made since may hold guarded paths.
             self.listen();
         }
-        let mut undone = Undone::Nothing;
-        for (path, made) in &self.paths {
-            if undo_at(path, *made) == Undone::Something {
-                undone = Undone::Something;
-            }
-        }
-        undone
+        self.paths.iter().map(|(path, made)| undo_at(path, *made)).fold(Undone::Nothing, Undone::or)
+    }
+
+    /// The same when the command has ended. What its work tree links to is looked at then: it takes reading git's index,
+    /// which a command may write again and again.
+    pub(in crate::sandbox) fn undo_at_end(&self) -> Undone {
+        let tame = |tree: &&Path| super::tame(tree, &super::is_pinned);
+        self.trees.iter().map(tame).fold(self.undo(), Undone::or)
     }
 
     fn listen(&self) {
@@ -118,10 +131,12 @@ impl<'w> Watch<'w> {
 pub(in crate::sandbox) fn undo_at(path: &Path, made: Made) -> Undone {
     let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
     let fine = match made {
+        // Nothing that is made there: `nested` looks at what it links to.
+        Made::Linking => return Undone::Nothing,
         Made::SetAside => false,
         Made::UnlessDirectory => status.is_dir(),
         Made::WithoutHooks if status.is_dir() => return without_hooks(path),
-        Made::Tamed if status.is_file() => is_tame(path, status.len()),
+        Made::Tamed if status.is_file() => is_tame(path),
         Made::WithoutHooks | Made::Tamed => false,
     };
     if fine {
@@ -170,9 +185,8 @@ fn without_hooks(directory: &Path) -> Undone {
     undone
 }
 
-fn is_tame(path: &Path, length: u64) -> bool {
-    let read = || -> io::Result<Vec<u8>> { fs::read(path) };
-    length <= MOST_SETTINGS && read().is_ok_and(|text| says_only_tame_things(&text))
+fn is_tame(path: &Path) -> bool {
+    plain::read(path, MOST_SETTINGS).is_ok_and(|text| says_only_tame_things(&text))
 }
 
 fn says_only_tame_things(text: &[u8]) -> bool {

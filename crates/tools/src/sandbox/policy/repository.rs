@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{Environment, is_plain};
+use crate::sandbox::linked;
 
 /// Longest settings or pointer file that is read.
 const MOST: u64 = 256 * 1024;
+
+/// Repositories inside of the work tree that are guarded in advance.
+const MOST_INSIDE: usize = 32;
 
 /// Settings of the user's that say who he is, not what is to be run.
 const KEPT: [(&str, &str); 4] =
@@ -56,6 +60,31 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     }
 }
 
+/// The `.git` of each repository in the work tree that its index links to and that has settings in a place of its own, not
+/// where the work tree has those of its submodules.
+///
+/// More than so many are not guarded in advance; then settings that say more than those of a new repository are set aside
+/// by the first command.
+pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
+    let modules = linked::git_folder(workspace).and_then(|folder| folder.join("modules").canonicalize().ok());
+    let is_usual = |git: &Path| {
+        let folder = linked::pointed_at(git).and_then(|folder| folder.canonicalize().ok());
+        folder.zip(modules.as_ref()).is_some_and(|(folder, modules)| folder.starts_with(modules))
+    };
+    let (mut found, mut ahead) = (Vec::new(), vec![workspace.to_owned()]);
+    while let Some(tree) = ahead.pop() {
+        for directory in linked::linked(&tree).unwrap_or_default() {
+            let git = directory.join(".git");
+            let Ok(status) = git.symlink_metadata() else { continue };
+            if found.len() < MOST_INSIDE && (status.is_dir() || !is_usual(&git)) {
+                found.push(git);
+            }
+            ahead.push(directory);
+        }
+    }
+    found
+}
+
 /// The user's settings without anything but who he is. Whose files they are does not matter in a sandbox, so git is told
 /// not to mind.
 pub(super) fn identity(home: &Path, environment: &Environment) -> String {
@@ -87,11 +116,7 @@ fn only_identity(text: &str) -> String {
 
 /// A small text file's content; nothing else, and no device or pipe, is waited for.
 fn read(path: &Path) -> Option<String> {
-    let metadata = path.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > MOST {
-        return None;
-    }
-    std::fs::read_to_string(path).ok()
+    crate::plain::read_text(path, MOST).ok()
 }
 
 #[cfg(test)]

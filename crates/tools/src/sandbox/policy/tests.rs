@@ -117,6 +117,7 @@ fn what_decides_over_programs_outside_is_guarded() {
             ".fusee SetAside",
             "fusee.toml SetAside",
             ".git UnlessDirectory",
+            " Linking",
             ".git/hooks WithoutHooks",
             ".git/config Tamed",
             ".git/config.worktree SetAside",

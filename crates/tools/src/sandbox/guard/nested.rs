@@ -1,0 +1,48 @@
+//! Repositories inside of the work tree that a command made or led elsewhere: git runs what their settings say as soon as
+//! its index links to them. `linked` finds them; what they may say is the same as for a new repository.
+
+use std::path::{Path, PathBuf};
+
+use super::undo::{Undone, undo_at};
+use crate::sandbox::linked::{self, Unreadable};
+use crate::sandbox::policy::{Made, of_a_repository};
+
+/// Tames all repositories that the work tree at `top` links to, and those that they link to. Those whose `.git` is
+/// `kept` cannot have been changed.
+pub(in crate::sandbox) fn tame(top: &Path, kept: &dyn Fn(&Path) -> bool) -> Undone {
+    let modules = linked::git_folder(top).and_then(|folder| folder.join("modules").canonicalize().ok());
+    let mut undone = Undone::Nothing;
+    let mut ahead = vec![top.to_owned()];
+    while let Some(tree) = ahead.pop() {
+        let inner = match linked::linked(&tree) {
+            Ok(inner) => inner,
+            Err(Unreadable(index)) => {
+                undone = undone.or(undo_at(&index, Made::SetAside));
+                continue;
+            }
+        };
+        for directory in inner {
+            let git = directory.join(".git");
+            if !kept(&git) {
+                undone = undone.or(tame_one(&git, modules.as_deref()));
+            }
+            ahead.push(directory);
+        }
+    }
+    undone
+}
+
+fn tame_one(git: &Path, modules: Option<&Path>) -> Undone {
+    let Ok(found) = git.symlink_metadata() else { return Undone::Nothing };
+    if found.is_dir() {
+        let paths = of_a_repository(git);
+        return paths.iter().map(|(path, made)| undo_at(path, *made)).fold(Undone::Nothing, Undone::or);
+    }
+    // Where submodules have their settings nothing can be changed.
+    let inside = |folder: PathBuf| Some(folder.canonicalize().ok()?.starts_with(modules?));
+    let is_usual = found.is_file() && linked::pointed_at(git).and_then(inside).unwrap_or_default();
+    if is_usual { Undone::Nothing } else { undo_at(git, Made::SetAside) }
+}
+
+#[cfg(test)]
+mod tests;
