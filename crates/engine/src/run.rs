@@ -21,7 +21,7 @@ use fusee_journal::{
     StepKey, Stop,
 };
 use fusee_model::{CancellationToken, Model};
-use fusee_tools::mcp::Absent;
+use fusee_tools::mcp::Remote;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
@@ -356,7 +356,7 @@ async fn task(
     }
     for offered in &settings.mcp {
         // Where the server is there, its tool has the name already; else the run is told so when it calls it.
-        let _ = toolbox.insert(Arc::new(Absent::new(offered.clone())));
+        let _ = toolbox.insert(Arc::new(Remote::absent(offered.clone())));
     }
     let material =
         reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox).await?;

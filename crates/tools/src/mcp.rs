@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::sandbox::{Environment, Keeper};
 
 pub use offer::{Offer, Offered};
-pub use remote::{Absent, Remote};
+pub use remote::Remote;
 pub use server::{McpError, Server};
 
 /// A server as the user describes it.

@@ -11,18 +11,31 @@ use super::server::LinkFault;
 use super::{Offered, Server};
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 
-/// A tool that a server has.
+/// A tool that a server has, or had.
 pub struct Remote {
     definition: Definition,
     offered: Offered,
+    /// None of a server that is not there: for replays, and for runs whose server is not configured any more.
+    server: Option<Arc<Server>>,
+}
+
+/// A call that can be made.
+struct Plan {
     server: Arc<Server>,
+    arguments: Value,
 }
 
 impl Remote {
     /// A tool as it was offered.
     #[must_use]
     pub fn new(offered: Offered, server: Arc<Server>) -> Self {
-        Self { definition: definition(&offered), offered, server }
+        Self { server: Some(server), ..Self::absent(offered) }
+    }
+
+    /// A tool as it was offered by a server that is not there.
+    #[must_use]
+    pub fn absent(offered: Offered) -> Self {
+        Self { definition: definition(&offered), offered, server: None }
     }
 }
 
@@ -45,17 +58,26 @@ impl Tool for Remote {
         arguments: Value,
         _context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
-        let intent = json!({ "server": self.offered.server, "tool": self.offered.tool });
-        Box::pin(async { Ok(Prepared::new(intent, arguments)) })
+        let prepared = match &self.server {
+            Some(server) => {
+                let intent = json!({ "server": self.offered.server, "tool": self.offered.tool });
+                Ok(Prepared::new(intent, Plan { server: Arc::clone(server), arguments }))
+            }
+            None => Err(ToolOutput::error(format!(
+                "The server `{}` is not configured any more; go on without it.",
+                self.offered.server
+            ))),
+        };
+        Box::pin(async { prepared })
     }
 
     fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let arguments = match prepared.into_plan::<Value>() {
-                Ok(arguments) => arguments,
+            let Plan { server, arguments } = match prepared.into_plan::<Plan>() {
+                Ok(plan) => plan,
                 Err(output) => return output,
             };
-            let call = self.server.call(&self.offered.tool, &arguments);
+            let call = server.call(&self.offered.tool, &arguments);
             match context.cancel.run_until_cancelled(call).await {
                 None => ToolOutput::aborted("Cancelled; what the server has done until then is not known."),
                 Some(Ok(result)) => answer(&result, &context.limits),
@@ -90,48 +112,6 @@ impl Remote {
                 "The server `{server}` is not there: {words}. It is started again at the next call; whether this one happened is not known."
             ),
         }
-    }
-}
-
-/// A tool of a server that is not there: for replays, and for runs whose server is not configured any more.
-pub struct Absent {
-    definition: Definition,
-    offered: Offered,
-}
-
-impl Absent {
-    /// A tool as it was offered.
-    #[must_use]
-    pub fn new(offered: Offered) -> Self {
-        Self { definition: definition(&offered), offered }
-    }
-}
-
-impl Tool for Absent {
-    fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    fn more_names(&self) -> Vec<String> {
-        more_names(&self.offered)
-    }
-
-    fn repeat(&self) -> Repeat {
-        Repeat::Never
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        _arguments: Value,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
-        let words =
-            format!("The server `{}` is not configured any more; go on without it.", self.offered.server);
-        Box::pin(async { Err(ToolOutput::error(words)) })
-    }
-
-    fn perform<'a>(&'a self, _prepared: Prepared, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async { ToolOutput::error("The server is not there.") })
     }
 }
 
