@@ -13,6 +13,7 @@
 
 pub mod events;
 pub mod kill;
+mod leaks;
 pub mod project;
 pub mod script;
 pub mod server;

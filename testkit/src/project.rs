@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use crate::events::{self, Part};
+use crate::leaks::Watch;
 use crate::script::Line;
 
 /// No test command may run longer: a hang is a failure with its output shown, not a stuck suite.
@@ -219,6 +220,7 @@ impl Command<'_> {
             .stdout(File::create(&stdout).expect("a file for stdout"))
             .stderr(File::create(&stderr).expect("a file for stderr"))
             .process_group(0);
+        let watch = Watch::over(self.project.root.path(), &self.env);
         let begun = Instant::now();
         let mut child = command
             .spawn()
@@ -230,7 +232,7 @@ impl Command<'_> {
             let _ = pipe.write_all(text.as_bytes());
         }
         let line = self.args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        Running { child, begun, limit: self.limit, line, stdout, stderr }
+        Running { child, begun, limit: self.limit, line, stdout, stderr, watch }
     }
 
     /// Starts it and waits for its end.
@@ -247,6 +249,7 @@ pub struct Running {
     line: String,
     stdout: PathBuf,
     stderr: PathBuf,
+    watch: Watch,
 }
 
 impl Running {
@@ -314,6 +317,7 @@ impl Running {
             thread::sleep(Duration::from_millis(1));
         };
         let elapsed = self.begun.elapsed();
+        self.watch.assert_kept(&self.line);
         Outcome {
             line: self.line.clone(),
             code: status.code(),
