@@ -173,6 +173,7 @@ fn answered(turn: usize, calls: &[(&str, String, String)]) -> Vec<Message> {
         name: (*name).to_owned(),
         content: content.clone(),
         ok: true,
+        images: vec![],
     });
     [said].into_iter().chain(results).collect()
 }

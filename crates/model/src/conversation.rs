@@ -8,10 +8,13 @@ use bytes::{Bytes, BytesMut};
 
 use crate::schema_calls::More;
 use crate::wire::{Before, Dialect};
-use crate::{Frames, Message, RequestOptions, ToolSpec};
+use crate::{Frames, Image, Message, RequestOptions, ToolSpec};
 
 /// The tail is copied into every request, so it is sealed into a shared chunk before it grows past this.
 const TAIL_LIMIT: usize = 64 * 1024;
+
+/// What stands around what is owed.
+const ROOM: usize = 64;
 
 /// System prompt, tools and messages, with their encoded form.
 pub struct Conversation {
@@ -23,6 +26,8 @@ pub struct Conversation {
     head: Bytes,
     sealed: Vec<Bytes>,
     tail: BytesMut,
+    /// What must follow the last of the results at the end.
+    owed: BytesMut,
     /// What stands after the last message and does not depend on the request's options.
     tools_encoded: Bytes,
     encoded_len: usize,
@@ -44,6 +49,7 @@ enum Owed {
 struct Encoded {
     sealed: usize,
     tail: BytesMut,
+    owed: BytesMut,
     encoded_len: usize,
     hash: blake3::Hasher,
 }
@@ -59,6 +65,7 @@ impl Conversation {
             head: Bytes::new(),
             sealed: Vec::new(),
             tail: BytesMut::new(),
+            owed: BytesMut::new(),
             tools_encoded: Bytes::new(),
             encoded_len: 0,
             hash: blake3::Hasher::new(),
@@ -107,6 +114,7 @@ impl Conversation {
         let before = Encoded {
             sealed: self.sealed.len(),
             tail: self.tail.clone(),
+            owed: self.owed.clone(),
             encoded_len: self.encoded_len,
             hash: self.hash.clone(),
         };
@@ -127,6 +135,7 @@ impl Conversation {
                 self.messages.pop();
                 self.sealed.truncate(before.sealed);
                 self.tail = before.tail;
+                self.owed = before.owed;
                 self.encoded_len = before.encoded_len;
                 self.hash = before.hash;
             }
@@ -158,17 +167,18 @@ impl Conversation {
 
     /// The same with what a half-made call adds, which the conversation does not keep in this form.
     pub(crate) fn body_with(&self, more: Option<More<'_>>, id: &str, options: &RequestOptions) -> Frames {
-        let mut frames = Frames::default();
+        let mut frames = Frames::with_room(self.sealed.len() + 4);
         frames.push(self.head.clone());
         for chunk in &self.sealed {
             frames.push(chunk.clone());
         }
         let end = self.dialect.end(self.messages.last());
-        let mut tail = BytesMut::with_capacity(self.tail.len() + end.len());
+        let mut tail = BytesMut::with_capacity(self.tail.len() + self.owed.len() + ROOM + end.len());
         tail.extend_from_slice(&self.tail);
         if let Some(more) = more {
             more.write(&mut tail, self.before(self.messages.len()));
         }
+        self.dialect.owed(&mut tail, &self.owed);
         tail.extend_from_slice(end);
         frames.push(tail.freeze());
         frames.push(self.tools_encoded.clone());
@@ -176,7 +186,7 @@ impl Conversation {
         frames
     }
 
-    /// Bytes of system prompt, messages and tools as encoded.
+    /// Bytes of system prompt, messages and tools as encoded; an image counts as [`Image::TEXT_BYTES`].
     pub fn encoded_len(&self) -> usize {
         self.encoded_len
     }
@@ -197,10 +207,19 @@ impl Conversation {
 
     fn encode(&mut self, message: &Message, index: usize) {
         let mut tail = std::mem::take(&mut self.tail);
-        let from = tail.len();
-        self.dialect.message(&mut tail, message, self.before(index));
+        let mut owed = std::mem::take(&mut self.owed);
+        let (from, owed_before) = (tail.len(), owed.len());
+        self.dialect.message(&mut tail, message, self.before(index), &mut owed);
         self.hash.update(&tail[from..]);
-        self.encoded_len += tail.len() - from;
+        self.hash.update(owed.get(owed_before..).unwrap_or_default());
+        let written = (tail.len() + owed.len()).saturating_sub(from + owed_before);
+        self.owed = owed;
+        self.encoded_len += written;
+        if self.dialect.takes_images() {
+            let bytes: usize = message.images().iter().map(|image| image.data.len()).sum();
+            self.encoded_len =
+                self.encoded_len.saturating_sub(bytes) + message.images().len() * Image::TEXT_BYTES;
+        }
         if tail.len() > TAIL_LIMIT {
             self.sealed.push(tail.freeze());
         } else {
@@ -213,6 +232,7 @@ impl Conversation {
         self.tools_encoded = self.dialect.tools(&self.tools);
         self.sealed.clear();
         self.tail.clear();
+        self.owed.clear();
         self.encoded_len = self.head.len() + self.tools_encoded.len();
         self.hash = blake3::Hasher::new();
         self.hash.update(&self.tools_encoded).update(&self.head);

@@ -17,6 +17,11 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// Nothing yet, with room for so many chunks.
+    pub(crate) fn with_room(chunks: usize) -> Self {
+        Frames { chunks: VecDeque::with_capacity(chunks), len: 0 }
+    }
+
     pub(crate) fn push(&mut self, chunk: Bytes) {
         if !chunk.is_empty() {
             self.len += chunk.len();

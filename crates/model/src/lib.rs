@@ -36,7 +36,7 @@ pub use error::{ErrorKind, ModelError};
 pub use frames::Frames;
 pub use http::catalog::Listed;
 pub use http::http_client;
-pub use message::{Message, Reasoning, Reply, StopReason, ToolCall, ToolSpec, Usage};
+pub use message::{Image, Message, Reasoning, Reply, StopReason, ToolCall, ToolSpec, Usage};
 pub use price::{Price, Prices};
 pub use profile::{EditFormat, Profile, Profiles, ToolFormat, Traits};
 pub use recorded::recorder::Recorder;

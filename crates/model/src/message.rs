@@ -1,6 +1,8 @@
 //! What is said in a conversation, independent of any provider's format. The codecs in [`crate::wire`] turn
 //! these into bytes and back; the journal stores them as they are.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +37,9 @@ pub enum Message {
         content: String,
         /// Whether the tool did what was asked.
         ok: bool,
+        /// What the model sees beside the text, where it takes images.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
 }
 
@@ -46,6 +51,28 @@ impl Message {
             Message::Tool { content, .. } => content,
         }
     }
+
+    /// The images that stand beside the text.
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Message::Tool { images, .. } => images,
+            Message::User { .. } | Message::Assistant { .. } => &[],
+        }
+    }
+}
+
+/// A picture in the result of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    pub data: Arc<str>,
+}
+
+impl Image {
+    /// So many bytes of text take about as many tokens as an image does, whose own bytes say nothing about that.
+    pub const TEXT_BYTES: usize = 5_760;
 }
 
 /// A call the model asked for.

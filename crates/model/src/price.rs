@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Names, entries_for, read_toml};
+use crate::profile::{Names, entries_for, read_entries};
 use crate::{ChoiceError, Usage};
 
 const SHIPPED: &str = include_str!("price/prices.toml");
@@ -48,23 +48,10 @@ impl Price {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
     /// The last one that fits counts.
-    entries: Vec<Entry>,
+    entries: Vec<(Names, Price)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Entry {
-    #[serde(flatten)]
-    names: Names,
-    #[serde(flatten)]
-    price: Price,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    price: Vec<Entry>,
-}
+const KEYS: &[&str] = &["input", "output", "cached", "cache_write"];
 
 impl Prices {
     /// The table of this product. Prices change: a user's file is added with [`Prices::add`].
@@ -83,14 +70,13 @@ impl Prices {
 
     /// Adds the entries of a file of the same format; they go before what is there. `file` is named in faults.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
-        let File { price } = read_toml(file, text)?;
-        self.entries.extend(price);
+        self.entries.extend(read_entries(file, text, "price", KEYS)?);
         Ok(())
     }
 
     /// The price of a model, if it is known.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Option<Price> {
-        self.entries.iter().rfind(|entry| entry.names.fit(provider, model)).map(|entry| entry.price)
+        self.entries.iter().rfind(|(names, _)| names.fit(provider, model)).map(|(_, price)| *price)
     }
 }
 

@@ -131,6 +131,9 @@ pub struct Traits {
     /// Which tools of its provider's are offered in the place of ours; only Anthropic's messages have any.
     #[serde(skip_serializing_if = "ProviderTools::are_off")]
     pub provider_tools: ProviderTools,
+    /// Whether it takes images in the results of calls.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub images: bool,
 }
 
 impl Traits {
@@ -162,6 +165,8 @@ pub struct Profile {
     pub edit_format: Option<EditFormat>,
     /// See [`Traits`].
     pub provider_tools: Option<ProviderTools>,
+    /// See [`Traits`].
+    pub images: Option<bool>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
     /// Nucleus sampling, unless the user sets it.
@@ -175,6 +180,11 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The names of what an entry can say.
+    pub fn keys() -> &'static [&'static str] {
+        KEYS
+    }
+
     /// What it says about talking to the server; the rest as usual.
     pub fn traits(&self) -> Traits {
         let usual = Traits::default();
@@ -188,6 +198,7 @@ impl Profile {
             thinking: self.thinking.unwrap_or(usual.thinking),
             edit_format: self.edit_format.unwrap_or(usual.edit_format),
             provider_tools: self.provider_tools.unwrap_or(usual.provider_tools),
+            images: self.images.unwrap_or(usual.images),
         }
     }
 
@@ -202,6 +213,7 @@ impl Profile {
             thinking: self.thinking.or(below.thinking),
             edit_format: self.edit_format.or(below.edit_format),
             provider_tools: self.provider_tools.or(below.provider_tools),
+            images: self.images.or(below.images),
             temperature: self.temperature.or(below.temperature),
             top_p: self.top_p.or(below.top_p),
             max_output_tokens: self.max_output_tokens.or(below.max_output_tokens),
@@ -234,17 +246,7 @@ impl Profiles {
 
     /// Adds the entries of a file of the same format; they go before what is there. `file` is named in faults.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct File {
-            #[serde(default)]
-            profile: Vec<toml::Spanned<toml::Table>>,
-        }
-        let File { profile } = read_toml(file, text)?;
-        for entry in profile {
-            let at = entry.span().start;
-            self.entries.push(read_entry(entry.into_inner()).map_err(|why| fault(file, text, at, &why))?);
-        }
+        self.entries.extend(read_entries(file, text, "profile", KEYS)?);
         Ok(())
     }
 
@@ -272,21 +274,56 @@ pub(crate) fn entries_for(text: &str, provider: Option<&str>) -> String {
         .collect()
 }
 
+/// The entries of a data file: tables of one sort, each with whom it is about and what it says under these keys.
+pub(crate) fn read_entries<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    sort: &str,
+    keys: &[&str],
+) -> Result<Vec<(Names, T)>, ChoiceError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        #[serde(default)]
+        profile: Vec<toml::Spanned<toml::Table>>,
+        #[serde(default)]
+        price: Vec<toml::Spanned<toml::Table>>,
+    }
+    let File { profile, price } = read_toml(file, text)?;
+    let sorted = [("profile", profile), ("price", price)];
+    let mut entries = Vec::new();
+    for (of, table) in
+        sorted.into_iter().flat_map(|(of, tables)| tables.into_iter().map(move |table| (of, table)))
+    {
+        let at = table.span().start;
+        let entry = match of == sort {
+            true => read_entry(table.into_inner(), sort, keys),
+            false => Err(format!("there is no [[{of}]] here; an entry begins with [[{sort}]]")),
+        };
+        entries.push(entry.map_err(|why| fault(file, text, at, &why))?);
+    }
+    Ok(entries)
+}
+
 /// Serde cannot refuse unknown fields of two structs in one table, so the names are taken out first.
-fn read_entry(mut table: toml::Table) -> Result<(Names, Profile), String> {
+fn read_entry<T: DeserializeOwned>(
+    mut table: toml::Table,
+    sort: &str,
+    keys: &[&str],
+) -> Result<(Names, T), String> {
     let mut names = toml::Table::new();
     for key in ["provider", "model"] {
         names.extend(table.remove(key).map(|value| (key.to_owned(), value)));
     }
-    if let Some(other) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let near = KEYS.iter().filter(|known| strsim::damerau_levenshtein(known, other) <= 3);
+    if let Some(other) = table.keys().find(|key| !keys.contains(&key.as_str())) {
+        let near = keys.iter().filter(|known| strsim::damerau_levenshtein(known, other) <= 3);
         let near: Vec<&str> = near.copied().collect();
-        let near = if near.is_empty() { KEYS.join(", ") } else { near.join(" or ") };
-        return Err(format!("there is no `{other}` in a profile; there is {near}"));
+        let near = if near.is_empty() { keys.join(", ") } else { near.join(" or ") };
+        return Err(format!("there is no `{other}` in a {sort}; there is {near}"));
     }
     let names = Names::deserialize(names).map_err(|error| error.to_string())?;
-    let profile = Profile::deserialize(table).map_err(|error| error.to_string())?;
-    Ok((names, profile))
+    let said = T::deserialize(table).map_err(|error| error.to_string())?;
+    Ok((names, said))
 }
 
 const KEYS: &[&str] = &[
@@ -299,6 +336,7 @@ const KEYS: &[&str] = &[
     "thinking",
     "edit_format",
     "provider_tools",
+    "images",
     "temperature",
     "top_p",
     "max_output_tokens",
@@ -342,7 +380,7 @@ fn looks_like(pattern: &str, text: &str) -> bool {
 }
 
 /// Reads a data file; a fault names file, line and column.
-pub(crate) fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ChoiceError> {
+fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ChoiceError> {
     toml::from_str(text)
         .map_err(|error| fault(file, text, error.span().map_or(0, |span| span.start), error.message()))
 }

@@ -151,6 +151,15 @@ fn shown(messages: &[Message]) -> String {
             Message::Tool { name, .. } => name,
         };
         text.push_str(&format!("{who}: {}\n", message.text()));
+        for image in message.images() {
+            let name = blake3::hash(image.data.as_bytes()).to_hex();
+            text.push_str(&format!(
+                "{who}: [{}, {} bytes in base64, {}]\n",
+                image.media_type,
+                image.data.len(),
+                &name[..12]
+            ));
+        }
     }
     text
 }

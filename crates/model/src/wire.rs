@@ -7,14 +7,15 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::profile::{ToolFormat, Traits};
 use crate::stream::Sink;
 use crate::stream::growing::Growing;
-use crate::{Message, ModelError, RequestOptions, ToolSpec};
+use crate::{Image, Message, ModelError, Reasoning, RequestOptions, ToolSpec};
 
 pub mod anthropic;
+mod closing;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod plain;
@@ -108,13 +109,37 @@ impl Dialect {
         if listed { Before::System } else { Before::Nothing }
     }
 
-    /// One message.
-    pub(crate) fn message(self, out: &mut BytesMut, message: &Message, before: Before<'_>) {
+    /// Whether the model is shown the images of a result.
+    pub fn takes_images(self) -> bool {
         match self.codec() {
-            Codec::Chat => openai_chat::message(out, message, before, self.traits),
+            Codec::Chat | Codec::Responses | Codec::Anthropic => self.traits.images,
+            // Results are text in a message that is left open.
+            Codec::Plain => false,
+        }
+    }
+
+    /// One message. What must follow the last of several results is added to `owed`, which the next message of another
+    /// kind, or the end of a request ([`owed`](Self::owed)), writes down.
+    pub(crate) fn message(
+        self,
+        out: &mut BytesMut,
+        message: &Message,
+        before: Before<'_>,
+        owed: &mut BytesMut,
+    ) {
+        match self.codec() {
+            Codec::Chat => openai_chat::message(out, message, before, owed, self.traits),
             Codec::Plain => plain::message(out, message, before, self.traits),
             Codec::Responses => openai_responses::message(out, message, before, self.traits),
             Codec::Anthropic => anthropic::message(out, message, before, self.traits),
+        }
+    }
+
+    /// What a request ends with because of what is owed to the last results.
+    pub(crate) fn owed(self, out: &mut BytesMut, owed: &[u8]) {
+        match self.codec() {
+            Codec::Chat => openai_chat::pictures(out, owed),
+            Codec::Plain | Codec::Responses | Codec::Anthropic => {}
         }
     }
 
@@ -139,18 +164,13 @@ impl Dialect {
 
     /// The rest of the body.
     pub(crate) fn closing(self, id: &str, options: &RequestOptions) -> Bytes {
-        let fields = match self.codec() {
+        let closing = match self.codec() {
             Codec::Chat => openai_chat::closing(id, options, self.traits),
             Codec::Plain => plain::closing(id, options, self.traits),
             Codec::Responses => openai_responses::closing(id, options, self.traits),
             Codec::Anthropic => anthropic::closing(id, options, self.traits),
         };
-        let mut out = BytesMut::new();
-        json(&mut out, &fields);
-        if let Some(brace) = out.first_mut() {
-            *brace = b',';
-        }
-        out.freeze()
+        closing.into_bytes()
     }
 }
 
@@ -217,6 +237,53 @@ pub(crate) fn json(out: &mut BytesMut, value: &impl Serialize) {
     if serde_json::to_writer(out.writer(), value).is_err() {
         out.truncate(from);
         out.put_slice(b"null");
+    }
+}
+
+/// What marks, among the items that a server wants back, the fields of a call that are none of ours.
+const OF_CALL: &str = "of_call";
+
+/// Fields of the call at `index` that a server wants back, as they are kept beside its reasoning.
+pub(crate) fn kept_of_call(index: usize, fields: Map<String, Value>) -> Value {
+    serde_json::json!({ OF_CALL: index, "fields": fields })
+}
+
+/// The fields that the server gave the call at `index` beyond ours.
+fn more_of_call(reasoning: Option<&Reasoning>, index: usize) -> Option<&Map<String, Value>> {
+    let kept = reasoning?.opaque.iter().find(|kept| kept.get(OF_CALL).is_some_and(|of| *of == index))?;
+    kept.get("fields")?.as_object()
+}
+
+/// Whether an item belongs to a call and is none by itself.
+fn is_of_call(item: &Value) -> bool {
+    item.get(OF_CALL).is_some()
+}
+
+/// The fields of a call in a server's words without those that every call has.
+fn more_in_call(call: &Value, ours: &[&str]) -> Map<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    let others = fields.filter(|(name, _)| !ours.contains(&name.as_str()));
+    others.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The text of a result for a model that is not shown its images.
+pub(crate) fn unseeing<'a>(content: &'a str, images: &[Image]) -> std::borrow::Cow<'a, str> {
+    match images {
+        [] => content.into(),
+        [_] => format!("{content}\n[1 image is left out here: this model takes none]").into(),
+        several => {
+            format!("{content}\n[{} images are left out here: this model takes none]", several.len()).into()
+        }
+    }
+}
+
+/// An image as an address that holds it.
+#[derive(Clone, Copy)]
+pub(crate) struct DataUrl<'a>(pub(crate) &'a Image);
+
+impl Serialize for DataUrl<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("data:{};base64,{}", self.0.media_type, self.0.data))
     }
 }
 

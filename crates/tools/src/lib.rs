@@ -19,6 +19,7 @@ mod near;
 mod nearest;
 mod numbered;
 pub mod patch;
+pub mod picture;
 pub mod plain;
 pub mod provider;
 mod read;
@@ -36,6 +37,7 @@ mod write;
 
 pub use content::{ContentHash, FileChange, Seen};
 pub use glob::matching;
+pub use picture::Image;
 pub use redact::Secrets;
 pub use sandbox::{Environment, Keeper, Sandbox};
 pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};

@@ -1,7 +1,7 @@
 //! `read_file` and `read_files`: file content with line numbers, a page at a time.
 //!
 //! The answer always says how to get at what it leaves out. What was read is reported as seen, by the hash of the
-//! whole file, which is what `edit` asks for.
+//! whole file, which is what `edit` asks for. A picture is shown to a model that takes pictures.
 
 mod kind;
 mod page;
@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::content::Seen;
 use crate::look::{Look, LookingTool};
+use crate::picture::{Image, Picture, Shown};
 use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
 use crate::workspace::{Content, Opened, PathProblem, WorkspacePath};
 
@@ -92,12 +93,13 @@ impl Look for ReadFile {
             bytes: context.limits.answer_bytes,
             line_characters: context.limits.line_characters,
         };
-        match read(&arguments.path, window, context) {
+        match read(&arguments.path, window, context.limits.image_bytes, context) {
             Ok(read) => {
                 read.seen.iter().for_each(|seen| context.workspace.saw(seen));
                 ToolOutput {
                     truncated: read.truncated,
                     seen: read.seen.into_iter().collect(),
+                    images: read.image.into_iter().collect(),
                     ..ToolOutput::done(read.text)
                 }
             }
@@ -119,6 +121,7 @@ impl Look for ReadFiles {
     fn look(arguments: ReadFilesArguments, context: &CallContext) -> ToolOutput {
         let mut output = ToolOutput::default();
         let mut left = context.limits.answer_bytes;
+        let mut left_for_images = context.limits.image_bytes;
         let mut paths: Vec<&str> = Vec::new();
         for path in arguments.paths.iter().take(context.limits.files_per_read) {
             // Named twice, it is shown once.
@@ -139,8 +142,13 @@ impl Look for ReadFiles {
                 bytes: share,
                 line_characters: context.limits.line_characters,
             };
-            let text = match read(path, window, context) {
+            let text = match read(path, window, left_for_images, context) {
                 Ok(read) => {
+                    if let Some(image) = read.image {
+                        // At least one byte is left, so that the next one is told of the room and not of the model.
+                        left_for_images = left_for_images.saturating_sub(image.data.len() / 4 * 3).max(1);
+                        output.images.push(image);
+                    }
                     read.seen.iter().for_each(|seen| context.workspace.saw(seen));
                     output.ok = true;
                     output.truncated |= read.truncated;
@@ -162,9 +170,18 @@ struct Read {
     truncated: bool,
     /// None of a file that is not text, or too large to be edited.
     seen: Option<Seen>,
+    /// Of a picture, where the model takes them.
+    image: Option<Image>,
 }
 
-fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, String> {
+impl Read {
+    /// What is told of a file without showing it.
+    fn told(text: String) -> Self {
+        Self { text, truncated: false, seen: None, image: None }
+    }
+}
+
+fn read(given: &str, window: Window, image_bytes: usize, context: &CallContext) -> Result<Read, String> {
     let workspace = &context.workspace;
     let path = workspace.locate(given).map_err(|problem| problem.to_string())?;
     let opened = workspace.open_to_read(&path).map_err(|problem| explain(&problem, context))?;
@@ -178,7 +195,7 @@ fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, Stri
         let page = Page::of_stream(file, window, &context.cancel).map_err(system)?;
         return Ok(match page {
             Some(page) => page.into_read(&path, None),
-            None => Read { text: binary(&path, size, "binary data"), truncated: false, seen: None },
+            None => Read::told(binary(&path, size, "binary data")),
         });
     }
     let known = workspace.content(&path, file, size, context.limits.file_bytes).map_err(system)?;
@@ -186,15 +203,14 @@ fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, Stri
         return Err(format!("`{path}` grew while it was read; read it again."));
     };
     let seen = Seen { path: path.as_str().to_owned(), hash };
+    if let Some(picture) = Picture::of(&content) {
+        return Ok(pictured(&path, picture, &content, image_bytes));
+    }
     if let Some(kind) = kind::of_binary(&content) {
-        return Ok(Read { text: binary(&path, content.len() as u64, kind), truncated: false, seen: None });
+        return Ok(Read::told(binary(&path, content.len() as u64, kind)));
     }
     if content.is_empty() {
-        return Ok(Read {
-            text: format!("`{path}` is empty (0 bytes)."),
-            truncated: false,
-            seen: Some(seen),
-        });
+        return Ok(Read { seen: Some(seen), ..Read::told(format!("`{path}` is empty (0 bytes).")) });
     }
     let page = Page::of_content(&content, window);
     if page.shown == 0 {
@@ -205,6 +221,17 @@ fn read(given: &str, window: Window, context: &CallContext) -> Result<Read, Stri
         ));
     }
     Ok(page.into_read(&path, Some(seen)))
+}
+
+fn pictured(path: &WorkspacePath, picture: Picture, content: &[u8], image_bytes: usize) -> Read {
+    let words = picture.words(content.len());
+    match picture.shown(content, image_bytes) {
+        Shown::Yes(image) => {
+            let text = format!("`{path}` ({words}) is shown with this answer.");
+            Read { image: Some(image), ..Read::told(text) }
+        }
+        Shown::No(why) => Read::told(format!("`{path}` is not text ({words}), and it is not shown: {why}.")),
+    }
 }
 
 fn binary(path: &WorkspacePath, size: u64, kind: &str) -> String {

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::content::{FileChange, Seen};
+use crate::picture::Image;
 use crate::workspace::Workspace;
 
 /// What kind of effect a tool has; gates and review mode go by it.
@@ -216,6 +217,13 @@ pub struct Limits {
     pub command_time: Duration,
     /// Longest time a call may ask for.
     pub command_time_most: Duration,
+    /// Bytes of the images of one answer, all together; none where the model takes no images.
+    pub image_bytes: usize,
+}
+
+impl Limits {
+    /// What a model that takes images is shown in one answer: servers take 5 MB of base64.
+    pub const IMAGE_BYTES: usize = 3_750_000;
 }
 
 impl Default for Limits {
@@ -235,6 +243,7 @@ impl Default for Limits {
             output_tail: 16 * 1024,
             command_time: Duration::from_secs(120),
             command_time_most: Duration::from_secs(3600),
+            image_bytes: 0,
         }
     }
 }
@@ -261,6 +270,9 @@ pub struct ToolOutput {
     /// Whether it was cancelled before its end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
+    /// What the model sees beside `content`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 impl ToolOutput {

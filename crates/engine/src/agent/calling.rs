@@ -93,6 +93,8 @@ pub(crate) struct Calling<'a> {
     pub(crate) kind: Kind,
     /// Files that no call may change.
     pub(crate) protected: Option<Arc<Protected>>,
+    /// Bytes of images in one answer; none where nobody sees them.
+    pub(crate) image_bytes: usize,
 }
 
 impl Calling<'_> {
@@ -273,7 +275,7 @@ impl Calling<'_> {
                 secrets.remove_from(&mut text);
                 engine.pass(&branch, Delta::Output { call_id: call_id.clone(), text });
             }),
-            limits: fusee_tools::Limits::default(),
+            limits: fusee_tools::Limits { image_bytes: self.image_bytes, ..fusee_tools::Limits::default() },
         }
     }
 }

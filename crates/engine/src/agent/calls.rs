@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fusee_journal::event::{Event, Fate, ToolResult};
 use fusee_journal::{Kind, Recorded, Stop};
-use fusee_model::{Message, ToolCall};
-use fusee_tools::{Definition, Repeat, Tool, ToolOutput, arguments, provider};
+use fusee_model::{Image, Message, ToolCall};
+use fusee_tools::{Definition, Limits, Repeat, Tool, ToolOutput, arguments, provider};
 use serde_json::{Value, json};
 
 use super::calling::{Called, Calling};
@@ -281,6 +281,7 @@ impl Driver<'_> {
             left_ms: self.left_ms(),
             kind: Kind::Tool,
             protected: self.task.rules.protected.clone(),
+            image_bytes: if self.session().model.dialect().takes_images() { Limits::IMAGE_BYTES } else { 0 },
         }
     }
 
@@ -321,11 +322,17 @@ impl Driver<'_> {
             name: call.name,
             content: called.output.content,
             ok: called.output.ok,
+            images: images(called.output.images),
         });
         if let Some(expansion) = called.expansion {
             self.expanded(expansion);
         }
     }
+}
+
+/// What a tool shows, as the conversation holds it.
+pub(crate) fn images(shown: Vec<fusee_tools::Image>) -> Vec<Image> {
+    shown.into_iter().map(|fusee_tools::Image { media_type, data }| Image { media_type, data }).collect()
 }
 
 fn malformed(complaint: String) -> Resolved {

@@ -137,9 +137,9 @@ impl<'a> Draft<'a> {
         self.tokens <= self.target
     }
 
-    /// The text of a message as it is now.
-    fn text(&self, at: usize) -> &str {
-        self.replaced[at].as_ref().unwrap_or(&self.messages[at]).text()
+    /// A message as it is now.
+    fn message(&self, at: usize) -> &Message {
+        self.replaced[at].as_ref().unwrap_or(&self.messages[at])
     }
 
     fn replace(&mut self, at: usize, shorter: Message) {

@@ -204,7 +204,7 @@ impl Driver<'_> {
 
     /// Calls that the runtime makes on its own account.
     pub(crate) fn of_runtime(&self) -> Calling<'_> {
-        Calling { kind: Kind::Environment, ..self.calling() }
+        Calling { kind: Kind::Environment, image_bytes: 0, ..self.calling() }
     }
 
     /// Runs a command of the runtime's own: in the sandbox, as a step, told in the events, and not counted as the

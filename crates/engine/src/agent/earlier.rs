@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::attempt::{Attempt, AttemptResult};
 use super::calling::Called;
+use super::calls::images;
 use super::compaction::{self, Compacted, Keep};
 use super::context::COMPACT_TO;
 use super::control;
@@ -227,7 +228,8 @@ impl Fold {
         }
         if let Some(call) = self.open.pop_front() {
             let (content, ok) = (called.output.content, called.output.ok);
-            self.results.push(Message::Tool { call_id: call.id, name: call.name, content, ok });
+            let images = images(called.output.images);
+            self.results.push(Message::Tool { call_id: call.id, name: call.name, content, ok, images });
         }
     }
 
@@ -248,6 +250,7 @@ impl Fold {
             name: call.name,
             content: NO_RESULT.to_owned(),
             ok: false,
+            images: Vec::new(),
         }));
         if matches!(messages.last(), Some(Message::User { .. })) {
             let (text, tool_calls) = (NO_REPLY.to_owned(), Vec::new());

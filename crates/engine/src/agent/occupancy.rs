@@ -3,7 +3,7 @@
 //! Counted by bytes and corrected by every usage a server reports, so that a turn costs what it adds.
 
 use fusee_model::tokens::Estimator;
-use fusee_model::{Message, Usage};
+use fusee_model::{Image, Message, Usage};
 
 /// The fill of one conversation.
 #[derive(Debug, Default)]
@@ -50,7 +50,9 @@ impl Occupancy {
 pub(crate) fn size(message: &Message) -> usize {
     match message {
         Message::User { text } => text.len(),
-        Message::Tool { content, name, .. } => content.len() + name.len(),
+        Message::Tool { content, name, images, .. } => {
+            content.len() + name.len() + images.len() * Image::TEXT_BYTES
+        }
         Message::Assistant { text, reasoning, tool_calls } => {
             let calls: usize =
                 tool_calls.iter().map(|call| call.name.len() + call.arguments.len() + 40).sum();

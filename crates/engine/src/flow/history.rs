@@ -173,11 +173,12 @@ impl Part {
             Message::Assistant { text, tool_calls, .. } if self.knobs.strip_thinking => {
                 Message::Assistant { text: text.clone(), reasoning: None, tool_calls: tool_calls.clone() }
             }
-            Message::Tool { call_id, name, content, ok } if cuts => Message::Tool {
+            Message::Tool { call_id, name, content, ok, images } if cuts => Message::Tool {
                 call_id: call_id.clone(),
                 name: name.clone(),
                 content: shortened(content, most),
                 ok: *ok,
+                images: images.clone(),
             },
             other => other.clone(),
         }

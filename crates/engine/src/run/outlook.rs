@@ -132,7 +132,9 @@ impl Shares {
                 self.add("summary of older turns", text.len())
             }
             Message::User { text } => self.add("your messages", text.len()),
-            Message::Tool { name, content, .. } => self.add(&format!("results of {name}"), content.len()),
+            Message::Tool { name, .. } => {
+                self.add(&format!("results of {name}"), agent::size(message) - name.len())
+            }
             Message::Assistant { text, reasoning, tool_calls } => {
                 self.add("answers", text.len());
                 self.add("reasoning", reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len()));

@@ -228,6 +228,7 @@ impl Preparing<'_> {
             left_ms: None,
             kind: fusee_journal::Kind::Tool,
             protected: None,
+            image_bytes: 0,
         };
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::Repeat::Never;

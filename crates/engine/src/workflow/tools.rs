@@ -26,6 +26,7 @@ impl Driver<'_> {
             let calling = Calling {
                 kind: Kind::Tool,
                 protected: None,
+                image_bytes: 0,
                 session: &self.world.session,
                 engine: &self.world.engine,
                 branch: &self.branch,

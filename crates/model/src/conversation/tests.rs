@@ -22,7 +22,8 @@ fn any_message() -> impl Strategy<Value = Message> {
             call_id,
             name: "t".into(),
             content,
-            ok
+            ok,
+            images: vec![]
         }),
         (text.clone(), text.clone(), text, any::<bool>()).prop_map(|(text, thought, arguments, calls)| {
             let call = ToolCall { id: "c".into(), name: "t".into(), arguments };
@@ -164,6 +165,7 @@ fn lent_words_stand_behind_the_last_message_of_one_request() {
         name: "read_file".into(),
         content: "x".repeat(70_000),
         ok: true,
+        images: vec![],
     };
     let options = RequestOptions::default();
     for last in [user("one"), answer] {

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Url};
 use rustls::pki_types::CertificateDer;
@@ -126,6 +128,8 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    // A stream that something between here and the server compresses comes in lumps. Without a word it may.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let hidden = |name: &str, value: &str| {
         let mut value = HeaderValue::from_str(value).map_err(|_| {
             ChoiceError::Settings(format!("the value for `{name}` cannot be sent in a header"))

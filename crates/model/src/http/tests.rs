@@ -84,6 +84,7 @@ async fn what_is_sent() {
         [
             "POST /v1/chat/completions HTTP/1.1",
             "",
+            "accept-encoding: identity",
             "accept: text/event-stream, application/json",
             &format!("authorization: Bearer {KEY}"),
             &format!("content-length: {}", body.len()),
@@ -259,8 +260,21 @@ async fn answers_that_are_no_reply() {
     assert_eq!(kind("content-type: text/html\r\n", page).await, ErrorKind::Protocol);
     assert_eq!(kind("content-type: application/json\r\n", "{\"status\":\"ok\"}").await, ErrorKind::Protocol);
     assert_eq!(kind("", "").await, ErrorKind::Cut);
-    assert_eq!(kind("content-encoding: gzip\r\n", "\u{1f}").await, ErrorKind::Protocol);
     assert_eq!(kind("", "data: \u{0}\u{1}\n\n").await, ErrorKind::Protocol);
+}
+
+#[tokio::test]
+async fn a_compressed_reply_is_named_as_one() {
+    // `data: [DONE]` as gzip writes it.
+    let body =
+        b"\x1f\x8b\x08\0\0\0\0\0\x02\x03KI,I\xb4R\x88v\xf1\xf7s\x8d\xe5\xe2\x02\0\x1c\xed\xc8\xaf\x0e\0\0\0";
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+    let error = error(vec![Act::Send(head.into_bytes()), Act::Send(body.to_vec())]).await;
+    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert_eq!(error.message, "the reply is compressed (\"gzip\"), which was not asked for");
+    let plain = "content-encoding: identity\r\ncontent-type: text/event-stream\r\n";
+    let events = [HELLO, STOP, DONE].concat();
+    assert_eq!(answer(response("200 OK", plain, &events)).await.0.unwrap().text, "hello");
 }
 
 #[tokio::test]

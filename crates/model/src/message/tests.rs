@@ -18,7 +18,13 @@ fn messages_are_compact_and_read_back() {
                 arguments: "{\"a\": 1}".into(),
             }],
         },
-        Message::Tool { call_id: "c1".into(), name: "read".into(), content: "text".into(), ok: false },
+        Message::Tool {
+            call_id: "c1".into(),
+            name: "read".into(),
+            content: "text".into(),
+            ok: false,
+            images: vec![],
+        },
     ];
     let lines: Vec<String> = messages.iter().map(|message| to_string(message).unwrap()).collect();
     assert_eq!(

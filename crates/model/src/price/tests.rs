@@ -26,7 +26,7 @@ fn what_came_from_the_cache_costs_less_and_what_went_into_it_more() {
 fn every_entry_of_the_table_has_a_provider_and_a_sensible_price() {
     let prices = shipped();
     assert!(prices.entries.len() > 10);
-    for Entry { names, price } in &prices.entries {
+    for (names, price) in &prices.entries {
         assert!(!names.provider.is_empty(), "{names:?}");
         for name in &names.provider {
             assert!(crate::provider::Provider::named(name).is_some(), "{name}");
@@ -63,17 +63,20 @@ fn a_wrong_file_is_named_with_its_line() {
     let fault = fault.to_string();
     assert!(fault.starts_with("mine.toml:1:"), "{fault}");
     assert!(fault.contains("output"), "{fault}");
+    let misspelt = "\n[[price]]\nmodel = [\"x\"]\ninptu = 1\noutput = 1\n";
+    let fault = Prices::default().add("mine.toml", misspelt).unwrap_err().to_string();
+    assert_eq!(fault, "mine.toml:2:1: there is no `inptu` in a price; there is input");
 }
 
 #[test]
 fn the_part_for_a_provider_says_of_its_models_what_the_whole_says() {
     let whole = shipped();
     let providers: std::collections::BTreeSet<&str> =
-        whole.entries.iter().flat_map(|entry| entry.names.provider.iter().map(String::as_str)).collect();
+        whole.entries.iter().flat_map(|(names, _)| names.provider.iter().map(String::as_str)).collect();
     let models: Vec<String> = whole
         .entries
         .iter()
-        .flat_map(|entry| &entry.names.model)
+        .flat_map(|(names, _)| &names.model)
         .map(|model| model.replace('*', "x"))
         .collect();
     assert!(providers.len() > 2 && models.len() > 10);

@@ -63,7 +63,8 @@ fn a_users_file_goes_before_ours() {
 #[test]
 fn what_is_wrong_in_a_file_is_named_with_its_place() {
     let fault = |text: &str| Profiles::default().add("mine.toml", text).unwrap_err().to_string();
-    insta::assert_snapshot!(fault("x = 1\n"), @"mine.toml:1:1: unknown field `x`, expected `profile`");
+    insta::assert_snapshot!(fault("x = 1\n"), @"mine.toml:1:1: unknown field `x`, expected `profile` or `price`");
+    insta::assert_snapshot!(fault("[[price]]\ninput = 1\n"), @"mine.toml:1:1: there is no [[price]] here; an entry begins with [[profile]]");
     insta::assert_snapshot!(fault("\n[[profile]]\nmodel = [\"a\"]\ntool_fromat = \"text\"\n"), @"mine.toml:2:1: there is no `tool_fromat` in a profile; there is tool_format");
     insta::assert_snapshot!(fault("[[profile]]\ntool_format = \"magic\"\n"), @"mine.toml:1:1: unknown variant `magic`, expected one of `native`, `text`, `schema`; in `tool_format`");
     insta::assert_snapshot!(fault("[[profile]]\nmodel = \"a\"\n"), @r#"mine.toml:1:1: invalid type: string "a", expected a sequence; in `model`"#);

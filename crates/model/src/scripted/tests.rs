@@ -158,6 +158,7 @@ async fn the_last_message_is_what_is_matched() {
         name: "t".into(),
         content: "the second".into(),
         ok: true,
+        images: vec![],
     });
     assert_eq!(model.send(&conversation, &options, &mut sink, &token).await.unwrap().text, "yes");
 }

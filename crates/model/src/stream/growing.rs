@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Progress, Sink};
+use crate::wire;
 use crate::{Delta, ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage};
 
 /// Text, reasoning and arguments of one reply may have this many bytes together.
@@ -38,6 +39,7 @@ struct Call {
     arguments: String,
     /// How much of the arguments the sink knows, once it knows the name.
     told: Option<usize>,
+    more: Map<String, Value>,
 }
 
 /// What a server says about a call in one piece of a stream.
@@ -51,6 +53,8 @@ pub struct CallPiece<'a> {
     pub name: &'a str,
     /// More of its arguments.
     pub arguments: &'a str,
+    /// What else the server says of it, which it wants back.
+    pub more: Option<&'a Map<String, Value>>,
 }
 
 impl Growing {
@@ -159,6 +163,10 @@ impl Growing {
         } else if call.arguments.is_empty() {
             call.name.push_str(piece.name);
         }
+        for (name, value) in piece.more.into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+            self.size += name.len() + text_len(value);
+            call.more.insert(name.clone(), value.clone());
+        }
         call.arguments.push_str(piece.arguments);
         if !call.arguments.is_empty() {
             call.tell(index, sink);
@@ -194,6 +202,9 @@ impl Growing {
             return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
         }
         self.tell_all(sink);
+        for (index, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| !call.more.is_empty()) {
+            self.reasoning.opaque.push(wire::kept_of_call(index, std::mem::take(&mut call.more)));
+        }
         let mut seen = HashSet::new();
         let tool_calls: Vec<ToolCall> = self
             .calls

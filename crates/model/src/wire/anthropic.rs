@@ -4,14 +4,16 @@
 //! request carries the cache breakpoint; each block is therefore left open by one brace, and what follows closes it.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::{Before, arguments_text, json};
+use super::closing::Closing;
+use super::{Before, arguments_text, is_of_call, json, more_of_call, unseeing};
 use crate::profile::{ProviderTools, ReasoningReplay, Thinking, Traits};
-use crate::{Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
+use crate::{Image, Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
 /// The server wants a limit with every request; profiles and users say which.
 const MAX_TOKENS: u32 = 8_192;
@@ -49,13 +51,9 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
         Before::Nothing | Before::System => head(out, role),
     }
     match message {
-        Message::User { text } => block(out, &json!({ "type": "text", "text": filled(text) })),
-        Message::Tool { call_id, content, ok, .. } => {
-            let mut result = json!({ "type": "tool_result", "tool_use_id": call_id, "content": content });
-            if !ok {
-                result["is_error"] = true.into();
-            }
-            block(out, &result);
+        Message::User { text } => block(out, &Part::Text { text: filled(text) }),
+        Message::Tool { call_id, content, ok, images, .. } => {
+            result(out, call_id, content, images, *ok, traits)
         }
         Message::Assistant { text, reasoning, tool_calls } => {
             let mut blocks = thoughts(reasoning.as_ref(), traits);
@@ -81,9 +79,51 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
                 json(out, &call.name);
                 out.put_slice(b",\"input\":");
                 json(out, &raw);
+                for (name, value) in more_of_call(reasoning.as_ref(), index).into_iter().flatten() {
+                    out.put_u8(b',');
+                    json(out, name);
+                    out.put_u8(b':');
+                    json(out, value);
+                }
             }
         }
     }
+}
+
+fn result(out: &mut BytesMut, call_id: &str, content: &str, images: &[Image], ok: bool, traits: Traits) {
+    let (kind, tool_use_id, is_error) = ("tool_result", call_id, !ok);
+    if images.is_empty() || !traits.images {
+        return block(out, &ToolResult { kind, tool_use_id, content: unseeing(content, images), is_error });
+    }
+    let images = images.iter().map(|image| Part::Image { source: Source { kind: "base64", image } });
+    let text = Part::Text { text: filled(content) };
+    let content: Vec<Part<'_>> = std::iter::once(text).chain(images).collect();
+    block(out, &ToolResult { kind, tool_use_id, content, is_error });
+}
+
+#[derive(Serialize)]
+struct ToolResult<'a, C> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_use_id: &'a str,
+    content: C,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    image: &'a Image,
 }
 
 /// What closes the last message of a request. A breakpoint stands on what the user's side said last; thinking cannot
@@ -142,53 +182,33 @@ fn editor_type(own: ProviderTools) -> &'static str {
     }
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
-    let RequestOptions {
-        model: _,
-        temperature,
-        top_p,
-        max_output_tokens,
-        reasoning_effort,
-        stream,
-        tool_choice,
-        output_schema,
-        open: _,
-        extra,
-    } = options;
-    let mut fields = Map::new();
-    fields.insert("model".into(), id.into());
-    let mut limit = max_output_tokens.unwrap_or(MAX_TOKENS);
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
+    let effort = options.reasoning_effort.as_deref().filter(|effort| *effort != "none");
+    let mut limit = options.max_output_tokens.unwrap_or(MAX_TOKENS);
     let mut output = Map::new();
-    if let Some(effort) = reasoning_effort.as_deref().filter(|effort| *effort != "none") {
-        match traits.thinking {
-            Thinking::Budget => {
-                let budget = budget(effort);
-                limit = limit.max(budget + ANSWER_TOKENS);
-                fields.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
-            }
-            Thinking::Adaptive => {
-                fields.insert("thinking".into(), json!({ "type": "adaptive" }));
-                output.insert("effort".into(), effort.into());
-            }
+    let thinking = effort.map(|effort| match traits.thinking {
+        Thinking::Budget => {
+            let budget = budget(effort);
+            limit = limit.max(budget + ANSWER_TOKENS);
+            json!({ "type": "enabled", "budget_tokens": budget })
         }
-    }
-    let thinks = fields.contains_key("thinking");
-    fields.insert("max_tokens".into(), limit.into());
-    // The API refuses sampling beside thinking.
-    if !thinks {
-        fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
-        fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
-    }
-    fields.extend(choice(tool_choice, traits).map(|value| ("tool_choice".into(), value)));
-    if let Some(schema) = output_schema {
+        Thinking::Adaptive => {
+            output.insert("effort".into(), effort.into());
+            json!({ "type": "adaptive" })
+        }
+    });
+    if let Some(schema) = &options.output_schema {
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
-    if !output.is_empty() {
-        fields.insert("output_config".into(), output.into());
-    }
-    fields.insert("stream".into(), (*stream).into());
-    fields.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
-    fields
+    let thinks = thinking.is_some();
+    let closing = Closing::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
+    // The API refuses sampling beside thinking.
+    let closing = if thinks { closing } else { closing.sampling(options) };
+    closing
+        .field("tool_choice", choice(&options.tool_choice, traits))
+        .field("output_config", (!output.is_empty()).then_some(output))
+        .field("stream", Some(options.stream))
+        .given(options)
 }
 
 /// Tokens to think with: a number is taken as it is.
@@ -239,7 +259,7 @@ fn head(out: &mut BytesMut, role: Role) {
 }
 
 /// A block without its last brace.
-fn block(out: &mut BytesMut, value: &Value) {
+fn block(out: &mut BytesMut, value: &impl Serialize) {
     json(out, value);
     out.truncate(out.len() - 1);
 }
@@ -250,7 +270,7 @@ fn thoughts(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<Value> {
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
     opaque
         .iter()
-        .filter(|block| block.is_object())
+        .filter(|block| block.is_object() && !is_of_call(block))
         .cloned()
         .map(|mut block| {
             if let Some(fields) = block.as_object_mut() {

@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::{Before, json};
+use super::closing::Closing;
+use super::{Before, DataUrl, arguments_text, is_of_call, json, more_of_call, unseeing};
 use crate::profile::{LimitField, ReasoningReplay, ToolFormat, Traits};
-use crate::{Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec};
+use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {
     let mut out = BytesMut::new();
@@ -23,9 +24,30 @@ pub(crate) fn opening(system: &str) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
-    if !matches!(before, Before::Nothing) {
-        out.put_u8(b',');
+pub(crate) fn message(
+    out: &mut BytesMut,
+    message: &Message,
+    before: Before<'_>,
+    owed: &mut BytesMut,
+    traits: Traits,
+) {
+    let mut settled = false;
+    if !matches!(message, Message::Tool { .. }) && !owed.is_empty() {
+        pictures(out, owed);
+        owed.clear();
+        settled = true;
+    }
+    match message {
+        // Some servers refuse two messages of the user in a row, so the words join the images.
+        Message::User { text } if settled => {
+            out.truncate(out.len() - IMAGES_END.len());
+            out.put_u8(b',');
+            json(out, &Part::Text { text });
+            out.put_slice(IMAGES_END);
+            return;
+        }
+        _ if !matches!(before, Before::Nothing) => out.put_u8(b','),
+        _ => {}
     }
     match message {
         Message::User { text } => json(out, &Wired::User { content: text }),
@@ -35,10 +57,43 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
                 content: if text.is_empty() && !tool_calls.is_empty() { None } else { Some(text) },
                 reasoning_content: readable(reasoning.as_ref(), traits),
                 reasoning_details: opaque(reasoning.as_ref(), traits),
-                tool_calls: tool_calls.iter().map(WiredCall::from).collect(),
+                tool_calls: tool_calls
+                    .iter()
+                    .enumerate()
+                    .map(|(index, call)| WiredCall::of(call, more_of_call(reasoning.as_ref(), index)))
+                    .collect(),
             },
         ),
-        Message::Tool { call_id, content, .. } => json(out, &Wired::Tool { tool_call_id: call_id, content }),
+        Message::Tool { call_id, content, images, name, .. } => {
+            let content = if traits.images { content.into() } else { unseeing(content, images) };
+            json(out, &Wired::Tool { tool_call_id: call_id, content: &content });
+            if traits.images && !images.is_empty() {
+                owe(owed, name, images);
+            }
+        }
+    }
+}
+
+/// Results hold text only here, and must stand one behind the other; their images follow the last of them.
+fn owe(owed: &mut BytesMut, tool: &str, images: &[Image]) {
+    let text = format!("From the result of {tool}:");
+    let parts = images.iter().map(|image| Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } });
+    for part in std::iter::once(Part::Text { text: &text }).chain(parts) {
+        if !owed.is_empty() {
+            owed.put_u8(b',');
+        }
+        json(owed, &part);
+    }
+}
+
+const IMAGES_END: &[u8] = b"]}";
+
+/// The message of the user that holds what is owed.
+pub(crate) fn pictures(out: &mut BytesMut, owed: &[u8]) {
+    if !owed.is_empty() {
+        out.put_slice(b",{\"role\":\"user\",\"content\":[");
+        out.put_slice(owed);
+        out.put_slice(IMAGES_END);
     }
 }
 
@@ -49,12 +104,13 @@ fn readable(reasoning: Option<&Reasoning>, traits: Traits) -> &str {
     }
 }
 
-fn opaque(reasoning: Option<&Reasoning>, traits: Traits) -> &[Value] {
+fn opaque(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<&Value> {
     match traits.reasoning_replay {
         ReasoningReplay::Opaque | ReasoningReplay::Text => {
-            reasoning.map_or(&[], |reasoning| &reasoning.opaque)
+            let kept = reasoning.into_iter().flat_map(|reasoning| &reasoning.opaque);
+            kept.filter(|item| !is_of_call(item)).collect()
         }
-        ReasoningReplay::Nothing => &[],
+        ReasoningReplay::Nothing => Vec::new(),
     }
 }
 
@@ -62,55 +118,40 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<WiredTool<'_>> {
     tools.iter().map(|function| WiredTool { kind: "function", function }).collect()
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
-    let RequestOptions {
-        model: _,
-        temperature,
-        top_p,
-        max_output_tokens,
-        reasoning_effort,
-        stream,
-        tool_choice,
-        output_schema,
-        open: _,
-        extra,
-    } = options;
-    let mut fields = Map::new();
-    fields.insert("model".into(), id.into());
-    fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
-    fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
     let limit = match traits.limit_field {
         LimitField::MaxTokens => "max_tokens",
         LimitField::MaxCompletionTokens => "max_completion_tokens",
     };
-    fields.extend(max_output_tokens.map(|value| (limit.into(), value.into())));
-    fields.extend(reasoning_effort.as_ref().map(|value| ("reasoning_effort".into(), value.as_str().into())));
-    fields.extend(choice(tool_choice).map(|value| ("tool_choice".into(), value)));
-    if traits.one_call && traits.tool_format == ToolFormat::Native {
-        fields.insert("parallel_tool_calls".into(), false.into());
-    }
-    fields.extend(output_schema.as_ref().map(|schema| ("response_format".into(), response_format(schema))));
-    fields.insert("stream".into(), (*stream).into());
-    if *stream {
-        fields.insert("stream_options".into(), json!({ "include_usage": true }));
-    }
-    // A field the user gave word for word wins over the one we would send.
-    fields.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
-    fields
-}
-
-fn choice(tool_choice: &ToolChoice) -> Option<Value> {
-    match tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::Nothing => Some("none".into()),
-        ToolChoice::Required => Some("required".into()),
-        ToolChoice::Named(name) => Some(json!({ "type": "function", "function": { "name": name } })),
-    }
+    let one_call = traits.one_call && traits.tool_format == ToolFormat::Native;
+    Closing::of(id)
+        .sampling(options)
+        .field(limit, options.max_output_tokens)
+        .field("reasoning_effort", options.reasoning_effort.as_deref())
+        .choice(&options.tool_choice, |name| json!({ "type": "function", "function": { "name": name } }))
+        .field("parallel_tool_calls", one_call.then_some(false))
+        .field("response_format", options.output_schema.as_ref().map(response_format))
+        .field("stream", Some(options.stream))
+        .field("stream_options", options.stream.then(|| json!({ "include_usage": true })))
+        .given(options)
 }
 
 /// The field that holds an answer to a JSON Schema.
 pub(crate) fn response_format(schema: &Value) -> Value {
     json!({ "type": "json_schema", "json_schema": { "name": "answer", "strict": true, "schema": schema } })
+}
+
+/// A part of a message that holds more than text.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: DataUrl<'a>,
 }
 
 #[derive(Serialize)]
@@ -126,8 +167,8 @@ enum Wired<'a> {
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "str::is_empty")]
         reasoning_content: &'a str,
-        #[serde(skip_serializing_if = "<[Value]>::is_empty")]
-        reasoning_details: &'a [Value],
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WiredCall<'a>>,
     },
@@ -143,6 +184,8 @@ struct WiredCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: WiredFunction<'a>,
+    #[serde(flatten)]
+    more: Option<&'a Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -151,10 +194,10 @@ struct WiredFunction<'a> {
     arguments: std::borrow::Cow<'a, str>,
 }
 
-impl<'a> From<&'a ToolCall> for WiredCall<'a> {
-    fn from(call: &'a ToolCall) -> Self {
-        let arguments = super::arguments_text(&call.arguments);
-        WiredCall { id: &call.id, kind: "function", function: WiredFunction { name: &call.name, arguments } }
+impl<'a> WiredCall<'a> {
+    fn of(ToolCall { id, name, arguments }: &'a ToolCall, more: Option<&'a Map<String, Value>>) -> Self {
+        let arguments = arguments_text(arguments);
+        WiredCall { id, kind: "function", function: WiredFunction { name, arguments }, more }
     }
 }
 

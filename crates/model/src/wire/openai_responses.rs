@@ -3,14 +3,18 @@
 //! A reply is a list of items here: reasoning, words, calls. What the server encrypted goes back as it came and where
 //! it stood, because each piece of reasoning belongs to the item after it.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::{Before, arguments_text, json};
+use super::closing::Closing;
+use super::{Before, DataUrl, arguments_text, json, more_of_call, unseeing};
 use crate::profile::{ReasoningReplay, Traits};
-use crate::{Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec};
+use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {
     let mut out = BytesMut::new();
@@ -26,34 +30,83 @@ pub(crate) fn opening(system: &str) -> Bytes {
 
 pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
     let mut follows = !matches!(before, Before::Nothing);
-    let mut item = |value: &Value| {
+    let mut item = |value: Item<'_>| {
         if std::mem::replace(&mut follows, true) {
             out.put_u8(b',');
         }
-        json(out, value);
+        json(out, &value);
     };
     match message {
-        Message::User { text } => item(&json!({ "type": "message", "role": "user", "content": text })),
-        Message::Tool { call_id, content, .. } => {
-            item(&json!({ "type": "function_call_output", "call_id": call_id, "output": content }));
+        Message::User { text } => {
+            item(Item::Message { role: "user", content: Content::Text(text.into()) });
+        }
+        Message::Tool { call_id, content, images, .. } => {
+            item(Item::FunctionCallOutput { call_id, output: output(content, images, traits) });
         }
         Message::Assistant { text, reasoning, tool_calls } => {
             let mut opaque = placed(reasoning.as_ref(), traits).into_iter().peekable();
             while let Some((_, thought)) = opaque.next_if(|(place, _)| *place == 0) {
-                item(thought);
+                item(Item::Kept(thought));
             }
             if !text.is_empty() || tool_calls.is_empty() {
-                let content = json!([{ "type": "output_text", "text": text }]);
-                item(&json!({ "type": "message", "role": "assistant", "content": content }));
+                let content = Content::Parts(vec![Part::OutputText { text }]);
+                item(Item::Message { role: "assistant", content });
             }
-            for (index, call) in tool_calls.iter().enumerate() {
-                item(&wired_call(call));
+            for (index, ToolCall { id, name, arguments }) in tool_calls.iter().enumerate() {
+                let (arguments, more) = (arguments_text(arguments), more_of_call(reasoning.as_ref(), index));
+                item(Item::FunctionCall { call_id: id, name, arguments, more });
                 while let Some((_, thought)) = opaque.next_if(|(place, _)| *place <= index + 1) {
-                    item(thought);
+                    item(Item::Kept(thought));
                 }
             }
         }
     }
+}
+
+fn output<'a>(content: &'a str, images: &'a [Image], traits: Traits) -> Content<'a> {
+    if images.is_empty() || !traits.images {
+        return Content::Text(unseeing(content, images));
+    }
+    let images = images.iter().map(|image| Part::InputImage { image_url: DataUrl(image) });
+    Content::Parts(std::iter::once(Part::InputText { text: content }).chain(images).collect())
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        content: Content<'a>,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: Cow<'a, str>,
+        #[serde(flatten)]
+        more: Option<&'a Map<String, Value>>,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Content<'a>,
+    },
+    /// As the server gave it.
+    #[serde(untagged)]
+    Kept(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    OutputText { text: &'a str },
+    InputText { text: &'a str },
+    InputImage { image_url: DataUrl<'a> },
 }
 
 /// The server's items and after how many calls each stood.
@@ -69,11 +122,6 @@ fn placed(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<(usize, &Value)>
         .collect()
 }
 
-fn wired_call(call: &ToolCall) -> Value {
-    let arguments = arguments_text(&call.arguments);
-    json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments })
-}
-
 pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Value> {
     let wired = |ToolSpec { name, description, parameters }: &ToolSpec| {
         // Strict schemas would want every parameter to be required.
@@ -83,52 +131,25 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Value> {
     tools.iter().map(wired).collect()
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
-    let RequestOptions {
-        model: _,
-        temperature,
-        top_p,
-        max_output_tokens,
-        reasoning_effort,
-        stream,
-        tool_choice,
-        output_schema,
-        open: _,
-        extra,
-    } = options;
-    let mut fields = Map::new();
-    fields.insert("model".into(), id.into());
-    fields.extend(temperature.map(|value| ("temperature".into(), value.into())));
-    fields.extend(top_p.map(|value| ("top_p".into(), value.into())));
-    fields.extend(max_output_tokens.map(|value| ("max_output_tokens".into(), value.into())));
-    if let Some(effort) = reasoning_effort {
-        fields.insert("reasoning".into(), json!({ "effort": effort, "summary": "auto" }));
-    }
-    fields.extend(choice(tool_choice).map(|value| ("tool_choice".into(), value)));
-    if traits.one_call {
-        fields.insert("parallel_tool_calls".into(), false.into());
-    }
-    if let Some(schema) = output_schema {
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
+    let effort = options.reasoning_effort.as_deref();
+    let schema = options.output_schema.as_ref().map(|schema| {
         let format = json!({ "type": "json_schema", "name": "answer", "strict": true, "schema": schema });
-        fields.insert("text".into(), json!({ "format": format }));
-    }
+        json!({ "format": format })
+    });
     // The conversation is ours to keep. Reasoning must then come along, and comes encrypted.
-    fields.insert("store".into(), false.into());
-    if traits.reasoning_replay != ReasoningReplay::Nothing {
-        fields.insert("include".into(), json!(["reasoning.encrypted_content"]));
-    }
-    fields.insert("stream".into(), (*stream).into());
-    fields.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
-    fields
-}
-
-fn choice(tool_choice: &ToolChoice) -> Option<Value> {
-    match tool_choice {
-        ToolChoice::Auto => None,
-        ToolChoice::Nothing => Some("none".into()),
-        ToolChoice::Required => Some("required".into()),
-        ToolChoice::Named(name) => Some(json!({ "type": "function", "name": name })),
-    }
+    let replayed = traits.reasoning_replay != ReasoningReplay::Nothing;
+    Closing::of(id)
+        .sampling(options)
+        .field("max_output_tokens", options.max_output_tokens)
+        .field("reasoning", effort.map(|effort| json!({ "effort": effort, "summary": "auto" })))
+        .choice(&options.tool_choice, |name| json!({ "type": "function", "name": name }))
+        .field("parallel_tool_calls", traits.one_call.then_some(false))
+        .field("text", schema)
+        .field("store", Some(false))
+        .field("include", replayed.then(|| json!(["reasoning.encrypted_content"])))
+        .field("stream", Some(options.stream))
+        .given(options)
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use bytes::{BufMut, BytesMut};
 use serde_json::{Map, Value};
 
-use super::{Before, arguments_text, openai_chat};
+use super::closing::Closing;
+use super::{Before, arguments_text, openai_chat, unseeing};
 use crate::profile::{ToolFormat, Traits};
 use crate::{Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
 
@@ -62,7 +63,8 @@ pub(crate) enum Role {
 pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
     match message {
         Message::User { text } => raw(out, Role::User, text, before),
-        Message::Tool { name, content, .. } => {
+        Message::Tool { name, content, images, .. } => {
+            let content = unseeing(content, images);
             raw(out, Role::User, &format!("Result of {name}:\n{content}"), before);
         }
         Message::Assistant { text, reasoning, tool_calls } => {
@@ -259,7 +261,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 /// The closing fields: those of chat completions without what belongs to native tools.
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Map<String, Value> {
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
     let options = RequestOptions { tool_choice: ToolChoice::Auto, ..options.clone() };
     openai_chat::closing(id, &options, traits)
 }

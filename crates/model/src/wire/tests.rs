@@ -1,5 +1,7 @@
 //! What holds for every codec: any split of a stream gives the same reply, and opaque items come back as they were.
 
+mod images;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -74,7 +76,7 @@ fn what_came_back_from_a_server_goes_to_it_unchanged() {
         for call in &reply.tool_calls {
             assert!(body.contains(&call.id), "{wire:?}: {body}");
         }
-        for secret in ["sig-AbC123==", "gAAAAA-encrypted", "unheard-of"] {
+        for secret in ["sig-AbC123==", "gAAAAA-encrypted", "unheard-of", "signed-call"] {
             assert_eq!(text.contains(secret), body.contains(secret), "{wire:?}: {secret} in {body}");
         }
     }

@@ -1,13 +1,16 @@
-//! A server's result as a model reads it: its texts, and a word about what is no text.
+//! A server's result as a model reads it: its texts, the pictures of a model that takes them, and a word about what
+//! is neither.
 
 use serde_json::Value;
 
+use crate::picture::{self, Image, Picture, Shown};
 use crate::tool::{Limits, ToolOutput};
 
 /// The answer to a call, from the result as the protocol has it.
 pub(super) fn answer(result: &Value, limits: &Limits) -> ToolOutput {
-    let mut parts: Vec<String> =
-        result.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(part).collect();
+    let mut images = Images { left: limits.image_bytes, taken: Vec::new() };
+    let given = result.get("content").and_then(Value::as_array).into_iter().flatten();
+    let mut parts: Vec<String> = given.filter_map(|given| part(given, &mut images)).collect();
     if parts.is_empty()
         && let Some(structured) = result.get("structuredContent")
     {
@@ -26,19 +29,48 @@ pub(super) fn answer(result: &Value, limits: &Limits) -> ToolOutput {
         content.push_str(&format!("\n[… {} bytes cut …]", whole - end));
     }
     let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
-    ToolOutput { ok: !failed, content, truncated, ..ToolOutput::default() }
+    ToolOutput { ok: !failed, content, truncated, images: images.taken, ..ToolOutput::default() }
 }
 
-fn part(part: &Value) -> Option<String> {
+/// The pictures of one answer.
+struct Images {
+    /// Bytes there is room for; none where the model takes no images.
+    left: usize,
+    taken: Vec<Image>,
+}
+
+impl Images {
+    /// Takes a picture that the model can be shown.
+    fn take(&mut self, data: &str) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        let Some(content) = picture::decoded(data) else { return false };
+        match Picture::of(&content).map(|picture| picture.shown(&content, self.left)) {
+            Some(Shown::Yes(image)) => {
+                self.left -= content.len();
+                self.taken.push(image);
+                true
+            }
+            Some(Shown::No(_)) | None => false,
+        }
+    }
+}
+
+fn part(part: &Value, images: &mut Images) -> Option<String> {
     let text = |name: &str| part.get(name).and_then(Value::as_str);
-    let media = |kind: &str| {
+    let media = |kind: &str, shown: bool| {
         let bytes = text("data").map_or(0, |data| data.len() / 4 * 3);
-        format!("[{kind}, {}, about {bytes} bytes, not shown]", text("mimeType").unwrap_or("of unknown type"))
+        let shown = if shown { "shown with this answer" } else { "not shown" };
+        format!("[{kind}, {}, about {bytes} bytes, {shown}]", text("mimeType").unwrap_or("of unknown type"))
     };
     match text("type")? {
         "text" => text("text").map(str::to_owned),
-        "image" => Some(media("an image")),
-        "audio" => Some(media("a sound")),
+        "image" => {
+            let shown = text("data").is_some_and(|data| images.take(data));
+            Some(media("an image", shown))
+        }
+        "audio" => Some(media("a sound", false)),
         "resource" => {
             let resource = part.get("resource")?;
             let inner = |name: &str| resource.get(name).and_then(Value::as_str);

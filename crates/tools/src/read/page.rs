@@ -168,7 +168,7 @@ impl Page {
         if !notes.is_empty() {
             let _ = writeln!(text, "[{}]", notes.join("; "));
         }
-        Read { text, truncated: self.more, seen }
+        Read { truncated: self.more, seen, ..Read::told(text) }
     }
 }
 

@@ -175,3 +175,35 @@ proptest! {
         prop_assert_eq!(together, text);
     }
 }
+
+#[test]
+fn a_picture_is_shown_to_a_model_that_takes_pictures() {
+    let png = crate::picture::tests::PNG;
+    let mut trial = Trial::new(&[("a.txt", "x\n")]);
+    trial.put("a.png", png);
+    trial.put("b.png", png);
+    let unseen = trial.call("read_file", json!({ "path": "a.png" }));
+    assert_snapshot!(unseen.content, @"`a.png` is not text (PNG image, 1 × 1 pixels, 69 bytes), and it is not shown: this model takes no images.");
+    assert_eq!((unseen.ok, unseen.images.len()), (true, 0));
+
+    trial.context.limits.image_bytes = png.len() + 1;
+    let seen = trial.call("read_file", json!({ "path": "a.png" }));
+    assert_snapshot!(seen.content, @"`a.png` (PNG image, 1 × 1 pixels, 69 bytes) is shown with this answer.");
+    assert_eq!(seen.images.len(), 1);
+    assert_eq!(crate::picture::decoded(&seen.images[0].data).unwrap(), png);
+    // What was shown cannot be edited as text.
+    assert_eq!(seen.seen, []);
+
+    let several = trial.call("read_files", json!({ "paths": ["a.png", "a.txt", "b.png"] }));
+    assert_snapshot!(several.content, @"
+    ==> a.png <==
+    `a.png` (PNG image, 1 × 1 pixels, 69 bytes) is shown with this answer.
+
+    ==> a.txt <==
+    1	x
+
+    ==> b.png <==
+    `b.png` is not text (PNG image, 1 × 1 pixels, 69 bytes), and it is not shown: there is room for 1 bytes of images in one answer; make a smaller copy, or read it alone.
+    ");
+    assert_eq!(several.images, seen.images);
+}

@@ -26,6 +26,8 @@ pub(super) struct Exchange<'a> {
     pub name: &'a str,
     pub content: &'a str,
     pub ok: bool,
+    /// How many images it shows.
+    pub images: usize,
 }
 
 /// Where things stand in a conversation.
@@ -112,7 +114,7 @@ fn pair<'a>(messages: &'a [Message], turn_index: usize, turn: &Turn, exchanges: 
     let mut by_id = None;
     let results = reply + 1..turn.messages.end;
     for (at, result) in results.clone().zip(&messages[results]) {
-        let Message::Tool { call_id, name, content, ok } = result else { continue };
+        let Message::Tool { call_id, name, content, ok, images } = result else { continue };
         let call = match tool_calls.get(expected).filter(|call| call.id == *call_id) {
             Some(call) => call,
             None => {
@@ -123,7 +125,7 @@ fn pair<'a>(messages: &'a [Message], turn_index: usize, turn: &Turn, exchanges: 
             }
         };
         expected += 1;
-        exchanges.push(Exchange { turn: turn_index, at, call, name, content, ok: *ok });
+        exchanges.push(Exchange { turn: turn_index, at, call, name, content, ok: *ok, images: images.len() });
     }
 }
 

@@ -115,7 +115,13 @@ fn append(messages: &mut Vec<Message>, index: usize, turn: Spoken) {
     let mut results = Vec::new();
     for (n, Asked { name, arguments, answer, ok }) in calls.into_iter().enumerate() {
         tool_calls.push(ToolCall { id: id(n), name: name.to_owned(), arguments });
-        results.push(Message::Tool { call_id: id(n), name: name.to_owned(), content: answer, ok });
+        results.push(Message::Tool {
+            call_id: id(n),
+            name: name.to_owned(),
+            content: answer,
+            ok,
+            images: vec![],
+        });
     }
     if backwards {
         results.reverse();

@@ -16,6 +16,9 @@ const READ_AGAIN: &str = "[Read again later in this conversation; the newer text
 /// Stands for a plan that a later one replaced.
 const REPLANNED: &str = "[Replaced by a later plan.]";
 
+/// Stands for the images of a result.
+const UNSEEN: &str = "[Its images are left out to save context.]";
+
 /// What is left of a long result, in bytes: the end says how it came out, so it gets more.
 const HEAD: usize = 400;
 const TAIL: usize = 600;
@@ -76,7 +79,7 @@ impl Standing {
 /// Whether the newer of two reads of the same thing makes the older one needless.
 fn stands_for(newer: &Exchange<'_>, older: &Exchange<'_>, kind: Kind) -> bool {
     // Two equal calls of one reply are answered once, the second by a pointer to the first.
-    if newer.turn == older.turn {
+    if newer.turn == older.turn || newer.images < older.images {
         return false;
     }
     match kind {
@@ -106,10 +109,15 @@ pub(super) fn prune(draft: &mut Draft<'_>, outline: &Outline<'_>, standing: &Sta
             return;
         }
         let is_pinned = pinned.next_if_eq(&index).is_some();
-        if is_pinned || Kind::of(exchange.name).reads() || draft.text(exchange.at).len() <= WHOLE {
+        if is_pinned || Kind::of(exchange.name).reads() {
             continue;
         }
-        draft.shorten(exchange.at, ends(exchange.content));
+        let now = draft.message(exchange.at);
+        if now.text().len() > WHOLE {
+            draft.shorten(exchange.at, ends(exchange.content));
+        } else if !now.images().is_empty() {
+            draft.shorten(exchange.at, format!("{}\n{UNSEEN}", exchange.content));
+        }
     }
 }
 
@@ -154,7 +162,8 @@ impl Draft<'_> {
     /// Puts `content` in the place of a result, if that is smaller.
     fn shorten(&mut self, at: usize, content: String) {
         let Message::Tool { call_id, name, ok, .. } = &self.messages[at] else { return };
-        let shorter = Message::Tool { call_id: call_id.clone(), name: name.clone(), content, ok: *ok };
+        let (call_id, name, images) = (call_id.clone(), name.clone(), Vec::new());
+        let shorter = Message::Tool { call_id, name, content, ok: *ok, images };
         self.replace(at, shorter);
     }
 }

@@ -84,6 +84,7 @@ impl Talk {
                 name: call.name.clone(),
                 content: (*content).to_owned(),
                 ok: !content.starts_with("ERROR"),
+                images: vec![],
             })
             .collect();
         self.messages.extend(answers);

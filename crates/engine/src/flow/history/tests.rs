@@ -17,6 +17,7 @@ fn turn(sending: &mut Sending, n: usize, result: &str) {
         name: "read_file".to_owned(),
         content: result.to_owned(),
         ok: true,
+        images: vec![],
     });
 }
 

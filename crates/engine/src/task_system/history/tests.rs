@@ -11,7 +11,13 @@ fn replied(text: &str) -> Message {
 }
 
 fn result(text: &str) -> Message {
-    Message::Tool { call_id: "c".into(), name: "read_file".into(), content: text.to_owned(), ok: true }
+    Message::Tool {
+        call_id: "c".into(),
+        name: "read_file".into(),
+        content: text.to_owned(),
+        ok: true,
+        images: vec![],
+    }
 }
 
 fn config(turns: Option<u32>) -> HistoryConfig {

@@ -177,6 +177,46 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
 }
 
 #[tokio::test]
+async fn each_server_is_held_to_a_schema_and_to_a_grammar_in_its_own_words() {
+    let grammar = "root ::= line* \"```\" end\n";
+    let none = Value::Null;
+    for (provider, own_words) in
+        [("llama.cpp", "grammar"), ("vllm", "structured_outputs"), ("ollama", ""), ("lmstudio", "")]
+    {
+        let profile = crate::Profiles::shipped().unwrap().of(Some(provider), "some-model");
+        let asked = ask(
+            Traits { tool_format: ToolFormat::Schema, ..profile.traits() },
+            vec![],
+            &RequestOptions::default(),
+            vec![
+                said(&header("write_file", json!({"path": "a.py"})), (9, 9)),
+                said(if own_words.is_empty() { "```python\nx\n```" } else { "x\n```" }, (9, 9)),
+            ],
+        )
+        .await;
+        let [first, second] = asked.bodies.as_slice() else { panic!("{provider}: {:?}", asked.bodies) };
+        // Ollama makes its `format` of this.
+        assert_eq!(first["response_format"]["type"], "json_schema", "{provider}");
+        assert!(open_names(schema_of(first)).contains(&"write_file"), "{provider}");
+        let begins = |field: &Value| field.as_str().is_some_and(|text| text.starts_with(grammar));
+        match own_words {
+            "grammar" => assert!(begins(&second["grammar"]), "{provider}: {second}"),
+            "structured_outputs" => {
+                assert!(begins(&second["structured_outputs"]["grammar"]), "{provider}: {second}");
+                let goes_on = (&second["continue_final_message"], &second["add_generation_prompt"]);
+                assert_eq!(goes_on, (&json!(true), &json!(false)), "{provider}");
+            }
+            _ => {
+                assert_eq!((&second["grammar"], &second["structured_outputs"]), (&none, &none), "{provider}")
+            }
+        }
+        let call = asked.reply.unwrap().tool_calls.remove(0);
+        let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+        assert_eq!(arguments, json!({"path": "a.py", "content": "x\n"}), "{provider}");
+    }
+}
+
+#[tokio::test]
 async fn where_there_is_no_grammar_the_block_is_asked_for_in_words() {
     let asked = ask(
         traits(ToolFormat::Schema, Constraint::ResponseFormat),
@@ -287,6 +327,7 @@ async fn a_call_that_gave_the_same_result_twice_is_closed_for_once() {
         name: "read_file".into(),
         content: content.into(),
         ok: true,
+        images: vec![],
     };
     let answer = || vec![said(&header("answer", json!({"text": "x"})), (9, 9))];
     let schema = || traits(ToolFormat::Schema, Constraint::LlamaCpp);
@@ -355,6 +396,7 @@ async fn text_tools_stand_in_the_prompt_and_calls_in_the_text() {
             name: "read_file".into(),
             content: content.into(),
             ok: true,
+            images: vec![],
         });
     }
     let next: Value =

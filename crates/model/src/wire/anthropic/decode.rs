@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::stream::growing::{CallPiece, Growing};
 use crate::stream::{Sink, broken, not_a_reply};
+use crate::wire::more_in_call;
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
 /// More blocks than this are a fault of the server.
@@ -142,6 +143,7 @@ impl Blocks {
                     id: text("id"),
                     name: text("name"),
                     arguments: &arguments,
+                    more: Some(&more_in_call(block, &["type", "id", "name", "input"])),
                 };
                 reply.call(piece, sink)?;
                 Sort::Call
@@ -167,8 +169,11 @@ impl Blocks {
         match delta["type"].as_str() {
             Some("text_delta") => reply.text(text("text"), sink),
             Some("input_json_delta") => {
-                let piece =
-                    CallPiece { number: Some(index), id: "", name: "", arguments: text("partial_json") };
+                let piece = CallPiece {
+                    number: Some(index),
+                    arguments: text("partial_json"),
+                    ..CallPiece::default()
+                };
                 reply.call(piece, sink)
             }
             Some("thinking_delta") => {

@@ -15,7 +15,7 @@ fn conversation() -> Conversation {
 }
 
 fn result(id: &str, ok: bool) -> Message {
-    Message::Tool { call_id: id.into(), name: "t".into(), content: "r".into(), ok }
+    Message::Tool { call_id: id.into(), name: "t".into(), content: "r".into(), ok, images: vec![] }
 }
 
 fn call(id: &str, arguments: &str) -> ToolCall {

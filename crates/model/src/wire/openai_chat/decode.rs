@@ -3,10 +3,12 @@
 //! reply.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::stream::growing::{CallPiece, Growing};
 use crate::stream::{Sink, broken, not_a_reply};
@@ -93,14 +95,44 @@ struct Piece<'a> {
     tool_calls: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Call<'a> {
-    #[serde(default)]
     index: Option<u64>,
-    #[serde(borrow, default)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     function: Option<Function<'a>>,
+    /// What the format does not know: Gemini's servers put a signature here, and want it back.
+    more: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for Call<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(CallFields)
+    }
+}
+
+/// Reads a call field by field: what `flatten` buffers could not be borrowed from.
+struct CallFields;
+
+impl<'de> Visitor<'de> for CallFields {
+    type Value = Call<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a call")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Call<'de>, A::Error> {
+        let mut call = Call::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "index" => call.index = fields.next_value()?,
+                "id" => call.id = fields.next_value()?,
+                "function" => call.function = fields.next_value()?,
+                "type" => _ = fields.next_value::<IgnoredAny>()?,
+                _ => _ = call.more.insert(name.into_owned(), fields.next_value()?),
+            }
+        }
+        Ok(call)
+    }
 }
 
 #[derive(Deserialize)]
@@ -198,7 +230,8 @@ impl Call<'_> {
             },
         };
         let name = function.name.unwrap_or_default();
-        reply.call(CallPiece { number: self.index, id: &id, name: &name, arguments: &arguments }, sink)
+        let (number, more) = (self.index, Some(&self.more));
+        reply.call(CallPiece { number, id: &id, name: &name, arguments: &arguments, more }, sink)
     }
 }
 

@@ -31,6 +31,7 @@ fn a_whole_request() {
         name: "read_file".into(),
         content: "hello".into(),
         ok: true,
+        images: vec![],
     });
     conversation.push(Message::Assistant {
         text: "It says hello.".into(),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stream::growing::{CallPiece, Growing};
 use crate::stream::{Sink, broken, not_a_reply};
+use crate::wire::more_in_call;
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
 /// More items than this are a fault of the server.
@@ -182,8 +183,9 @@ impl Items {
             self.calls += 1;
         }
         let text = |key: &str| item[key].as_str().unwrap_or_default();
-        let piece = CallPiece { number: Some(number), id: text("call_id"), name: text("name"), arguments };
-        reply.call(piece, sink)
+        let more = more_in_call(item, &["type", "id", "status", "call_id", "name", "arguments"]);
+        let (id, name, more) = (text("call_id"), text("name"), Some(&more));
+        reply.call(CallPiece { number: Some(number), id, name, arguments, more }, sink)
     }
 
     fn piece(&mut self, number: u64) -> Result<(), ModelError> {

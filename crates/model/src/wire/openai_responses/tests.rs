@@ -23,7 +23,13 @@ fn a_whole_request() {
         reasoning: Some(Reasoning { text: "hm".into(), opaque: vec![kept(0, "r1"), kept(1, "r2")] }),
         tool_calls: vec![call("a", "{ \"x\": 1 }"), call("b", "{")],
     });
-    conversation.push(Message::Tool { call_id: "a".into(), name: "t".into(), content: "r".into(), ok: true });
+    conversation.push(Message::Tool {
+        call_id: "a".into(),
+        name: "t".into(),
+        content: "r".into(),
+        ok: true,
+        images: vec![],
+    });
     let options = RequestOptions {
         model: "gpt".into(),
         temperature: Some(0.5),

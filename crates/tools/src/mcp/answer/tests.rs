@@ -25,6 +25,26 @@ fn texts_are_joined_and_the_rest_is_named() {
 }
 
 #[test]
+fn a_picture_is_shown_to_a_model_that_takes_them() {
+    let png = crate::picture::tests::PNG;
+    let limits = |image_bytes| Limits { image_bytes, ..Limits::default() };
+    let Shown::Yes(image) = Picture::of(png).unwrap().shown(png, png.len()) else { panic!("not shown") };
+    let part = json!({"type": "image", "mimeType": "image/png", "data": image.data});
+    let broken = json!({"type": "image", "mimeType": "image/png", "data": "AAAA"});
+    let result = json!({"content": [broken, part, part]});
+    let (shown, not) = ("about 69 bytes, shown with this answer", "about 69 bytes, not shown");
+    let output = answer(&result, &limits(png.len() + 10));
+    assert_eq!(
+        output.content,
+        format!(
+            "[an image, image/png, about 3 bytes, not shown]\n[an image, image/png, {shown}]\n[an image, image/png, {not}]"
+        )
+    );
+    assert_eq!(output.images, [image]);
+    assert_eq!(answer(&result, &limits(0)).images, []);
+}
+
+#[test]
 fn a_long_answer_is_cut_and_that_is_said() {
     let limits = Limits { answer_bytes: 10, ..Limits::default() };
     let output = answer(&json!({"content": [{"type": "text", "text": "ä".repeat(20)}]}), &limits);

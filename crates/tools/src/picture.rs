@@ -1,0 +1,152 @@
+//! Pictures as models take them: PNG, JPEG, GIF and WebP that are whole, with their size in pixels. What is no such picture is
+//! named by `read` like any other content; a damaged one sent to a server would fail the whole conversation.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// Most pixels a side: servers refuse more.
+const MOST_PIXELS: u32 = 8_000;
+
+/// A picture for the model, as a call's answer carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The file's bytes in base64.
+    pub data: Arc<str>,
+}
+
+/// What a picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Picture {
+    media_type: &'static str,
+    name: &'static str,
+    width: u32,
+    height: u32,
+}
+
+/// What becomes of a picture in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The model sees it.
+    Yes(Image),
+    /// It does not, and why.
+    No(String),
+}
+
+impl Picture {
+    /// What content is, if it is a picture and whole.
+    pub(crate) fn of(content: &[u8]) -> Option<Picture> {
+        png(content).or_else(|| jpeg(content)).or_else(|| gif(content)).or_else(|| webp(content))
+    }
+
+    /// In words: kind and size.
+    pub(crate) fn words(&self, bytes: usize) -> String {
+        format!("{} image, {} × {} pixels, {bytes} bytes", self.name, self.width, self.height)
+    }
+
+    /// The picture for a model that is shown at most `most` bytes; none at all is a model that takes none.
+    pub(crate) fn shown(&self, content: &[u8], most: usize) -> Shown {
+        if most == 0 {
+            return Shown::No("this model takes no images".to_owned());
+        }
+        if content.len() > most {
+            return Shown::No(format!(
+                "there is room for {most} bytes of images in one answer; make a smaller copy, or read it alone"
+            ));
+        }
+        if self.width.max(self.height) > MOST_PIXELS {
+            return Shown::No(format!(
+                "no side may be longer than {MOST_PIXELS} pixels; make a smaller copy"
+            ));
+        }
+        Shown::Yes(Image { media_type: self.media_type.to_owned(), data: STANDARD.encode(content).into() })
+    }
+}
+
+/// What base64 stands for.
+pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}
+
+fn png(content: &[u8]) -> Option<Picture> {
+    let rest = content.strip_prefix(b"\x89PNG\r\n\x1a\n")?;
+    let header = rest.get(4..16)?.strip_prefix(b"IHDR")?;
+    let (width, height) = (big(header.get(..4)?)?, big(header.get(4..8)?)?);
+    let whole = content.ends_with(b"IEND\xae\x42\x60\x82");
+    picture("image/png", "PNG", width, height).filter(|_| whole)
+}
+
+/// The size stands in the frame's header, behind segments of any number.
+fn jpeg(content: &[u8]) -> Option<Picture> {
+    let mut rest = content.strip_prefix(b"\xff\xd8")?;
+    // Some cameras add zeros behind the end.
+    let end = content.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+    if !content[..end].ends_with(b"\xff\xd9") {
+        return None;
+    }
+    loop {
+        let (&marker, after) = rest.strip_prefix(b"\xff")?.split_first()?;
+        // A marker may be filled up to any length.
+        if marker == 0xff {
+            rest = &rest[1..];
+            continue;
+        }
+        let length = usize::from(u16::from_be_bytes(after.get(..2)?.try_into().ok()?));
+        let segment = after.get(2..length)?;
+        match marker {
+            0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
+                let side = |at: usize| {
+                    Some(u32::from(u16::from_be_bytes(segment.get(at..at + 2)?.try_into().ok()?)))
+                };
+                return picture("image/jpeg", "JPEG", side(3)?, side(1)?);
+            }
+            // The pixels begin, and no size was told.
+            0xda => return None,
+            _ => rest = after.get(length..)?,
+        }
+    }
+}
+
+fn gif(content: &[u8]) -> Option<Picture> {
+    let rest = content.strip_prefix(b"GIF87a").or_else(|| content.strip_prefix(b"GIF89a"))?;
+    let side = |at: usize| Some(u32::from(u16::from_le_bytes(rest.get(at..at + 2)?.try_into().ok()?)));
+    let whole = content.ends_with(b";");
+    picture("image/gif", "GIF", side(0)?, side(2)?).filter(|_| whole)
+}
+
+fn webp(content: &[u8]) -> Option<Picture> {
+    let rest = content.strip_prefix(b"RIFF")?;
+    let length = usize::try_from(u32::from_le_bytes(rest.get(..4)?.try_into().ok()?)).ok()?;
+    let chunk = rest.get(4..)?.strip_prefix(b"WEBP")?;
+    let body = chunk.get(8..)?;
+    let short = |at: usize| Some(u32::from(u16::from_le_bytes(body.get(at..at + 2)?.try_into().ok()?)));
+    let three = |at: usize| match body.get(at..at + 3)? {
+        [low, middle, high] => Some(u32::from_le_bytes([*low, *middle, *high, 0])),
+        _ => None,
+    };
+    let (width, height) = match chunk.get(..4)? {
+        b"VP8X" => (three(4)? + 1, three(7)? + 1),
+        b"VP8L" => {
+            let bits = u32::from_le_bytes(body.get(1..5)?.try_into().ok()?);
+            ((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1)
+        }
+        b"VP8 " => (short(6)? & 0x3fff, short(8)? & 0x3fff),
+        _ => return None,
+    };
+    picture("image/webp", "WebP", width, height).filter(|_| content.len() >= length + 8)
+}
+
+fn picture(media_type: &'static str, name: &'static str, width: u32, height: u32) -> Option<Picture> {
+    (width > 0 && height > 0).then_some(Picture { media_type, name, width, height })
+}
+
+fn big(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
