@@ -268,16 +268,38 @@ fn host(url: &str) -> Option<String> {
     Some(host.replace("localhost:", "127.0.0.1:"))
 }
 
-/// `OPENAI_BASE_URL` for `OPENAI_API_KEY`, and so for the others.
-fn own_url(provider: &Provider, environment: &Environment) -> Result<Option<String>, Failure> {
-    let Some(variable) = provider.key_variable.map(|key| key.replace("_API_KEY", "_BASE_URL")) else {
-        return Ok(None);
+/// Where the environment says that a provider's server is.
+pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Result<Option<String>, Failure> {
+    let variable = provider.url_variable();
+    let (variable, text) = match environment.text(&variable) {
+        Some(text) => (variable, text.to_owned()),
+        None if provider.name == "ollama" => match environment.text(OLLAMA_HOST).map(of_ollama_host) {
+            Some(url) => (OLLAMA_HOST.to_owned(), url),
+            None => return Ok(None),
+        },
+        None => return Ok(None),
     };
-    let Some(text) = environment.text(&variable) else { return Ok(None) };
-    match Kind::Url.read_text(text) {
+    match Kind::Url.read_text(&text) {
         Ok(url) => Ok(Some(url.to_string())),
         Err(misfit) => Err(Failure::usage(format!("{variable}: {}", misfit.message))),
     }
+}
+
+/// The variable by which Ollama itself is told where to listen, and its own client where it is.
+const OLLAMA_HOST: &str = "OLLAMA_HOST";
+
+/// The base URL in what stands there: a host, a port, both, or an address without the path of its version.
+fn of_ollama_host(text: &str) -> String {
+    let (scheme, rest) = text.trim().split_once("://").unwrap_or(("http", text.trim()));
+    let place = rest.split('/').next().unwrap_or_default();
+    let (host, port) = match place.rsplit_once(':').filter(|_| !place.ends_with(']')) {
+        Some((host, port)) => (host, port),
+        None if scheme == "https" => (place, "443"),
+        None => (place, "11434"),
+    };
+    // What a server listens on everywhere is here, too.
+    let host = if matches!(host, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
+    format!("{scheme}://{host}:{port}/v1")
 }
 
 fn nowhere(name: &str, config: &Config) -> Failure {

@@ -1,7 +1,7 @@
 //! Looking for models when none is configured: keys in the environment, servers on this machine.
 //!
 //! A server is asked for its list with one plain request, by hand: the model crate's client keeps connections
-//! and waits, which is not wanted for a look of a fifth of a second.
+//! and waits, which is not wanted for a short look.
 
 use std::time::Duration;
 
@@ -10,13 +10,15 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::choice::own_url;
 use crate::environment::Environment;
 
 #[cfg(test)]
 mod tests;
 
-/// A server on this machine answers within this time or is not there.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// A server answers within this time or is not there. Where none listens that is known at once; one that loads a model, or
+/// a machine that is busy, takes its time.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// No local list of models is longer.
 const MOST_BYTES: u64 = 1 << 20;
@@ -34,6 +36,8 @@ pub(crate) struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) provider: &'static Provider,
+    /// Where it answers.
+    pub(crate) base_url: String,
     pub(crate) models: Vec<String>,
 }
 
@@ -42,7 +46,7 @@ pub(crate) async fn look(environment: &Environment) -> Found {
     let keyed = |provider: &&Provider| key(provider, environment).is_some();
     let keys = PROVIDERS.iter().filter(keyed).collect();
     let own = PROVIDERS.iter().filter(|provider| provider.key_variable.is_none());
-    let asked = futures_util::future::join_all(own.map(ask)).await;
+    let asked = futures_util::future::join_all(own.map(|provider| ask(provider, environment))).await;
     Found { keys, servers: asked.into_iter().flatten().collect() }
 }
 
@@ -51,10 +55,17 @@ fn key<'e>(provider: &Provider, environment: &'e Environment) -> Option<&'e str>
 }
 
 /// Asks one server what it has.
-pub(crate) async fn ask(provider: &'static Provider) -> Option<Server> {
-    let (address, path) = address(provider.base_url)?;
+async fn ask(provider: &'static Provider, environment: &Environment) -> Option<Server> {
+    let base_url = place(provider, environment);
+    let (address, path) = address(&base_url)?;
     let models = tokio::time::timeout(PATIENCE, list(&address, &path)).await.ok().flatten()?;
-    Some(Server { provider, models })
+    Some(Server { provider, base_url, models })
+}
+
+/// Where a server of one's own is looked for: where the environment says, else on its usual port. A variable that cannot
+/// be read is complained of when the server is used.
+pub(crate) fn place(provider: &Provider, environment: &Environment) -> String {
+    own_url(provider, environment).ok().flatten().unwrap_or_else(|| provider.base_url.to_owned())
 }
 
 /// `host:port` and the path of the list.
@@ -65,22 +76,38 @@ fn address(base_url: &str) -> Option<(String, String)> {
 
 async fn list(address: &str, path: &str) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect(address).await.ok()?;
-    // In version 1.0 an answer ends with its connection and comes in one piece.
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
+    // In version 1.0 an answer comes in one piece, and ends with its connection unless the server knows better.
+    let request = format!(
+        "GET {path} HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await.ok()?;
-    let mut answer = Vec::new();
-    stream.take(MOST_BYTES).read_to_end(&mut answer).await.ok()?;
+    let (mut answer, mut stream) = (Vec::new(), stream.take(MOST_BYTES));
+    while stream.read_buf(&mut answer).await.ok()? > 0 && !is_whole(&answer) {}
     names(&answer)
+}
+
+/// Whether an answer that tells its length is all there.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = head_end(answer) else { return false };
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    length.is_some_and(|length| answer.len() >= end + HEAD_END.len() + length)
+}
+
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+fn head_end(answer: &[u8]) -> Option<usize> {
+    answer.windows(HEAD_END.len()).position(|window| window == HEAD_END)
 }
 
 /// The ids in a whole HTTP answer that holds a list of models.
 fn names(answer: &[u8]) -> Option<Vec<String>> {
-    let head_end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let (head, body) = answer.split_at(head_end);
+    let (head, body) = answer.split_at(head_end(answer)?);
     if !head.starts_with(b"HTTP/1.") || head.get(9..12) != Some(b"200") {
         return None;
     }
-    let body: Value = serde_json::from_slice(body.get(4..)?).ok()?;
+    let body: Value = serde_json::from_slice(body.get(HEAD_END.len()..)?).ok()?;
     let entries = body["data"].as_array()?;
     Some(entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect())
 }

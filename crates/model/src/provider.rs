@@ -39,6 +39,14 @@ impl Provider {
     pub fn named(name: &str) -> Option<&'static Provider> {
         PROVIDERS.iter().find(|provider| provider.name == name)
     }
+
+    /// The environment variable that says where it is: `OPENAI_BASE_URL`, `LLAMA_CPP_BASE_URL`.
+    pub fn url_variable(&self) -> String {
+        match self.key_variable {
+            Some(key) => key.replace("_API_KEY", "_BASE_URL"),
+            None => format!("{}_BASE_URL", self.name.to_uppercase().replace('.', "_")),
+        }
+    }
 }
 
 const fn hosted(name: &'static str, base_url: &'static str, key_variable: &'static str) -> Provider {

@@ -119,6 +119,7 @@ fn only_a_free_model_is_taken_unasked_and_only_if_there_is_no_choice() {
         keys: keys.to_vec(),
         servers: vec![Server {
             provider: ollama,
+            base_url: ollama.base_url.to_owned(),
             models: models.iter().map(|name| (*name).to_owned()).collect(),
         }],
     };
@@ -138,4 +139,27 @@ fn a_chosen_key_is_not_in_any_debug_output() {
     let environment = Environment::made_of(&variables, home.path());
     let choice = Choice::named("openai:m", &config("", &environment, &[]), &environment).unwrap();
     assert!(!format!("{choice:?}").contains("very-secret"));
+}
+
+#[test]
+fn ollamas_own_variable_says_where_it_is() {
+    for (said, url) in [
+        ("box", "http://box:11434/v1"),
+        ("box:9000", "http://box:9000/v1"),
+        (":9000", "http://127.0.0.1:9000/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("[::1]:9000", "http://[::1]:9000/v1"),
+        ("[::1]", "http://[::1]:11434/v1"),
+        ("https://box.example/", "https://box.example:443/v1"),
+        ("http://box:9000/v1", "http://box:9000/v1"),
+    ] {
+        let settings = choose("ollama:m", "", &[], &[("OLLAMA_HOST", said)]).unwrap();
+        assert_eq!(settings.base_url.as_deref(), Some(url), "{said}");
+    }
+    // What is said for us goes before what is said for Ollama.
+    let both = [("OLLAMA_HOST", "a"), ("OLLAMA_BASE_URL", "http://b:1/v1")];
+    let settings = choose("ollama:m", "", &[], &both).unwrap();
+    assert_eq!(settings.base_url.as_deref(), Some("http://b:1/v1"));
+    let settings = choose("vllm:m", "", &[], &[("VLLM_BASE_URL", "http://gpu:8000/v1")]).unwrap();
+    assert_eq!(settings.base_url.as_deref(), Some("http://gpu:8000/v1"));
 }

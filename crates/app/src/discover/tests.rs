@@ -28,6 +28,27 @@ async fn the_ids_of_a_list_are_found() {
 }
 
 #[tokio::test]
+async fn a_server_that_keeps_its_connection_open_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let body = "{\"data\":[{\"id\":\"smol\"}]}";
+    let answer =
+        format!("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (first, rest) = answer.split_at(60);
+        stream.write_all(first.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        stream.write_all(rest.as_bytes()).await.unwrap();
+        stream
+    });
+    let listed = tokio::time::timeout(Duration::from_secs(10), list(&address, "/v1/models")).await;
+    assert_eq!(listed.unwrap().unwrap(), ["smol"]);
+    drop(server.await);
+}
+
+#[tokio::test]
 async fn a_server_that_is_something_else_is_none() {
     for answer in ["HTTP/1.1 404 Not Found\r\n\r\n{}", "HTTP/1.1 200 OK\r\n\r\n<html>", "SSH-2.0-x\r\n", ""] {
         let address = server(answer).await;

@@ -1,5 +1,7 @@
 //! The page of configuration keys, from the table.
 
+use fusee_engine::model::Profile;
+
 use super::{cell, heading};
 use crate::config::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
 
@@ -37,8 +39,22 @@ pub(crate) fn page() -> String {
         "\n## Keys of servers\n\nA key is read from the variable of its provider (`OPENAI_API_KEY` and so on; \
          `OPENAI_BASE_URL` moves the provider elsewhere), from the variable that `api_key_env` names, or from \
          `FUSEE_API_KEY`, which goes to whatever server a command uses. Keys are never written to a file, an event \
-         or the journal.\n",
+         or the journal.\n\n\
+         Servers of your own are looked for on their usual ports of this machine; `OLLAMA_HOST`, `OLLAMA_BASE_URL`, \
+         `LLAMA_CPP_BASE_URL`, `LMSTUDIO_BASE_URL` and `VLLM_BASE_URL` say where else one is.\n\n\
+         ## Profiles and prices: `profiles.toml`, `prices.toml`\n\nIn the folder of your own configuration file. What \
+         this product knows of models beyond their servers' word is data, and yours goes over it, key by key:\n\n\
+         ```toml\n# profiles.toml: how a model is talked to\n[[profile]]\nprovider = [\"ollama\"]\n\
+         model = [\"qwen2.5-coder*\"]       # * stands for anything\ntool_format = \"schema\"\nimages = false\n\
+         context_tokens = 32768\n```\n\n```toml\n# prices.toml: US dollars for a million tokens\n[[price]]\n\
+         provider = [\"openai\"]\nmodel = [\"gpt-5*\"]\ninput = 1.25\ncached = 0.125\noutput = 10.0\n```\n\n",
     );
+    text.push_str("Keys of a profile: ");
+    let keys: Vec<String> = Profile::keys().iter().map(|key| format!("`{key}`")).collect();
+    text.push_str(&format!(
+        "{}. A run with a budget whose model has no known price is warned.\n",
+        keys.join(", ")
+    ));
     text
 }
 

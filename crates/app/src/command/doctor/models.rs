@@ -40,7 +40,7 @@ pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -
     findings.extend(configured);
     findings.extend(PROVIDERS.iter().map(|provider| match provider.key_variable {
         Some(variable) => hosted(provider, variable, found),
-        None => own(provider, found),
+        None => own(provider, found, &discover::place(provider, environment)),
     }));
     findings.push(Finding::new("script", State::Ready, "-m script:FILE, replies written by hand"));
     findings.push(Finding::new("replay", State::Ready, "-m replay:FILE, a recorded run"));
@@ -89,8 +89,8 @@ fn hosted(provider: &Provider, variable: &str, found: &Found) -> Finding {
     }
 }
 
-fn own(provider: &'static Provider, found: &Found) -> Finding {
-    let place = provider.base_url.trim_start_matches("http://").trim_end_matches("/v1");
+fn own(provider: &'static Provider, found: &Found, base_url: &str) -> Finding {
+    let place = base_url.trim_start_matches("http://").trim_end_matches("/v1");
     match found.servers.iter().find(|server| server.provider.name == provider.name) {
         None => Finding::new(provider.name, State::Absent, format!("no server at {place}")),
         Some(server) if server.models.is_empty() => {

@@ -18,8 +18,8 @@ use crate::environment::Environment;
 /// A model that has not answered by then is not waited for: it may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Models of one server that are asked. Each may have to be loaded, and a doctor is no benchmark.
-const ASKED: usize = 2;
+/// Models are asked, one after the other, for so long altogether: each may have to be loaded. The rest are named.
+const ALTOGETHER: Duration = Duration::from_secs(120);
 
 /// Enough for a call.
 const TOKENS: u32 = 128;
@@ -37,11 +37,16 @@ pub(super) enum Manner {
 
 /// Asks the models of servers on this machine. Those that cost money are never asked unasked.
 pub(super) async fn found(found: &Found, config: &Config, environment: &Environment) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let (mut findings, begun) = (Vec::new(), Instant::now());
     for server in &found.servers {
-        for model in server.models.iter().take(ASKED) {
+        for model in &server.models {
             let name = format!("{}:{model}", server.provider.name);
-            findings.push(ask(&name, config, environment).await);
+            findings.push(if begun.elapsed() < ALTOGETHER {
+                ask(&name, config, environment).await
+            } else {
+                let seconds = ALTOGETHER.as_secs();
+                Finding::new(&name, State::Absent, format!("not asked: the others took {seconds} s"))
+            });
         }
     }
     findings

@@ -29,7 +29,7 @@ fn without_a_model_no_task_can_run_and_the_next_step_is_named() {
 #[test]
 fn a_local_server_or_a_key_is_enough() {
     let ollama = Provider::named("ollama").unwrap();
-    let server = Server { provider: ollama, models: vec!["q".into()] };
+    let server = Server { provider: ollama, base_url: ollama.base_url.to_owned(), models: vec!["q".into()] };
     let found = Found { keys: Vec::new(), servers: vec![server] };
     let models = judged(&found, None);
     assert!(models.usable);
