@@ -6,11 +6,20 @@ use crate::{Outcome, needs, root, stage};
 pub(crate) fn run(names: &[String]) -> Outcome {
     needs::meet(needs::BENCH)?;
     // In one go: built apart, the packages would be given other features and everything be built twice.
-    let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-tools", "fusee-lang"];
+    let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
     let packages = packages.into_iter().flat_map(|name| ["-p", name]);
     let parts = ["build", "--release", "--locked", "--bins"];
-    let examples =
-        ["many_tasks", "loop_cost", "render_prompt", "search_cost", "sandbox_cost", "look", "index", "fib"];
+    let examples = [
+        "many_tasks",
+        "loop_cost",
+        "request_cost",
+        "render_prompt",
+        "search_cost",
+        "sandbox_cost",
+        "look",
+        "index",
+        "fib",
+    ];
     let examples = examples.into_iter().flat_map(|name| ["--example", name]);
     stage::run("release build", stage::cargo(), parts.into_iter().chain(examples).chain(packages))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);

@@ -1,5 +1,6 @@
 //! The performance table of the agent loop's specification, each line with a tenth of what it allows as the target.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -12,13 +13,7 @@ const TASKS: usize = 500;
 
 /// Turn initialisation, compaction, event emission, memory a task, tasks at once.
 pub(crate) fn table(programs: &Programs) -> Vec<Figure> {
-    let output = Command::new(&programs.loop_cost).output().expect("loop_cost was built");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let measured = |name: &str| {
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
-        line.and_then(|value| value.parse::<f64>().ok()).expect("every figure is told")
-    };
+    let measured = told_by(&programs.loop_cost);
     let figure = |shown: &str, name: &str, target: f64| Figure::at_most(shown, measured(name), "ms", target);
     let alone = peak_mb(programs, 1);
     let begun = Instant::now();
@@ -35,4 +30,36 @@ pub(crate) fn table(programs: &Programs) -> Vec<Figure> {
         Figure::at_most("memory of a task among 500", (together - alone) / (TASKS - 1) as f64, "MB", 5.0),
         Figure::shown("500 tasks at once, 10 turns each, all completed", seconds, "s"),
     ]
+}
+
+/// Building the request of turn 500: what it takes from the allocator beyond the turn's own bytes.
+pub(crate) fn request(programs: &Programs) -> Vec<Figure> {
+    let measured = told_by(&programs.request_cost);
+    let figures = ["chat", "responses", "anthropic"].map(|format| {
+        let figure = |what: &str, unit: &'static str, target: f64| {
+            Figure::at_most(
+                format!("request of turn 500, {format}: {what}"),
+                measured(&format!("{format}, {what}")),
+                unit,
+                target,
+            )
+        };
+        [
+            figure("allocations", "", 60.0),
+            figure("kilobytes beyond its own", "KB", 128.0),
+            figure("share of the body", "", 0.1),
+        ]
+    });
+    figures.into_iter().flatten().collect()
+}
+
+/// The figures that a program tells, a line each: a name, a tab, a number.
+fn told_by(program: &Path) -> impl Fn(&str) -> f64 + use<> {
+    let output = Command::new(program).output().expect("it was built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    move |name| {
+        let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+        line.and_then(|value| value.parse::<f64>().ok()).expect("every figure is told")
+    }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Programs {
     pub(crate) many_tasks: PathBuf,
     /// The agent loop by itself.
     pub(crate) loop_cost: PathBuf,
+    /// The memory that one request takes.
+    pub(crate) request_cost: PathBuf,
     pub(crate) search_cost: PathBuf,
     pub(crate) sandbox_cost: PathBuf,
     /// Looks for changes when it is asked to.

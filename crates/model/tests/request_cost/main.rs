@@ -1,0 +1,40 @@
+//! Building a request costs what its turn adds, however long the conversation is: allocations and bytes, counted.
+
+mod measure;
+
+use std::ops::Range;
+
+use fusee_model::Wire;
+use measure::{Cost, requests};
+
+/// The newest messages are copied into each request until they are this many bytes; what is older is shared.
+const NEWEST: u64 = 64 * 1024;
+
+const FORMATS: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
+
+#[test]
+fn the_request_of_turn_500_takes_its_own_bytes_and_a_bounded_copy() {
+    for wire in FORMATS {
+        for Cost { allocations, bytes, own, body } in requests(wire, 490..501) {
+            assert!(body > 2_000_000, "{wire:?}: a long conversation, {body} bytes");
+            assert!(allocations < 40, "{wire:?}: {allocations} allocations");
+            assert!(bytes < 4 * own as u64 + 2 * NEWEST, "{wire:?}: {bytes} bytes for {own} of its own");
+        }
+    }
+}
+
+#[test]
+fn a_turn_costs_the_same_early_and_late() {
+    for wire in FORMATS {
+        // Over so many turns that the newest messages come to be shared several times.
+        let sum = |turns: Range<usize>| {
+            let costs = requests(wire, turns);
+            let total = |of: fn(&Cost) -> u64| costs.iter().map(of).sum::<u64>();
+            (total(|cost| cost.allocations), total(|cost| cost.bytes))
+        };
+        let (early, late) = (sum(100..164), sum(436..500));
+        assert!(late.0 <= early.0 + 8, "{wire:?}: allocations and bytes: {early:?} and {late:?}");
+        // What grows is the list of shared parts: 32 bytes for each 64 KB of conversation.
+        assert!(late.1 < early.1 + early.1 / 10, "{wire:?}: allocations and bytes: {early:?} and {late:?}");
+    }
+}
