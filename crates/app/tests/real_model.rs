@@ -9,10 +9,11 @@
     reason = "a test stops where it fails, and stands outside the seams of the product"
 )]
 
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command as Process, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use fusee_engine::model::{
@@ -21,6 +22,7 @@ use fusee_engine::model::{
 };
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
+use fusee_testkit::server::{self, Reply, Server};
 use serde_json::{Value, json};
 
 /// A server with a model, ended with this.
@@ -96,6 +98,8 @@ fn a_real_model_answers_in_pieces_within_a_schema_and_when_forced_to_call() {
     is_listed_and_examined(&served);
     stays_within_the_schema(&served);
     calls_what_it_is_told_to(&served);
+    says_which_phase_it_is(&served);
+    summarises_old_turns(&served);
 }
 
 fn answers_in_pieces(served: &Served) {
@@ -167,4 +171,105 @@ fn calls_what_it_is_told_to(served: &Served) {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
     assert!(arguments == json!({"city": "Paris"}) || arguments == json!({"city": "Rome"}), "{arguments}");
     assert!(reply.usage.unwrap().input_tokens > 0);
+}
+
+/// What the server answers a request with: the data of its events.
+fn answer(port: u16, body: &[u8]) -> Vec<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    // Between the events stand only the sizes of chunks.
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut data: Vec<String> = Vec::new();
+    for event in lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned)) {
+        data.push(event);
+        if data.last().is_some_and(|last| last == "[DONE]") {
+            return data;
+        }
+    }
+    panic!("the server's answer has no end: {data:?}");
+}
+
+/// A task whose turns are played from these replies, while what is asked beside it (the phase, a summary) is asked of the
+/// real model: a model of this size would not come so far by itself. The second half is what the real model said.
+fn with_turns_played(
+    served: &Served,
+    project: &Project,
+    turns: Vec<server::Message>,
+) -> (Vec<Value>, Vec<String>) {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let (heard, port, mut turns) = (Arc::clone(&said), served.port, turns.into_iter());
+    let between = Server::answering(move |_, arrived| {
+        if !arrived.is_for_a_model() {
+            return Reply::error(404, "no such thing").prepare();
+        }
+        if arrived.json().get("tools").is_some() {
+            return turns.next().expect("a turn for each request").stream().prepare();
+        }
+        let data = answer(port, &arrived.body);
+        let pieces = data.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
+        let text =
+            pieces.filter_map(|piece| Some(piece["choices"][0]["delta"]["content"].as_str()?.to_owned()));
+        heard.lock().unwrap().push(text.collect());
+        Reply::events(data).prepare()
+    });
+    let fixed = ["run", "Look at the parts.", "-m", "llama.cpp:smollm2", "--sandbox", "off", "--json"];
+    let outcome = project
+        .command(env!("CARGO_BIN_EXE_fusee"))
+        .args(fixed)
+        .args(["--base-url", &between.base_url(), "--run-id", "real"])
+        .limit(Duration::from_secs(120))
+        .run()
+        .exits(0);
+    project.command(env!("CARGO_BIN_EXE_fusee")).args(["replay", "real"]).run().exits(0);
+    let said = said.lock().unwrap().clone();
+    (outcome.events(), said)
+}
+
+fn says_which_phase_it_is(served: &Served) {
+    let config = "temperature = 0\n\n[phase_control]\nmode = \"llm\"\n\n[phase_control.probe]\nmax_tokens = 8\ntemperature = 0\n";
+    let project = Project::new().with("fusee.toml", config).with("a.txt", "one\n");
+    let look = server::Message::call("read_file", json!({"path": "a.txt"})).usage(100, 10);
+    let turns = vec![look, server::Message::text("One.").usage(200, 10)];
+    let (events, said) = with_turns_played(served, &project, turns);
+    let [said] = said.as_slice() else { panic!("it is asked once: {said:?}") };
+    assert!(!said.trim().is_empty(), "it says something");
+    // A phase that it names is taken, and anything else is told as what it is.
+    let moved = of_type(&events, "phase_transition");
+    let failed = of_type(&events, "phase_probe_error");
+    let named =
+        ["context", "plan", "implement"].iter().filter(|phase| said.to_lowercase().contains(**phase)).count();
+    assert_eq!(
+        (moved.len() + failed.len() <= 1, failed.len()),
+        (true, usize::from(named != 1)),
+        "{said:?}: {events:#?}"
+    );
+    let tokens = events.last().unwrap()["total_tokens"].as_u64().unwrap();
+    assert!((321..900).contains(&tokens), "what it was asked is counted: {tokens}");
+}
+
+fn summarises_old_turns(served: &Served) {
+    let config =
+        "temperature = 0\nmax_output_tokens = 400\ncompaction_summary = \"model\"\nmax_tokens = 6000\n";
+    let part = |n: usize| {
+        format!("Part {n} of the parser: it reads numbers, and fails on the empty line.\n").repeat(12)
+    };
+    let project = (0..6).fold(Project::new().with("fusee.toml", config), |project, n| {
+        project.with(&format!("part{n}.txt"), &part(n))
+    });
+    let read = |n: usize| {
+        let used = if n == 5 { 5_000 } else { 1_000 };
+        server::Message::call("read_file", json!({"path": format!("part{n}.txt")})).usage(used, 10)
+    };
+    let turns = (0..6).map(read).chain([server::Message::text("Six parts.").usage(2_000, 10)]).collect();
+    let (events, said) = with_turns_played(served, &project, turns);
+    let [said] = said.as_slice() else { panic!("it is asked once: {said:?}") };
+    assert_eq!(of_type(&events, "compaction").len(), 1);
+    assert!(said.trim().len() > 20, "{said:?}");
+    let complaints: Vec<&Value> = of_type(&events, "warning")
+        .into_iter()
+        .filter(|event| event["code"] == "compaction_summary")
+        .collect();
+    assert!(complaints.is_empty(), "its words are taken: {complaints:?} {said:?}");
 }

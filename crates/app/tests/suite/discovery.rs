@@ -1,0 +1,191 @@
+//! What is found on this machine: servers of each kind where the environment says they are, their lists in `fusee models`,
+//! one round trip to each of their models in `fusee doctor`, and prices of one's own.
+
+use std::fs;
+
+use fusee_testkit::project::{Command, Project};
+use fusee_testkit::server::{Arrived, ClosedPort, Message, Reply, Server};
+use serde_json::{Value, json};
+
+use crate::fusee::{fusee, run_on};
+
+/// Each kind of server, with two of the four ways in which models make calls.
+struct Machine {
+    ollama: Server,
+    llama_cpp: Server,
+    lm_studio: Server,
+    vllm: Server,
+}
+
+fn list(entries: &Value) -> Reply {
+    Reply::json(200, &json!({ "object": "list", "data": entries }))
+}
+
+fn called() -> Reply {
+    Message::call("ping", json!({"word": "pong"})).stream()
+}
+
+fn serving(answer: fn(&str, &Arrived) -> Option<Reply>) -> Server {
+    Server::answering(move |_, arrived| {
+        let path = arrived.path.split('?').next().unwrap_or_default();
+        answer(path, arrived).unwrap_or_else(|| Reply::error(404, "no such thing")).prepare()
+    })
+}
+
+impl Machine {
+    fn start() -> Machine {
+        Machine {
+            ollama: serving(|path, arrived| match path {
+                "/v1/models" => Some(list(&json!([
+                    {"id": "qwen2.5-coder:7b", "object": "model", "owned_by": "library"},
+                    {"id": "tiny:1b", "object": "model", "owned_by": "library"},
+                    {"id": "broken:1b", "object": "model", "owned_by": "library"},
+                ]))),
+                "/api/tags" => Some(Reply::json(
+                    200,
+                    &json!({"models": [
+                        {"name": "qwen2.5-coder:7b", "model": "qwen2.5-coder:7b", "size": 4_700_000_000_u64},
+                        {"name": "tiny:1b", "model": "tiny:1b", "size": 900_000_000},
+                    ]}),
+                )),
+                "/api/show" => {
+                    Some(Reply::json(200, &json!({"model_info": {"qwen2.context_length": 32768}})))
+                }
+                "/v1/chat/completions" => Some(match arrived.json()["model"].as_str() {
+                    Some("qwen2.5-coder:7b") => {
+                        let text = "<tool_call>\n{\"name\": \"ping\", \"arguments\": {\"word\": \"pong\"}}\n</tool_call>";
+                        Message::text(text).stream()
+                    }
+                    Some("tiny:1b") => Message::text("Pong!").stream(),
+                    _ => Reply::error(500, "model runner has unexpectedly stopped"),
+                }),
+                _ => None,
+            }),
+            llama_cpp: serving(|path, _| match path {
+                "/v1/models" => Some(list(&json!([
+                    {"id": "smollm2.gguf", "owned_by": "llamacpp", "meta": {"n_ctx_train": 8192, "n_ctx": 4096, "size": 100_000_000}},
+                ]))),
+                "/v1/chat/completions" => Some(called()),
+                _ => None,
+            }),
+            lm_studio: serving(|path, _| match path {
+                "/v1/models" => Some(list(&json!([{"id": "gemma", "object": "model"}]))),
+                "/api/v0/models" => Some(list(&json!([{"id": "gemma", "loaded_context_length": 16384}]))),
+                "/v1/chat/completions" => Some(called()),
+                _ => None,
+            }),
+            vllm: serving(|path, _| match path {
+                "/v1/models" => {
+                    Some(list(&json!([{"id": "org/model", "owned_by": "vllm", "max_model_len": 131_072}])))
+                }
+                "/v1/chat/completions" => Some(called()),
+                _ => None,
+            }),
+        }
+    }
+
+    fn around<'p>(&self, command: Command<'p>) -> Command<'p> {
+        command
+            // As Ollama's own client is told.
+            .env("OLLAMA_HOST", format!("127.0.0.1:{}", self.ollama.port()))
+            .env("LLAMA_CPP_BASE_URL", self.llama_cpp.base_url())
+            .env("LMSTUDIO_BASE_URL", self.lm_studio.base_url())
+            .env("VLLM_BASE_URL", self.vllm.base_url())
+    }
+}
+
+#[test]
+fn models_of_every_kind_of_server_are_listed_with_what_is_known_of_them() {
+    let (project, machine) = (Project::new(), Machine::start());
+    let listed = machine.around(fusee(&project).args(["models", "--json"])).run().exits(0);
+    let free = json!({"input": 0.0, "output": 0.0});
+    assert_eq!(
+        serde_json::from_str::<Value>(&listed.stdout).unwrap(),
+        json!([
+            {"name": "ollama:qwen2.5-coder:7b", "size_bytes": 4_700_000_000_u64, "context_tokens": 32768, "price": free, "source": "ollama"},
+            {"name": "ollama:tiny:1b", "size_bytes": 900_000_000, "context_tokens": 32768, "price": free, "source": "ollama"},
+            {"name": "ollama:broken:1b", "context_tokens": 32768, "price": free, "source": "ollama"},
+            {"name": "llama.cpp:smollm2.gguf", "size_bytes": 100_000_000, "context_tokens": 4096, "price": free, "source": "llama.cpp"},
+            {"name": "lmstudio:gemma", "context_tokens": 16384, "price": free, "source": "lmstudio"},
+            {"name": "vllm:org/model", "context_tokens": 131_072, "price": free, "source": "vllm"},
+        ])
+    );
+    let table = machine.around(fusee(&project).args(["models", "coder"])).run().exits(0).stdout;
+    assert_eq!(table, "ollama:qwen2.5-coder:7b    4.7 GB   32768 tok  free\n");
+    let asked = [&machine.ollama, &machine.llama_cpp, &machine.lm_studio, &machine.vllm];
+    assert!(asked.iter().all(|server| server.requests().is_empty()), "no model is asked anything");
+}
+
+#[test]
+fn the_doctor_makes_one_round_trip_to_each_model() {
+    let (project, machine) = (Project::new(), Machine::start());
+    let examined = machine.around(fusee(&project).args(["doctor", "--json"])).run();
+    let report: Value = serde_json::from_str(&examined.stdout).unwrap();
+    let of = |name: &str| {
+        let found = report["models"].as_array().unwrap().iter().find(|finding| finding["name"] == name);
+        let found = found.unwrap_or_else(|| panic!("{name} in {report:#}"));
+        (found["state"].as_str().unwrap().to_owned(), found["detail"].as_str().unwrap().to_owned())
+    };
+    let place =
+        format!("3 models at 127.0.0.1:{}: qwen2.5-coder:7b, tiny:1b, broken:1b", machine.ollama.port());
+    assert_eq!(of("ollama"), ("ready".to_owned(), place));
+    for (name, state, detail) in [
+        ("ollama:qwen2.5-coder:7b", "ready", "it writes calls as text, which is understood"),
+        ("ollama:tiny:1b", "ready", "it made no call: try tool_format = \"schema\""),
+        ("ollama:broken:1b", "broken", "model runner has unexpectedly stopped"),
+        ("llama.cpp:smollm2.gguf", "ready", "it calls tools"),
+        ("lmstudio:gemma", "ready", "it calls tools"),
+        ("vllm:org/model", "ready", "it calls tools"),
+    ] {
+        let (found, said) = of(name);
+        assert_eq!(found, state, "{name}: {said}");
+        assert!(said.contains(detail), "{name}: {said}");
+    }
+    let trips = |server: &Server| server.requests().len();
+    let asked = [&machine.ollama, &machine.llama_cpp, &machine.lm_studio, &machine.vllm].map(trips);
+    assert_eq!(asked, [3, 1, 1, 1]);
+    let quick = Machine::start();
+    quick.around(fusee(&project).args(["doctor", "--quick"])).run();
+    assert!(quick.ollama.requests().is_empty());
+}
+
+#[test]
+fn the_only_model_of_a_server_is_taken_wherever_it_listens() {
+    let (project, machine) = (Project::new(), Machine::start());
+    // Whatever else listens where this test runs.
+    let nobody = ClosedPort::reserve();
+    let others = ["OLLAMA_BASE_URL", "LLAMA_CPP_BASE_URL", "VLLM_BASE_URL"];
+    let run = fusee(&project).args(["run", "Ping.", "--max-turns", "1"]);
+    let run = others.iter().fold(run, |run, name| run.env(name, nobody.base_url()));
+    let outcome = run.env("LMSTUDIO_BASE_URL", machine.lm_studio.base_url()).run();
+    assert!(outcome.stderr.contains("using lmstudio:gemma"), "{}", outcome.stderr);
+    assert_eq!(machine.lm_studio.requests().len(), 1);
+}
+
+#[test]
+fn prices_of_ones_own_go_before_ours_and_decide_about_a_budget() {
+    let project = Project::new();
+    let folder = project.home().join(".config/fusee");
+    fs::create_dir_all(&folder).unwrap();
+    let prices = |input: u32| {
+        let text = format!(
+            "[[price]]\nprovider = [\"openai\"]\nmodel = [\"scripted*\"]\ninput = {input}\noutput = 0\n"
+        );
+        fs::write(folder.join("prices.toml"), text).unwrap();
+    };
+    let cost = |code: i32| {
+        let server = Server::start([Message::text("Done.").usage(1_000_000, 10)]);
+        let outcome = run_on(&project, &server).args(["--budget-usd", "3"]).run().exits(code);
+        let sent = server.requests().len();
+        (outcome.events().last().unwrap()["cost_usd"].clone(), sent)
+    };
+    prices(2);
+    assert_eq!(cost(0), (json!(2.0), 1));
+    // A thousand dollars a token: the first request alone is beyond the budget, and is not sent.
+    prices(1_000_000_000);
+    assert_eq!(cost(3), (json!(0.0), 0));
+    fs::write(folder.join("prices.toml"), "[[price]]\nmodel = [\"x\"]\ninptu = 1\noutput = 1\n").unwrap();
+    let server = Server::start([Message::text("Done.")]);
+    let wrong = run_on(&project, &server).run().exits(2);
+    assert!(wrong.stderr.contains("prices.toml:1:1") && wrong.stderr.contains("inptu"), "{}", wrong.stderr);
+}
