@@ -59,6 +59,8 @@ enum Record {
     /// And held to what every request must be, when the server ends.
     Checked,
     Kept,
+    /// Kept, and what is no request for a model is answered by the test, too.
+    Everything,
     Forgotten,
 }
 
@@ -88,7 +90,13 @@ impl Server {
         Self::listening(loopback(), choose, Record::Kept)
     }
 
-    /// The same without any memory of what arrived, for very many requests.
+    /// A server that also tells of itself: its list of models, their sizes.
+    pub fn telling(mut answer: impl FnMut(&Arrived) -> Reply + Send + 'static) -> Self {
+        let choose: Choose = Box::new(move |arrived| answer(arrived).prepare());
+        Self::listening(loopback(), choose, Record::Everything)
+    }
+
+    /// The same as `answering`, without any memory of what arrived, for very many requests.
     pub fn forgetting(answer: impl FnMut(&Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
         Self::listening(loopback(), Box::new(answer), Record::Forgotten)
     }
@@ -255,11 +263,8 @@ fn serve(stream: &TcpStream, connection: usize, shared: &Shared) -> io::Result<F
     let mut reader = Reader::new(stream);
     while let Some((began, arrived)) = reader.next_request()? {
         let complete = Instant::now();
-        let reply = if arrived.is_for_a_model() {
-            (lock(&shared.choose))(&arrived)
-        } else {
-            script::unknown_path(&arrived)
-        };
+        let is_asked = arrived.is_for_a_model() || matches!(shared.record, Record::Everything);
+        let reply = if is_asked { (lock(&shared.choose))(&arrived) } else { script::unknown_path(&arrived) };
         let index =
             record(shared, Request { arrived, began, complete, answered: None, abandoned: None, connection });
         deliver(stream, &reply)?;

@@ -26,9 +26,9 @@ fn called() -> Reply {
 }
 
 fn serving(answer: fn(&str, &Arrived) -> Option<Reply>) -> Server {
-    Server::answering(move |_, arrived| {
+    Server::telling(move |arrived| {
         let path = arrived.path.split('?').next().unwrap_or_default();
-        answer(path, arrived).unwrap_or_else(|| Reply::error(404, "no such thing")).prepare()
+        answer(path, arrived).unwrap_or_else(|| Reply::error(404, "no such thing"))
     })
 }
 
