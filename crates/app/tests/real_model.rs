@@ -192,12 +192,8 @@ fn answer(port: u16, body: &[u8]) -> Vec<String> {
 }
 
 /// A task whose turns are played from these replies, while what is asked beside it (the phase, a summary) is asked of the
-/// real model: a model of this size would not come so far by itself. The second half is what the real model said.
-fn with_turns_played(
-    served: &Served,
-    project: &Project,
-    turns: Vec<server::Message>,
-) -> (Vec<Value>, Vec<String>) {
+/// real model: a model of this size would not come so far by itself.
+fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Message>) -> Played {
     let said = Arc::new(Mutex::new(Vec::new()));
     let (heard, port, mut turns) = (Arc::clone(&said), served.port, turns.into_iter());
     let between = Server::answering(move |_, arrived| {
@@ -207,7 +203,10 @@ fn with_turns_played(
         if arrived.json().get("tools").is_some() {
             return turns.next().expect("a turn for each request").stream().prepare();
         }
-        let data = answer(port, &arrived.body);
+        // At temperature 0 a model of this size repeats its first paragraph for ever.
+        let mut asked = arrived.json();
+        asked["stop"] = json!(["\n\n"]);
+        let data = answer(port, asked.to_string().as_bytes());
         let pieces = data.iter().filter_map(|data| serde_json::from_str::<Value>(data).ok());
         let text =
             pieces.filter_map(|piece| Some(piece["choices"][0]["delta"]["content"].as_str()?.to_owned()));
@@ -224,7 +223,16 @@ fn with_turns_played(
         .exits(0);
     project.command(env!("CARGO_BIN_EXE_fusee")).args(["replay", "real"]).run().exits(0);
     let said = said.lock().unwrap().clone();
-    (outcome.events(), said)
+    let last = between.requests().pop().unwrap().arrived.json()["messages"].clone();
+    Played { events: outcome.events(), said, last }
+}
+
+struct Played {
+    events: Vec<Value>,
+    /// By the real model.
+    said: Vec<String>,
+    /// The messages of the last request.
+    last: Value,
 }
 
 fn says_which_phase_it_is(served: &Served) {
@@ -232,7 +240,7 @@ fn says_which_phase_it_is(served: &Served) {
     let project = Project::new().with("fusee.toml", config).with("a.txt", "one\n");
     let look = server::Message::call("read_file", json!({"path": "a.txt"})).usage(100, 10);
     let turns = vec![look, server::Message::text("One.").usage(200, 10)];
-    let (events, said) = with_turns_played(served, &project, turns);
+    let Played { events, said, .. } = with_turns_played(served, &project, turns);
     let [said] = said.as_slice() else { panic!("it is asked once: {said:?}") };
     assert!(!said.trim().is_empty(), "it says something");
     // A phase that it names is taken, and anything else is told as what it is.
@@ -263,7 +271,7 @@ fn summarises_old_turns(served: &Served) {
         server::Message::call("read_file", json!({"path": format!("part{n}.txt")})).usage(used, 10)
     };
     let turns = (0..6).map(read).chain([server::Message::text("Six parts.").usage(2_000, 10)]).collect();
-    let (events, said) = with_turns_played(served, &project, turns);
+    let Played { events, said, last } = with_turns_played(served, &project, turns);
     let [said] = said.as_slice() else { panic!("it is asked once: {said:?}") };
     assert_eq!(of_type(&events, "compaction").len(), 1);
     assert!(said.trim().len() > 20, "{said:?}");
@@ -272,4 +280,9 @@ fn summarises_old_turns(served: &Served) {
         .filter(|event| event["code"] == "compaction_summary")
         .collect();
     assert!(complaints.is_empty(), "its words are taken: {complaints:?} {said:?}");
+    let stands = |message: &Value| message["content"].as_str().is_some_and(|text| text.contains(said.trim()));
+    assert!(
+        last.as_array().unwrap().iter().any(stands),
+        "and stand in the place of the turns: {said:?} in {last:#}"
+    );
 }
