@@ -3,7 +3,7 @@
 //! It leaves out what a program may not need (flags, files, approvals by people) and nothing else: the run is
 //! journaled, and can be resumed and replayed through [`crate::run`].
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::agent::{Limits, TaskOutcome};
 use crate::approval::{Approve, Nobody};
+use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::run::{self, Resources, RunOutcome, Settings};
 
 /// What a tool of one's own answers.
@@ -93,37 +94,63 @@ pub enum EmbedError {
 
 /// A task to run.
 pub struct Task {
-    request: String,
-    model: String,
-    base_url: Option<String>,
-    workspace: PathBuf,
-    limits: Limits,
+    settings: Settings,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Task {
     /// A request for a model, worked on in a directory. The journal is `.fusee/journal.db` there.
     pub fn new(request: &str, model: &str, workspace: &Path) -> Self {
-        Self {
-            request: request.to_owned(),
-            model: model.to_owned(),
-            base_url: None,
-            workspace: workspace.to_owned(),
-            limits: Limits::default(),
-            tools: Vec::new(),
-        }
+        Self { settings: Settings::new(request, model, workspace), tools: Vec::new() }
+    }
+
+    /// The same for a task of one's own type, with a prompt made for that type. Sections that are closed cost their
+    /// summary until the model opens them.
+    ///
+    /// ```
+    /// use fusee_engine::embed;
+    /// use fusee_engine::prompt::{Prompt, Section};
+    ///
+    /// #[derive(serde::Serialize, schemars::JsonSchema)]
+    /// struct Translation {
+    ///     /// What is to be translated.
+    ///     request: String,
+    ///     /// The language it is to be in.
+    ///     language: String,
+    /// }
+    ///
+    /// let prompt = Prompt::builder()
+    ///     .section(Section::text("guidance", "Guidance", "Translate into $language. Keep the tone."))
+    ///     .section(Section::literal("glossary", "Glossary", "A fusee is a cone in a clock.").summarised("Our terms."))
+    ///     .section(Section::task())
+    ///     .build()
+    ///     .map_err(|problems| format!("{problems:?}"))?;
+    /// let task = Translation { request: "The fusee turns.".into(), language: "German".into() };
+    /// let task = embed::Task::prompted(&prompt, &task, "llama.cpp:qwen", std::path::Path::new("."))?;
+    /// # drop(task);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prompted<T: TaskFields>(
+        prompt: &Prompt<T>,
+        task: &T,
+        model: &str,
+        workspace: &Path,
+    ) -> Result<Self, RenderProblem> {
+        Ok(Self { settings: Settings::prompted(prompt, task, model, workspace)?, tools: Vec::new() })
     }
 
     /// Where the model is served.
     #[must_use]
-    pub fn base_url(self, url: &str) -> Self {
-        Self { base_url: Some(url.to_owned()), ..self }
+    pub fn base_url(mut self, url: &str) -> Self {
+        self.settings.base_url = Some(url.to_owned());
+        self
     }
 
     /// How much it may use up.
     #[must_use]
-    pub fn limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
     }
 
     /// With a tool of one's own, beside those that read and write files.
@@ -135,20 +162,15 @@ impl Task {
 
     /// Runs it, telling `watch` of every event.
     pub async fn run(self, mut watch: impl FnMut(&Stamped)) -> Result<TaskOutcome, EmbedError> {
-        let path = self.workspace.join(".fusee/journal.db");
+        let path = self.settings.workspace.join(".fusee/journal.db");
         let journal = Journal::open(&path, Options::default(), Arc::new(SystemClock))?;
-        let served =
-            fusee_model::Settings { base_url: self.base_url.clone(), ..fusee_model::Settings::default() };
-        let model = Models::new(now).open(&self.model, &served)?;
+        let base_url = self.settings.base_url.clone();
+        let served = fusee_model::Settings { base_url, ..fusee_model::Settings::default() };
+        let model = Models::new(now).open(&self.settings.model, &served)?;
         let id = format!("run-{}", SystemClock.now_ms());
         let run = id.parse().map_err(EmbedError::Stopped)?;
-        let settings = Settings {
-            base_url: self.base_url,
-            limits: self.limits,
-            approve: Approve::Never,
-            sandbox_state: "no commands".to_owned(),
-            ..Settings::new(self.request, self.model, &self.workspace)
-        };
+        let settings =
+            Settings { approve: Approve::Never, sandbox_state: "no commands".to_owned(), ..self.settings };
         let resources = Resources {
             journal,
             model,

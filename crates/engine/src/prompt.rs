@@ -20,12 +20,13 @@ mod render;
 mod section;
 mod task;
 mod template;
+mod written;
 
 pub use build::{Problem, Prompt, PromptBuilder};
 pub(crate) use default::usual_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
 pub use delegation::{DelegationPrompt, Recap};
-pub use digest::workspace_digest;
+pub use digest::{DIGEST_FILE, workspace_digest};
 pub use documents::{Document, Skills, references, skills};
 pub use environment::Environment;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};

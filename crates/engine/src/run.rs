@@ -339,9 +339,10 @@ async fn task(
             let directory = settings.workspace.clone();
             let digest =
                 settings.prompt.as_ref().is_some_and(|prompt| PromptFile::wants_digest(&prompt.text));
+            let kept = digest_file(&resources.journal);
             let look = async move {
                 let found = Environment::look(&directory, started_ms);
-                let found = if digest { found.digested(&directory) } else { found };
+                let found = if digest { found.digested(&directory, Some(&kept)) } else { found };
                 serde_json::to_value(found).unwrap_or_default()
             };
             engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?.read()?
@@ -358,8 +359,9 @@ async fn task(
         // Where the server is there, its tool has the name already; else the run is told so when it calls it.
         let _ = toolbox.insert(Arc::new(Remote::absent(offered.clone())));
     }
+    let kept = digest_file(&resources.journal);
     let material =
-        reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox).await?;
+        reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept).await?;
     if material.is_some() {
         toolbox = reviewed::looking(&toolbox);
     }
@@ -445,6 +447,11 @@ async fn task(
         prompted::dressed(task, &settings, &environment, earlier, material).map_err(Stop::Unreadable)?;
     let task = delegated::delegating(task, &settings, &environment, resources.templates, started_ms);
     crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
+}
+
+/// Where digests of projects are kept: beside the journal.
+fn digest_file(journal: &Journal) -> PathBuf {
+    journal.path().with_file_name(prompt::DIGEST_FILE)
 }
 
 fn call(branch: &Branch, kind: Kind, callee: &str) -> Call {

@@ -9,6 +9,10 @@ use ignore::{DirEntry, WalkBuilder};
 
 use crate::plain;
 
+mod ground;
+
+pub use ground::{Ground, Stamp};
+
 /// Larger ignore files are not read, nor is what lies beside them.
 const IGNORE_BYTES: u64 = 1 << 20;
 
@@ -75,10 +79,25 @@ pub(crate) fn is_state(name: &std::ffi::OsStr) -> bool {
 
 /// The files under a directory as ignore files leave them, by paths from there, in order; at most so many.
 pub fn files_under(root: &Path, most: usize) -> Vec<String> {
-    let walk = builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build();
-    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let path = |entry: DirEntry| entry.path().strip_prefix(root).ok()?.to_str().map(str::to_owned);
-    files.filter_map(path).take(most).collect()
+    tree_under(root, most).0
+}
+
+/// The same with what decided which those are.
+pub fn tree_under(root: &Path, most: usize) -> (Vec<String>, Ground) {
+    let (mut files, mut ground) = (Vec::new(), Ground::around(root));
+    for entry in builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build().flatten() {
+        let Some(kind) = entry.file_type() else { continue };
+        let Ok(path) = entry.path().strip_prefix(root) else { continue };
+        if kind.is_dir() {
+            ground.enter(root, path);
+        } else if let Some(path) = path.to_str().filter(|_| kind.is_file()) {
+            files.push(path.to_owned());
+        }
+        if files.len() == most {
+            break;
+        }
+    }
+    (files, ground)
 }
 
 #[cfg(test)]

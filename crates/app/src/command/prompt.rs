@@ -167,7 +167,7 @@ fn read(file: &Path, environment: &Environment) -> Result<Prompt, Trouble> {
         section_path: None,
     })?;
     let environment = match PromptFile::wants_digest(&text) {
-        true => environment.clone().digested(Path::new(&environment.directory)),
+        true => environment.clone().digested(Path::new(&environment.directory), None),
         false => environment.clone(),
     };
     PromptFile::parse_for(&text, &environment).map_err(|problem| in_file(&file.to_string_lossy(), problem))

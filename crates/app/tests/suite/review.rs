@@ -55,6 +55,17 @@ fn a_finding_about_a_line_that_is_not_there_is_sent_back_once() {
     let events = review(&project, &mended).args(["--json"]).run().exits(0).events();
     let told = of_type(&events, "message")[1]["text"].as_str().unwrap();
     assert!(told.contains("`src/a.py` has 2 lines, there is no line 20"), "{told}");
+    let two = |line: u64| {
+        let mut answer: Value = serde_json::from_str(&findings(2, "minor")).unwrap();
+        let more: Value = serde_json::from_str(&findings(line, "critical")).unwrap();
+        answer["findings"].as_array_mut().unwrap().push(more["findings"][0].clone());
+        answer.to_string()
+    };
+    let partly = project.script(&[Line::text(&two(20)), Line::text(&two(30))]);
+    let kept = review(&project, &partly).args(["--fail-on", "major", "--run-id", "partly"]).run().exits(0);
+    let left_out = "left out: finding 2: `src/a.py` has 2 lines, there is no line 30\n1 finding: 1 minor\n";
+    assert!(kept.stdout.ends_with(left_out), "{}", kept.stdout);
+    fusee(&project).args(["replay", "partly"]).run().exits(0);
     let stubborn = project.script(&[Line::text(&findings(20, "minor")), Line::text("All is well.")]);
     let events = review(&project, &stubborn).args(["--json"]).run().exits(1).events();
     assert_eq!(events.last().unwrap()["error"]["reason"], json!("output_format_failure"));

@@ -19,6 +19,11 @@ const TOLD: usize = 8;
 pub trait AnswerCheck: Send + Sync {
     /// The answer as it is kept, or what is wrong with it, in words for the model.
     fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String>;
+
+    /// The same for the answer after a complaint: there is no third, so what is good of it may be kept.
+    fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
+        self.check(answer, workspace)
+    }
 }
 
 /// An answer that is as it was asked for.
@@ -114,10 +119,12 @@ impl Driver<'_> {
             callee: "answer".to_owned(),
             args: Value::Null,
         };
-        let workspace = &self.session().workspace;
+        let (workspace, last) = (&self.session().workspace, self.answer_judged);
         let body = Box::new(move || {
             let judge = async move {
-                to_value(&match check.check(&answer, workspace) {
+                let checked =
+                    if last { check.check_last(&answer, workspace) } else { check.check(&answer, workspace) };
+                to_value(&match checked {
                     Ok(accepted) => Verdict::Accepted(accepted),
                     Err(complaint) => Verdict::Complaint(complaint),
                 })

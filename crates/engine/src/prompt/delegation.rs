@@ -12,6 +12,9 @@ pub(super) const TEXT: &str = include_str!("delegation.md");
 const PLACE: &str =
     "This task is a part of another one, which waits for your answer and sees nothing else of your work.";
 
+/// The tool that hands a part over.
+pub(super) const SPAWNING: &str = "spawn_subtask";
+
 /// Characters that a recap shows of a request, and of a plan.
 const MOST_CHARACTERS: usize = 2000;
 
@@ -73,6 +76,11 @@ impl DelegationPrompt {
     /// With these sections before the recap and the task; with none, what every task is told comes first.
     pub fn new(sections: Vec<Section>) -> Self {
         Self { sections }
+    }
+
+    /// Its own sections.
+    pub(super) fn sections(&self) -> &[Section] {
+        &self.sections
     }
 
     /// The prompt of one task that is handed over: its sections or else the `usual` ones, a recap, the task.

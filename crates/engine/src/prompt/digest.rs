@@ -1,9 +1,17 @@
 //! A project in a page: languages, layout, build files, git state. Bounded, whatever the size of the project.
+//! `kept.rs` remembers what the files come to for as long as they are the same ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fusee_tools::walk;
+use fusee_tools::walk::{self, Ground};
+
+mod kept;
+#[cfg(test)]
+mod tests;
+
+/// The name of the file beside a journal that digests are kept in.
+pub const DIGEST_FILE: &str = "memory.digest";
 
 /// Files looked at; a larger project is told by its first ones, and the digest says so.
 const MOST_FILES: usize = 20_000;
@@ -71,17 +79,18 @@ const BUILDS: &[&str] = &[
     "tox.ini",
 ];
 
-/// The digest of a project; `branch` and `changed` are what git says.
-pub fn workspace_digest(root: &Path, branch: Option<&str>, changed: Option<&str>) -> String {
-    let files = walk::files_under(root, MOST_FILES);
-    let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
-    let mut text = format!("{} files{more}.\n", files.len());
-    text.push_str(&format!("\nLanguages: {}.\n", languages(&files)));
-    text.push_str(&format!("\nLayout:\n{}", layout(&files)));
-    let builds = builds(&files);
-    if !builds.is_empty() {
-        text.push_str(&format!("\nBuild files: {}.\n", builds.join(", ")));
-    }
+/// The digest of a project; `branch` and `changed` are what git says. What its files come to is kept in the file
+/// `kept`, where one is named, and looked up there for as long as the files are the same.
+pub fn workspace_digest(
+    root: &Path,
+    kept: Option<&Path>,
+    branch: Option<&str>,
+    changed: Option<&str>,
+) -> String {
+    let mut text = match kept {
+        Some(file) => kept::page(file, root),
+        None => page(root).0,
+    };
     if let Some(branch) = branch {
         text.push_str(&format!("\nGit branch: {branch}."));
         match changed.map(str::trim_end) {
@@ -91,6 +100,20 @@ pub fn workspace_digest(root: &Path, branch: Option<&str>, changed: Option<&str>
         }
     }
     text
+}
+
+/// What the files come to, and what decided which those are.
+fn page(root: &Path) -> (String, Ground) {
+    let (files, ground) = walk::tree_under(root, MOST_FILES);
+    let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
+    let mut text = format!("{} files{more}.\n", files.len());
+    text.push_str(&format!("\nLanguages: {}.\n", languages(&files)));
+    text.push_str(&format!("\nLayout:\n{}", layout(&files)));
+    let builds = builds(&files);
+    if !builds.is_empty() {
+        text.push_str(&format!("\nBuild files: {}.\n", builds.join(", ")));
+    }
+    (text, ground)
 }
 
 fn languages(files: &[String]) -> String {

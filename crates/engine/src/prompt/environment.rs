@@ -69,10 +69,10 @@ impl Environment {
         }
     }
 
-    /// The same with the project in a page.
+    /// The same with the project in a page, which is kept in a file where one is named.
     #[must_use]
-    pub fn digested(self, directory: &Path) -> Self {
-        let digest = workspace_digest(directory, self.branch.as_deref(), None);
+    pub fn digested(self, directory: &Path, kept: Option<&Path>) -> Self {
+        let digest = workspace_digest(directory, kept, self.branch.as_deref(), None);
         Self { digest: Some(digest), ..self }
     }
 

@@ -74,6 +74,9 @@ struct FileSection {
     #[serde(default)]
     params: BTreeMap<String, Value>,
     enabled: Option<bool>,
+    /// Tools that are offered once the section is open.
+    #[serde(default)]
+    tools: Vec<String>,
     #[serde(default)]
     sections: Vec<FileSection>,
 }
@@ -212,6 +215,7 @@ impl FileSection {
         if self.enabled == Some(false) {
             section = section.enabled(std::sync::Arc::new(|_| false));
         }
+        section = self.tools.into_iter().fold(section, Section::tool);
         for (name, value) in self.params {
             section = section.param(name, value);
         }

@@ -153,6 +153,22 @@ proptest! {
     }
 
     #[test]
+    fn what_is_written_as_a_file_says_the_same_in_every_cycle(plans in plan(), mask in any::<u64>(), value in "[a-z${} \\n]{0,12}") {
+        let (prompt, all) = (prompt(&plans), paths(&plans));
+        let task: AnyTask = serde_json::from_value(json!({ "v": value, "_text0": "mine" })).expect("a task");
+        let read = PromptFile::parse(&prompt.written(&task).expect("written")).expect("a legal file");
+        let (bound, again) = (prompt.bind(&task).expect("bound"), read.bind(&task).expect("bound"));
+        let shown = |bound: &Bound<'_>, open: &BTreeSet<String>| {
+            let Rendered { text, tools, sections, closed } = bound.render(open).expect("rendered");
+            let numbers: Vec<_> = sections.into_iter().map(|section| (section.path, section.number, section.shown)).collect();
+            (text, tools, numbers, closed)
+        };
+        prop_assert_eq!(shown(&bound, &BTreeSet::new()), shown(&again, &BTreeSet::new()));
+        let (open, told) = (chosen(&all, mask), "Sections expanded.".to_owned());
+        prop_assert_eq!(shown(&bound.expanded(told.clone()), &open), shown(&again.expanded(told), &open));
+    }
+
+    #[test]
     fn rendering_from_what_was_rendered_gives_the_same(plans in plan(), one in any::<u64>(), other in any::<u64>()) {
         let (prompt, all) = (prompt(&plans), paths(&plans));
         let bound = prompt.bind(&AnyTask::default()).expect("bound");
@@ -161,6 +177,48 @@ proptest! {
         let open = chosen(&all, one | other);
         prop_assert_eq!(again.render_after(&before, &open).expect("rendered"), again.render(&open).expect("rendered"));
     }
+}
+
+#[test]
+fn what_code_decides_is_decided_when_a_prompt_is_written() {
+    let decided = Visibility::Decided(Arc::new(|value| {
+        if value("hurry").as_deref() == Some("yes") { Shown::Full } else { Shown::Summary }
+    }));
+    let part = Section::literal("part", "Part", "Hand over $5 parts.").tool("read_file");
+    let prompt: Prompt<AnyTask> = Prompt::builder()
+        .section(Section::text("a", "A", "  text of ${who},\n    costs $$5").with_summary("short", decided))
+        .section(
+            Section::text("b", "B", "${expansion_instructions}, then ${who}")
+                .param("expansion_instructions", "nothing"),
+        )
+        .section(Section::delegation(DelegationPrompt::new(vec![part])))
+        .section(Section::task())
+        .build()
+        .expect("a prompt");
+    for hurry in ["yes", "no"] {
+        let task = json!({ "request": "Do it.", "who": "the $other", "hurry": hurry });
+        let task: AnyTask = serde_json::from_value(task).expect("a task");
+        let read = PromptFile::parse(&prompt.written(&task).expect("written")).expect("a legal file");
+        let (bound, again) = (prompt.bind(&task).expect("bound"), read.bind(&task).expect("bound"));
+        let none = BTreeSet::new();
+        assert_eq!(bound.render(&none), again.render(&none));
+        let next = |bound: Bound<'_>| {
+            bound.expanded("a is open".to_owned()).render(&BTreeSet::from(["a".to_owned()]))
+        };
+        assert_eq!(next(bound), next(again));
+        let handed = |prompt: &Prompt<AnyTask>| {
+            let prompt = prompt.delegation().expect("it hands over").prompt(&Recap::default(), Vec::new());
+            let text = prompt.expect("a prompt").bind(&task).map(|bound| bound.render(&BTreeSet::new()));
+            text.expect("bound").expect("rendered")
+        };
+        assert_eq!(handed(&prompt), handed(&read));
+    }
+    let switched = Section::literal("part", "Part", "x").enabled(Arc::new(|_| true));
+    let prompt: Prompt<AnyTask> = Prompt::builder()
+        .section(Section::delegation(DelegationPrompt::new(vec![switched])))
+        .build()
+        .expect("a prompt");
+    assert_eq!(prompt.written(&AnyTask::default()).expect_err("code").code, "undecided_section");
 }
 
 #[test]

@@ -242,8 +242,23 @@ impl<'p> Bound<'p> {
         Ok(if body.is_empty() { heading } else { format!("{heading}\n\n{body}") })
     }
 
+    /// Whether the task has a field of this name.
+    pub(super) fn has_field(&self, name: &str) -> bool {
+        self.fields.value(name).is_some()
+    }
+
     fn fill(&self, node: &Node, template: &super::template::Template) -> Result<String, RenderProblem> {
-        template.fill(&|name| self.value(node, name)).map_err(|name| {
+        self.filled(node, template, &|_| None)
+    }
+
+    /// A template with its values; some names have others.
+    pub(super) fn filled(
+        &self,
+        node: &Node,
+        template: &super::template::Template,
+        other: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<String, RenderProblem> {
+        template.fill(&|name| other(name).or_else(|| self.value(node, name))).map_err(|name| {
             let message =
                 format!("`${{{name}}}` has no value: give it in `params` or as a field of the task");
             RenderProblem::new("missing_value", Some(node.path.as_str()), message)

@@ -121,7 +121,7 @@ impl Section {
     pub fn delegation(prompt: DelegationPrompt) -> Self {
         Self {
             delegation: Some(prompt),
-            ..Self::literal("delegation", "Delegation", delegation::TEXT).tool("spawn_subtask")
+            ..Self::literal("delegation", "Delegation", delegation::TEXT).tool(delegation::SPAWNING)
         }
     }
 

@@ -71,6 +71,10 @@ pub struct Findings {
     pub summary: String,
     /// Everything found, if anything was.
     pub findings: Vec<Finding>,
+    /// Findings that were about no line of the project, and so are not among the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub left_out: Vec<String>,
 }
 
 /// The JSON Schema of a review's answer.
@@ -98,41 +102,65 @@ impl FindingsCheck {
 
 impl AnswerCheck for FindingsCheck {
     fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
-        let value = self.json.read(answer)?;
-        let mut findings: Findings = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let findings = self.read(answer)?;
         let problems = misplaced(&findings, workspace);
-        if !problems.is_empty() {
-            return Err(problems.join("; "));
+        if problems.is_empty() {
+            return Ok(self.accept(findings));
         }
+        Err(problems.into_iter().take(TOLD).map(|(_, problem)| problem).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Findings about lines that exist are kept, and the others named. If no finding is about one, none is believed.
+    fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
+        let mut findings = self.read(answer)?;
+        let problems = misplaced(&findings, workspace);
+        if problems.is_empty() || problems.len() == findings.findings.len() {
+            return self.check(answer, workspace);
+        }
+        let mut at = 0..;
+        findings.findings.retain(|_| {
+            let here = at.next();
+            !problems.iter().any(|(n, _)| Some(*n) == here)
+        });
+        let more = problems.len().saturating_sub(TOLD);
+        findings.left_out = problems.into_iter().take(TOLD).map(|(_, problem)| problem).collect();
+        if more > 0 {
+            findings.left_out.push(format!("and {more} more"));
+        }
+        Ok(self.accept(findings))
+    }
+}
+
+impl FindingsCheck {
+    fn read(&self, answer: &str) -> Result<Findings, String> {
+        serde_json::from_value(self.json.read(answer)?).map_err(|error| error.to_string())
+    }
+
+    fn accept(&self, mut findings: Findings) -> Accepted {
         findings.findings.sort_by(|one, other| {
             let place = |finding: &Finding| (finding.file.clone(), finding.line);
             other.severity.cmp(&one.severity).then_with(|| place(one).cmp(&place(other)))
         });
         let worst = findings.findings.first().map(|finding| finding.severity);
         let objects = self.review.fail_on.is_some_and(|least| worst >= Some(least));
-        Ok(Accepted { answer: self.review.format.write(&findings), objects })
+        Accepted { answer: self.review.format.write(&findings), objects }
     }
 }
 
-/// Findings about files or lines that are not there.
-fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<String> {
+/// Findings about files or lines that are not there, by their place in the list.
+fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)> {
     let mut known: HashMap<&str, Result<Option<u64>, String>> = HashMap::new();
     let mut problems = Vec::new();
     for (n, finding) in findings.findings.iter().enumerate() {
         let lines = known.entry(&finding.file).or_insert_with(|| lines_of(&finding.file, workspace));
-        match lines {
-            Err(problem) => problems.push(format!("finding {}: {problem}", n + 1)),
-            Ok(Some(lines)) if finding.line > *lines => problems.push(format!(
-                "finding {}: `{}` has {lines} lines, there is no line {}",
-                n + 1,
-                finding.file,
-                finding.line
-            )),
-            Ok(_) => {}
-        }
-        if problems.len() == TOLD {
-            break;
-        }
+        let problem = match lines {
+            Err(problem) => problem.clone(),
+            Ok(Some(lines)) if finding.line > *lines => {
+                format!("`{}` has {lines} lines, there is no line {}", finding.file, finding.line)
+            }
+            Ok(_) => continue,
+        };
+        problems.push((n, format!("finding {}: {problem}", n + 1)));
     }
     problems
 }

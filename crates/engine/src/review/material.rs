@@ -34,6 +34,8 @@ pub(crate) struct Material {
 /// Where to look, and with what.
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
+    /// Where digests are kept.
+    pub(crate) digests: PathBuf,
     pub(crate) branch: Option<String>,
     pub(crate) workspace: Arc<Workspace>,
     /// Runs git, confined as any command is.
@@ -74,7 +76,12 @@ impl Material {
             .map(|folder| root.join(folder))
             .collect();
         Self {
-            digest: workspace_digest(root, place.branch.as_deref(), changed.map(first_lines).as_deref()),
+            digest: workspace_digest(
+                root,
+                Some(&place.digests),
+                place.branch.as_deref(),
+                changed.map(first_lines).as_deref(),
+            ),
             references: prompt::references(&folders),
             diff,
             problem: None,

@@ -46,6 +46,9 @@ fn text(findings: &Findings) -> String {
     }
     text.push_str(findings.summary.trim());
     text.push_str("\n\n");
+    for left_out in &findings.left_out {
+        text.push_str(&format!("left out: {left_out}\n"));
+    }
     text.push_str(&count(&findings.findings));
     text
 }
@@ -95,6 +98,11 @@ fn sarif(findings: &Findings) -> Value {
             })
         })
         .collect();
+    let mut invocation = json!({ "executionSuccessful": true });
+    if !findings.left_out.is_empty() {
+        let told = |text: &String| json!({ "level": "warning", "message": { "text": text } });
+        invocation["toolExecutionNotifications"] = findings.left_out.iter().map(told).collect();
+    }
     let rules: Vec<Value> = [Severity::Info, Severity::Minor, Severity::Major, Severity::Critical]
         .map(|severity| json!({ "id": severity.as_str(), "defaultConfiguration": { "level": level(severity) } }))
         .into();
@@ -105,7 +113,7 @@ fn sarif(findings: &Findings) -> Value {
             "tool": { "driver": {
                 "name": "fusee", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
             } },
-            "invocations": [{ "executionSuccessful": true }],
+            "invocations": [invocation],
             "properties": { "summary": findings.summary },
             "results": results,
         }],

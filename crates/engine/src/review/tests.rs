@@ -49,6 +49,42 @@ fn findings_are_about_lines_that_exist() {
 }
 
 #[test]
+fn after_a_complaint_the_findings_that_hold_are_kept_and_the_others_named() {
+    let (_folder, workspace) = project();
+    let of = |format| {
+        let review = CodeReview { format, fail_on: Some(Severity::Major), ..CodeReview::default() };
+        FindingsCheck::new(&review).expect("a check")
+    };
+    let mixed = answer(&json!([
+        finding("src/a.rs", 4, "critical"),
+        finding("src/a.rs", 2, "minor"),
+        finding("src/b.rs", 1, "critical"),
+    ]));
+    let text = of(Format::Text).check_last(&mixed, &workspace).expect("one of them holds");
+    assert!(text.answer.starts_with("minor: src/a.rs:2\n"), "{}", text.answer);
+    assert!(
+        text.answer.contains(
+            "left out: finding 1: `src/a.rs` has 3 lines, there is no line 4\nleft out: finding 3: "
+        ),
+        "{}",
+        text.answer
+    );
+    assert!(text.answer.ends_with("1 finding: 1 minor") && !text.objects, "{}", text.answer);
+    let json = of(Format::Json).check_last(&mixed, &workspace).expect("one of them holds").answer;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (json["findings"].as_array().map(Vec::len), json["left_out"].as_array().map(Vec::len)),
+        (Some(1), Some(2))
+    );
+    let sarif = of(Format::Sarif).check_last(&mixed, &workspace).expect("one of them holds").answer;
+    let sarif: Value = serde_json::from_str(&sarif).expect("JSON");
+    let notes = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    assert_eq!(notes.as_array().map(Vec::len), Some(2));
+    let none = answer(&json!([finding("src/b.rs", 1, "critical")]));
+    of(Format::Text).check_last(&none, &workspace).expect_err("none of them is believed");
+}
+
+#[test]
 fn findings_are_sorted_counted_and_may_fail_the_run() {
     let (_folder, workspace) = project();
     let found = answer(&json!([
@@ -95,7 +131,7 @@ fn sarif_says_where_and_how_bad() {
 fn a_digest_tells_a_project_in_a_page() {
     let (folder, _workspace) = project();
     assert_eq!(
-        workspace_digest(folder.path(), Some("main"), Some(" M src/a.rs\n")),
+        workspace_digest(folder.path(), None, Some("main"), Some(" M src/a.rs\n")),
         "2 files.\n\nLanguages: Rust (1), TOML (1).\n\nLayout:\n- src/ (1)\n- at the top: Cargo.toml\n\n\
          Build files: Cargo.toml.\n\nGit branch: main. Uncommitted:\n M src/a.rs\n"
     );
@@ -104,9 +140,76 @@ fn a_digest_tells_a_project_in_a_page() {
         std::fs::create_dir_all(&inner).expect("a folder");
         std::fs::write(inner.join("f.py"), "").expect("a file");
     }
-    let digest = workspace_digest(folder.path(), None, None);
+    let digest = workspace_digest(folder.path(), None, None, None);
     assert!(
         digest.len() < 2_000 && digest.contains("- src/ (1)\n") && digest.contains("and 278 more folders"),
         "{digest}"
     );
+}
+
+/// The parts of SARIF 2.1.0 that are written, closed as the standard's own schema closes them.
+fn sarif_schema() -> Value {
+    let text = json!({ "type": "object", "required": ["text"], "additionalProperties": false,
+        "properties": { "text": { "type": "string", "minLength": 1 } } });
+    let level = json!({ "enum": ["none", "note", "warning", "error"] });
+    let rule = json!({ "type": "object", "required": ["id"], "additionalProperties": false, "properties": {
+        "id": { "type": "string" },
+        "defaultConfiguration": { "type": "object", "additionalProperties": false, "properties": { "level": level } },
+    } });
+    let place = json!({ "type": "object", "additionalProperties": false, "properties": { "physicalLocation": {
+        "type": "object", "required": ["artifactLocation"], "additionalProperties": false, "properties": {
+            "artifactLocation": { "type": "object", "additionalProperties": false, "properties": {
+                "uri": { "type": "string", "format": "uri-reference", "pattern": "^[A-Za-z0-9._~/%-]+$" },
+                "uriBaseId": { "type": "string" },
+            } },
+            "region": { "type": "object", "additionalProperties": false,
+                "properties": { "startLine": { "type": "integer", "minimum": 1 } } },
+        },
+    } } });
+    let result = json!({ "type": "object", "required": ["message"], "additionalProperties": false, "properties": {
+        "ruleId": { "enum": ["info", "minor", "major", "critical"] }, "level": level, "message": text,
+        "locations": { "type": "array", "items": place },
+    } });
+    let notice = json!({ "type": "object", "required": ["message"], "additionalProperties": false,
+        "properties": { "level": level, "message": text } });
+    let invocation = json!({ "type": "object", "required": ["executionSuccessful"], "additionalProperties": false,
+        "properties": { "executionSuccessful": { "type": "boolean" },
+            "toolExecutionNotifications": { "type": "array", "items": notice } } });
+    let driver = json!({ "type": "object", "required": ["name"], "additionalProperties": false, "properties": {
+        "name": { "type": "string" }, "semanticVersion": { "type": "string", "pattern": r"^\d+\.\d+\.\d+" },
+        "rules": { "type": "array", "items": rule, "uniqueItems": true },
+    } });
+    let run = json!({ "type": "object", "required": ["tool"], "additionalProperties": false, "properties": {
+        "tool": { "type": "object", "required": ["driver"], "additionalProperties": false, "properties": { "driver": driver } },
+        "invocations": { "type": "array", "items": invocation }, "properties": { "type": "object" },
+        "results": { "type": "array", "items": result },
+    } });
+    json!({ "type": "object", "required": ["version", "runs"], "additionalProperties": false, "properties": {
+        "$schema": { "type": "string", "format": "uri" }, "version": { "const": "2.1.0" },
+        "runs": { "type": "array", "items": run },
+    } })
+}
+
+#[test]
+fn what_is_written_as_sarif_is_sarif() {
+    let (folder, workspace) = project();
+    std::fs::write(folder.path().join("a b #1%ü.rs"), "x\n").expect("a file");
+    let schema = jsonschema::validator_for(&sarif_schema()).expect("a schema");
+    let review = CodeReview { format: Format::Sarif, ..CodeReview::default() };
+    let check = FindingsCheck::new(&review).expect("a check");
+    let found = [
+        json!([]),
+        json!([
+            finding("src/a.rs", 2, "info"),
+            finding("./src/a.rs", 1, "critical"),
+            finding("a b #1%ü.rs", 1, "minor")
+        ]),
+        json!([finding("src/a.rs", 2, "major"), finding("src/a.rs", 9, "major")]),
+    ];
+    for findings in found {
+        let written = check.check_last(&answer(&findings), &workspace).expect("accepted").answer;
+        let written: Value = serde_json::from_str(&written).expect("JSON");
+        let problems: Vec<String> = schema.iter_errors(&written).map(|problem| problem.to_string()).collect();
+        assert!(problems.is_empty(), "{problems:#?}\n{written:#}");
+    }
 }

@@ -1,6 +1,7 @@
 //! A run of the code reviewer: what is looked up for it, as a step, and how its task is put together.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fusee_journal::{Branch, Engine, Kind, Stop};
@@ -20,10 +21,12 @@ pub(super) async fn material(
     environment: &Environment,
     workspace: &Arc<Workspace>,
     toolbox: &Toolbox,
+    digests: PathBuf,
 ) -> Result<Option<Material>, Stop> {
     let Some(review) = &settings.code_review else { return Ok(None) };
     let place = Place {
         directory: settings.workspace.clone(),
+        digests,
         branch: environment.branch.clone(),
         workspace: Arc::clone(workspace),
         shell: toolbox.find("shell").cloned(),

@@ -16,6 +16,7 @@ use crate::agent::{Limits, Plan, Restrictions, Terms};
 use crate::approval::Approve;
 use crate::approval::rules::Rules;
 use crate::flow::FlowSettings;
+use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::review::CodeReview;
 
 /// Longer titles are cut in listings.
@@ -120,6 +121,16 @@ pub struct PromptText {
     pub opened: BTreeSet<String>,
 }
 
+impl PromptText {
+    /// A prompt made in Rust, for this task.
+    pub fn of<T: TaskFields>(prompt: &Prompt<T>, task: &T) -> Result<Self, RenderProblem> {
+        let text = prompt.written(task)?;
+        let mut fields = prompt.bind(task)?.fields().0;
+        fields.retain(|name, _| !matches!(name.as_str(), "request" | "background"));
+        Ok(Self { file: "the prompt".to_owned(), text, fields, opened: BTreeSet::new() })
+    }
+}
+
 /// How much of an earlier conversation a run takes over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -163,6 +174,20 @@ pub enum SandboxMode {
 }
 
 impl Settings {
+    /// A task of one's own type with the prompt for it. The run keeps both, so resuming and replaying need neither.
+    pub fn prompted<T: TaskFields>(
+        prompt: &Prompt<T>,
+        task: &T,
+        model: impl Into<String>,
+        workspace: &Path,
+    ) -> Result<Self, RenderProblem> {
+        let fields = prompt.bind(task)?.fields().0;
+        let field = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let (request, background) = (field("request").unwrap_or_default(), field("background"));
+        let prompt = Some(PromptText::of(prompt, task)?);
+        Ok(Self { background, prompt, ..Self::new(request, model, workspace) })
+    }
+
     /// A plain request for a model, by the usual rules: the sandbox on, and nothing known of it yet.
     pub fn new(request: impl Into<String>, model: impl Into<String>, workspace: &Path) -> Self {
         Self {

@@ -1,0 +1,82 @@
+//! A task of its own type with a prompt of its own, run from a program:
+//! `cargo run -p fusee-engine --example typed_prompt`. The model opens a section before it answers.
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::sync::Arc;
+
+use fusee_engine::embed;
+use fusee_engine::journal::event::Event;
+use fusee_engine::prompt::{PlanningStrategy, Prompt, Section, Shown, Visibility};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A question of a customer.
+#[derive(Serialize, JsonSchema)]
+struct Inquiry {
+    /// The customer's words.
+    request: String,
+    /// What is known of the customer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<String>,
+    /// What they have bought.
+    articles: Vec<String>,
+    /// How soon they need an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    urgency: Option<String>,
+}
+
+fn prompt() -> Result<Prompt<Inquiry>, String> {
+    let terms = Section::literal("terms", "Terms", "Lamps are taken back within 30 days. It costs $5.");
+    let prices = Section::text("prices", "Prices", "What we ask for ${articles}: see the list.");
+    let urgent = |value: &dyn Fn(&str) -> Option<String>| value("urgency").is_some();
+    // The handbook is shown at once when there is no time to look for it.
+    let visibility =
+        Visibility::Decided(Arc::new(move |value| if urgent(value) { Shown::Full } else { Shown::Summary }));
+    Prompt::builder()
+        .section(Section::text(
+            "guidance",
+            "Guidance",
+            "You answer customers who bought ${articles}. Be brief.",
+        ))
+        .section(
+            Section::text("handbook", "Handbook", "How we work.")
+                .with_summary("Our terms and prices.", visibility)
+                .child(terms)
+                .child(prices),
+        )
+        .section(PlanningStrategy::React.section())
+        .section(Section::task().named("inquiry", "Inquiry"))
+        .build()
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let inquiry = Inquiry {
+        request: "Can I give it back?".to_owned(),
+        background: Some("Bought last week.".to_owned()),
+        articles: vec!["a lamp".to_owned()],
+        urgency: None,
+    };
+    // A script instead of a server, so that the example runs anywhere: `llama.cpp:…` or `openai:…` go here.
+    let directory = std::env::temp_dir().join(format!("fusee-typed-prompt-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    let script = directory.join("script.jsonl");
+    std::fs::write(
+        &script,
+        r#"{"tool_calls":[{"name":"open_sections","arguments":{"section_keys":["handbook.terms"],"reason":"The terms decide it"}}]}
+{"text":"Yes, within 30 days, for 5 dollars."}"#,
+    )?;
+    let model = format!("script:{}", script.display());
+    let task = embed::Task::prompted(&prompt()?, &inquiry, &model, &directory)?;
+    let outcome = task
+        .run(|stamped| {
+            if let Event::Expansion { section_keys, reason, .. } = &stamped.event {
+                println!("opened {}: {reason}", section_keys.join(", "));
+            }
+        })
+        .await?;
+    println!("{}", outcome.answer);
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}

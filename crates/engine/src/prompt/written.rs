@@ -1,0 +1,159 @@
+//! A prompt made in Rust as the text of a prompt file, so that a run can keep it with its settings. What code decides is
+//! decided when it is bound to its task; from then on the text says the same, byte for byte. `file.rs` reads it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::build::{Node, NodeBody, Prompt};
+use super::delegation::{DelegationPrompt, SPAWNING};
+use super::render::{Bound, RenderProblem};
+use super::section::{Body, Section, Visibility};
+use super::task::{EXPANSION, TaskFields};
+use super::template::Template;
+
+/// Stands for the one value that is another in each cycle while the text around it is written.
+const CYCLE: &str = "\u{1}cycle\u{1}";
+
+impl<T: TaskFields> Prompt<T> {
+    /// The prompt for this task as the text of a prompt file.
+    pub fn written(&self, task: &T) -> Result<String, RenderProblem> {
+        let bound = self.bind(task)?;
+        let writing = Writing { bound: &bound, delegation: self.delegation() };
+        let sections = writing.sections(bound.nodes, 0)?;
+        Ok(json!({ "sections": sections }).to_string())
+    }
+}
+
+struct Writing<'b> {
+    bound: &'b Bound<'b>,
+    delegation: Option<&'b DelegationPrompt>,
+}
+
+impl Writing<'_> {
+    fn sections(&self, nodes: &[Node], from: usize) -> Result<Vec<Value>, RenderProblem> {
+        let (mut written, mut at) = (Vec::new(), 0);
+        while let Some(node) = nodes.get(at) {
+            let inside = at + 1..at + 1 + node.inside;
+            written.push(self.section(node, nodes.get(inside).unwrap_or_default(), from + at)?);
+            at += 1 + node.inside;
+        }
+        Ok(written)
+    }
+
+    fn section(&self, node: &Node, inside: &[Node], at: usize) -> Result<Value, RenderProblem> {
+        let key = node.path.as_str().rsplit('.').next().unwrap_or_default();
+        let mut section = Map::from_iter([
+            ("key".to_owned(), key.into()),
+            ("title".to_owned(), node.title.as_str().into()),
+        ]);
+        if !self.bound.is_enabled(node) {
+            section.insert("enabled".to_owned(), false.into());
+            return Ok(section.into());
+        }
+        let mut params: BTreeMap<String, Value> = node
+            .params
+            .iter()
+            .filter(|(name, _)| *name == EXPANSION)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        match &node.body {
+            NodeBody::Task => {
+                section.insert("kind".to_owned(), "task".into());
+            }
+            NodeBody::Text(template) => {
+                section.insert("body".to_owned(), self.frozen(node, template, "text", &mut params)?.into());
+            }
+        }
+        if let Some(summary) = &node.summary {
+            section.insert("summary".to_owned(), self.frozen(node, summary, "summary", &mut params)?.into());
+            let shown = self.bound.shown(node, &std::collections::BTreeSet::new());
+            section.insert("visibility".to_owned(), json!(shown));
+        }
+        let hands_over = |tool: &&String| self.delegation.is_some() && *tool == SPAWNING;
+        if let Some(delegation) = self.delegation.filter(|_| node.tools.iter().any(|tool| hands_over(&tool)))
+        {
+            let prompt: Result<Vec<Value>, RenderProblem> =
+                delegation.sections().iter().map(handed_over).collect();
+            section.insert("kind".to_owned(), "delegation".into());
+            section.insert("prompt".to_owned(), prompt?.into());
+        }
+        let tools: Vec<&String> = node.tools.iter().filter(|tool| !hands_over(tool)).collect();
+        if !tools.is_empty() {
+            section.insert("tools".to_owned(), json!(tools));
+        }
+        if !params.is_empty() {
+            section.insert("params".to_owned(), json!(params));
+        }
+        if !inside.is_empty() {
+            section.insert("sections".to_owned(), self.sections(inside, at + 1)?.into());
+        }
+        Ok(section.into())
+    }
+
+    /// A template that says what this one says for the task. The words are values, which nothing looks into.
+    fn frozen(
+        &self,
+        node: &Node,
+        template: &Template,
+        name: &str,
+        params: &mut BTreeMap<String, Value>,
+    ) -> Result<String, RenderProblem> {
+        let words =
+            self.bound.filled(node, template, &|name| (name == EXPANSION).then(|| CYCLE.to_owned()))?;
+        let mut text = String::new();
+        for (n, part) in words.split(CYCLE).enumerate() {
+            if n > 0 {
+                text.push_str(&format!("${{{EXPANSION}}}"));
+            }
+            if !part.is_empty() {
+                let name = self.free_name(&format!("_{name}{n}"));
+                text.push_str(&format!("${{{name}}}"));
+                params.insert(name, part.into());
+            }
+        }
+        Ok(text)
+    }
+
+    /// A name that no field of the task has: that would win.
+    fn free_name(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        while self.bound.has_field(&name) {
+            name.insert(0, '_');
+        }
+        name
+    }
+}
+
+/// A section of the prompt of tasks that are handed over. Their fields are not known yet, so nothing can be decided.
+fn handed_over(section: &Section) -> Result<Value, RenderProblem> {
+    let Visibility::Fixed(shown) = section.visibility else { return Err(undecided(section, "visibility")) };
+    if section.enabled.is_some() {
+        return Err(undecided(section, "presence"));
+    }
+    let mut params = section.params.clone();
+    let body = match &section.body {
+        Body::Template(text) => text.clone(),
+        Body::Literal(text) => {
+            params.insert("_text".to_owned(), text.as_str().into());
+            "${_text}".to_owned()
+        }
+        Body::Task => String::new(),
+    };
+    let sections: Result<Vec<Value>, RenderProblem> = section.children.iter().map(handed_over).collect();
+    let mut written = json!({
+        "key": section.key, "title": section.title, "body": body, "params": params, "tools": section.tools,
+        "sections": sections?,
+    });
+    if let Some(summary) = &section.summary {
+        written["summary"] = summary.as_str().into();
+        written["visibility"] = json!(shown);
+    }
+    Ok(written)
+}
+
+fn undecided(section: &Section, what: &str) -> RenderProblem {
+    let message =
+        format!("its {what} is decided by code, and a run cannot keep that for the tasks it hands over");
+    RenderProblem::new("undecided_section", Some(&section.key), message)
+}
