@@ -1,7 +1,7 @@
 //! A run that goes on with the conversation of an earlier one.
 
 use fusee_testkit::events::of_type;
-use fusee_testkit::project::Project;
+use fusee_testkit::project::{Project, Running};
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Script, Server};
 use rustix::process::Signal;
@@ -69,6 +69,50 @@ fn a_file_that_changed_between_the_runs_is_named() {
     let events = run_json(&project, &second).args(["--continue"]).run().exits(0).events();
     let told = of_type(&events, "message")[0]["text"].as_str().unwrap();
     assert_eq!(told, "These files changed meanwhile, so read them again before you rely on them: a.txt.");
+    // It is said once, whether or not the model looks; another change is another matter.
+    let told = |words: &str| {
+        let script = project.script(&[Line::text(words)]);
+        let events = run_json(&project, &script).args(["--continue"]).run().exits(0).events();
+        let messages = of_type(&events, "message");
+        messages.iter().filter(|message| message["role"] == json!("user")).count()
+    };
+    assert_eq!(told("Third."), 0);
+    assert_eq!(told("Fourth."), 0);
+    project.write("a.txt", "yet another\n");
+    assert_eq!(told("Fifth."), 1);
+    assert_eq!(told("Sixth."), 0);
+    let runs = fusee(&project).args(["runs", "--json"]).run().exits(0).stdout;
+    let runs: Vec<serde_json::Value> = serde_json::from_str(&runs).unwrap();
+    for run in runs {
+        fusee(&project).args(["replay", run["run"].as_str().unwrap()]).run().exits(0);
+    }
+}
+
+#[test]
+fn what_changed_meanwhile_is_said_once_also_when_the_run_is_killed_again() {
+    let project = Project::new().with("a.txt", "one\n");
+    let wait = || Line::call("shell", json!({"command": "echo begun >> effects.txt; sleep 60"}));
+    let look = Line::call("read_file", json!({"path": "a.txt"}));
+    let script = project.script(&[look, wait(), wait(), Line::text("Done.")]);
+    let killed = |mut running: Running, begun: usize| {
+        while project.read("effects.txt").lines().count() < begun {
+            assert!(running.is_running());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        running.signal(Signal::KILL);
+        assert!(running.wait().was_killed());
+    };
+    killed(run_json(&project, &script).args(["--run-id", "killed"]).start(), 1);
+    project.write("a.txt", "other\n");
+    killed(fusee(&project).args(["resume", "killed", "--json"]).start(), 2);
+    fusee(&project).args(["resume", "killed", "--json"]).run().exits(0);
+    let events = fusee(&project).args(["show", "killed", "--json"]).run().exits(0).events();
+    let told: Vec<_> = of_type(&events, "message")
+        .into_iter()
+        .filter(|message| message["text"].as_str().unwrap().contains("changed meanwhile"))
+        .collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    fusee(&project).args(["replay", "killed"]).run().exits(0);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use fusee_model::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::meanwhile::Known;
 use super::task::AgentTask;
 
 /// Where a task has no limit of time, the silence of a model has.
@@ -20,8 +21,18 @@ pub(crate) struct Attempt {
     /// What was added to the conversation right before sending, because the world had moved on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) preface: Option<String>,
+    /// The files that this was about, so that it is said once.
+    #[serde(default, skip_serializing_if = "Known::is_empty")]
+    pub(crate) told: Known,
     #[serde(flatten)]
     pub(crate) result: AttemptResult,
+}
+
+impl Attempt {
+    /// One before which nothing was said.
+    pub(crate) fn of(result: AttemptResult) -> Self {
+        Self { preface: None, told: Known::default(), result }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

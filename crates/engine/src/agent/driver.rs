@@ -51,6 +51,8 @@ pub(crate) struct Driver<'t> {
     started_ms: i64,
     pub(crate) last_ms: i64,
     pub(crate) known: Known,
+    /// What the model was told of files that changed meanwhile.
+    pub(crate) told: Known,
     /// Messages that earlier requests held.
     pub(crate) sent: usize,
     pub(crate) turn: Turn,
@@ -126,6 +128,7 @@ impl<'t> Driver<'t> {
             started_ms,
             last_ms: started_ms,
             known: task.earlier.known.clone(),
+            told: task.earlier.told.clone(),
             sent: 0,
             turn: Turn::default(),
             evidence: Evidence::default(),

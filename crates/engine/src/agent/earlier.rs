@@ -58,6 +58,9 @@ pub struct Earlier {
     /// Files as the model knows them.
     #[serde(default)]
     pub(crate) known: Known,
+    /// What it was told of files that changed meanwhile.
+    #[serde(default, skip_serializing_if = "Known::is_empty")]
+    pub(crate) told: Known,
     /// How much shorter it was made on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shorter: Option<Shorter>,
@@ -201,6 +204,7 @@ impl Fold {
         messages.extend(added);
         let attempt = Attempt::deserialize(result)?;
         messages.extend(attempt.preface.map(|text| Message::User { text }));
+        self.earlier.told.extend(attempt.told);
         if let AttemptResult::Reply(reply) = attempt.result {
             messages.push(said(&reply));
             self.open = reply.tool_calls.into();

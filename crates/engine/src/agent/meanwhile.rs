@@ -43,16 +43,23 @@ impl Known {
         }
     }
 
-    /// Files that hold something else now.
-    pub(crate) fn changed(&self, workspace: &Workspace) -> Vec<String> {
-        let differs =
-            |path: &str, known: Option<ContentHash>| current(workspace, path).is_some_and(|now| now != known);
-        self.0
-            .iter()
-            .filter(|(path, known)| differs(path, **known))
-            .map(|(path, _)| path.clone())
-            .take(MOST_NAMES)
-            .collect()
+    /// Files that hold something else now than is known, with what that is; those that were `told` so are left out.
+    fn changed(&self, told: &Self, workspace: &Workspace) -> Self {
+        let differing = self.0.iter().filter_map(|(path, known)| {
+            let now = current(workspace, path).filter(|now| now != known)?;
+            (told.0.get(path) != Some(&now)).then(|| (path.clone(), now))
+        });
+        Self(differing.take(MOST_NAMES).collect())
+    }
+
+    /// More of it.
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -70,20 +77,33 @@ fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
     }
 }
 
+/// What the model is told before a request because the world has moved on.
+pub(crate) struct Preface {
+    pub(crate) text: String,
+    /// The files it names, as they are now: it is said once.
+    pub(crate) told: Known,
+}
+
 /// What to tell the model first, if an earlier process began this run and files changed since it looked.
-pub(crate) fn preface(session: &Session, known: &Known, conversation: &mut Sending) -> Option<String> {
+pub(crate) fn preface(
+    session: &Session,
+    known: &Known,
+    told: &Known,
+    conversation: &mut Sending,
+) -> Option<Preface> {
     if !session.resumed.swap(false, Ordering::Relaxed) {
         return None;
     }
-    let changed = known.changed(&session.workspace);
+    let changed = known.changed(told, &session.workspace);
     if changed.is_empty() {
         return None;
     }
+    let names: Vec<&str> = changed.0.keys().map(String::as_str).collect();
     let text = format!(
         "{}These files changed meanwhile, so read them again before you rely on them: {}.",
         if session.continues.is_some() { "" } else { "The run was interrupted and goes on now. " },
-        changed.join(", ")
+        names.join(", ")
     );
     conversation.push(Message::User { text: text.clone() });
-    Some(text)
+    Some(Preface { text, told: changed })
 }

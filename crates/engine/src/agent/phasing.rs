@@ -99,7 +99,7 @@ impl Driver<'_> {
                     Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
                     Err(_) => AttemptResult::OutOfTime(true),
                 };
-                to_value(&Attempt { preface: None, result })
+                to_value(&Attempt::of(result))
             };
             Box::pin(ask) as BoxFuture<'_, Value>
         });

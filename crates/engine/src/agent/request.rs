@@ -43,6 +43,7 @@ impl Driver<'_> {
         let began_ms = self.active_ms;
         let (attempt_now, recorded) = self.attempt(call, attempt).await?;
         self.came(&attempt_now.result, &recorded);
+        self.told.extend(attempt_now.told);
         if let Some(preface) = attempt_now.preface {
             self.emit(Event::Message { role: Role::User, text: preface.clone() });
             // Sending it has put it into the conversation already.
@@ -110,16 +111,17 @@ impl Driver<'_> {
         let options = self.options_now();
         let cancel = self.cancel().clone();
         let tail = self.phases.as_ref().and_then(Phases::tail).map(str::to_owned);
-        let (conversation, known) = (&mut self.conversation, &self.known);
+        let (conversation, known, told) = (&mut self.conversation, &self.known, &self.told);
         let body = Box::new(move || {
             let send = async move {
-                let preface = preface(session, known, conversation);
+                let preface = preface(session, known, told, conversation);
                 let lent = tail.map(|words| conversation.lend(&words));
                 let result = send(task, conversation.request(), &options, this, &cancel).await;
                 if let Some(lent) = lent {
                     conversation.take_back(lent);
                 }
-                to_value(&Attempt { preface, result })
+                let (preface, told) = preface.map(|preface| (preface.text, preface.told)).unzip();
+                to_value(&Attempt { preface, told: told.unwrap_or_default(), result })
             };
             Box::pin(send) as fusee_journal::BoxFuture<'_, Value>
         });

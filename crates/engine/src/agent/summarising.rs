@@ -69,7 +69,7 @@ impl Driver<'_> {
             conversation.push(Message::User { text: request });
             let mut unseen = |_: fusee_model::Delta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            to_value(&Attempt { preface: None, result: within(left_ms, reply).await })
+            to_value(&Attempt::of(within(left_ms, reply).await))
         };
         let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
         let mut recorded = self.engine().step(call, body).await?;

@@ -115,7 +115,7 @@ impl Asking<'_> {
             conversation.push(Message::User { text: request });
             let mut unseen = |_: fusee_model::Delta<'_>| {};
             let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
-            json!(Attempt { preface: None, result: within(Some(silence_ms), reply).await })
+            json!(Attempt::of(within(Some(silence_ms), reply).await))
         };
         let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
         let mut recorded = self.engine.step(call, body).await?;
