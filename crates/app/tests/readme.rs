@@ -80,6 +80,29 @@ fn the_workflow_of_the_readme_is_one() {
 }
 
 #[test]
+fn the_readme_names_every_command_of_the_conversation_and_no_other() {
+    let text = page("README.md");
+    let is_command = |word: &&str| {
+        word.starts_with('/') && word[1..].chars().all(|c| c.is_ascii_lowercase()) && word.len() > 1
+    };
+    let named = |line: &str| -> Vec<String> {
+        let words = line.split_whitespace().map(|word| word.trim_end_matches(','));
+        words.filter(is_command).map(str::to_owned).collect()
+    };
+    let blocks = code(&text).0.into_iter().filter(|line| line.starts_with('/'));
+    let mut told: Vec<String> = blocks.flat_map(named).collect();
+    told.sort();
+    let project = Project::new();
+    let script = project.script(&[]);
+    let command =
+        project.command(env!("CARGO_BIN_EXE_fusee")).args(["--plain", "-m", &script]).stdin("/help\n");
+    let help = command.run().exits(0).stdout;
+    let mut known: Vec<String> = help.lines().filter_map(|line| named(line).into_iter().next()).collect();
+    known.sort();
+    assert_eq!(told, known);
+}
+
+#[test]
 fn the_script_of_the_readme_is_played_to_its_end() {
     let text = page("README.md");
     let lines: Vec<&str> = code(&text).0.into_iter().filter(|line| line.starts_with("{\"text\"")).collect();

@@ -45,7 +45,20 @@ complete -F _fusee_task -o bashdefault -o default fusee
 "#;
 
 const FISH: &str = r#"
-complete -c fusee -n "__fish_seen_subcommand_from task" -f -a "(fusee __names 2>/dev/null)"
+function __fusee_named --description "the template or workflow that is named after task"
+    set -l after
+    for word in (commandline -opc)
+        if test -z "$after"
+            test "$word" = task; and set after yes
+        else if not string match -q -- '-*' $word
+            echo $word
+            return 0
+        end
+    end
+    return 1
+end
+complete -c fusee -n "__fish_seen_subcommand_from task; and not __fusee_named >/dev/null" -f -a "(fusee __names 2>/dev/null)"
+complete -c fusee -n "__fish_seen_subcommand_from task; and __fusee_named >/dev/null" -f -a "(fusee __names (__fusee_named) 2>/dev/null)"
 "#;
 
 /// Prints it.

@@ -74,7 +74,11 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             // Parts of a flow are told as stages, the tasks of a workflow by what is asked.
             Event::TaskStarted(started) if stamped.task != Branch::main() => {
                 self.say_held()?;
-                self.line(&format!("task {} · {}", stamped.task, words::one_line(&started.request, 120)))
+                self.line(&format!(
+                    "task {} · {}",
+                    stamped.task,
+                    words::one_line(words::asked(&started.request), 120)
+                ))
             }
             Event::TaskStarted(started) => {
                 let (run, model, sandbox) = (&stamped.run, &started.model, &started.sandbox);

@@ -188,6 +188,11 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     }
 }
 
+/// What was asked, without what is only good to know for it.
+pub(crate) fn asked(request: &str) -> &str {
+    request.split_once("\n\n**Background:** ").map_or(request, |(asked, _)| asked)
+}
+
 /// The first line of a text that says something.
 pub(crate) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()

@@ -24,7 +24,11 @@ pub(crate) fn rows(name: &str, arguments: &Value, workspace: Option<&Path>) -> O
     match name {
         "edit_file" => {
             let (old, new) = (text(&["old", "old_string"])?, text(&["new", "new_string"])?);
-            Some(headed(text(&["path"])?, differences(old, new)))
+            let path = text(&["path"])?;
+            let all = arguments.get("all").and_then(Value::as_bool).unwrap_or_default();
+            let around = workspace.and_then(|workspace| edited(&standing(workspace, path)?, old, new, all));
+            let (old, new) = around.unwrap_or_else(|| (old.to_owned(), new.to_owned()));
+            Some(headed(path, differences(&old, &new)))
         }
         "write_file" => {
             let (path, new) = (text(&["path"])?, text(&["content"])?);
@@ -67,6 +71,14 @@ fn patch_line(line: &str) -> Line {
         _ => Style::Dim,
     };
     Line::of(style, line)
+}
+
+/// A file before and after an edit, so that whole lines and those around them are shown; nothing if the edit does not
+/// fit it as it is.
+fn edited(file: &str, old: &str, new: &str, all: bool) -> Option<(String, String)> {
+    let places = if old.is_empty() { 0 } else { file.matches(old).count() };
+    let fits = places == 1 || (all && places > 0);
+    fits.then(|| (file.to_owned(), file.replace(old, new)))
 }
 
 /// What stands in a file now; nothing where it cannot be compared.

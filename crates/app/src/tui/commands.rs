@@ -9,6 +9,9 @@ use crate::face::line::{Line, Style, wrap};
 #[cfg(test)]
 mod tests;
 
+/// So many columns are those of plain lines, which are not broken.
+pub(crate) const PLAIN: usize = usize::MAX;
+
 /// Columns that are enough to explain something in.
 const READABLE: usize = 36;
 
@@ -201,7 +204,14 @@ pub(crate) fn help(columns: usize) -> Vec<Line> {
         }
     }
     let words = "Anything else is a task for the model. @path puts a file into it.";
-    let keys = "ctrl-j is a new line, ctrl-g opens your editor, up and down bring back what was typed, esc stops a task.";
+    let keys = match columns {
+        PLAIN => {
+            "A line that ends in a backslash goes on in the next one. ctrl-c stops a task, ctrl-d leaves."
+        }
+        _ => {
+            "ctrl-j is a new line, ctrl-g opens your editor, up and down bring back what was typed, esc stops a task."
+        }
+    };
     rows.extend([words, keys].map(|text| Line::of(Style::Dim, text)));
     rows
 }

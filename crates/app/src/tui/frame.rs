@@ -40,7 +40,7 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
     }
     if state.stopped.is_some() && state.cancelled.is_none() {
         let text = "  stopping the turn; esc again ends the task";
-        above.push(Line::of(Style::Warning, text).cut(columns));
+        above.extend(Line::of(Style::Warning, text).broken(columns, "  "));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
     above.extend(waiting.map(|errand| {
@@ -97,15 +97,19 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
         (None, None, false) => state.standing.as_str(),
     };
     if !below.is_empty() && state.completion.candidates.is_empty() {
-        rows.push(Line::of(Style::Dim, below).cut(columns));
+        let below = Line::of(Style::Dim, below);
+        match state.wanted {
+            // What the keys do now is told whole.
+            Some(_) => rows.extend(below.broken(columns, "  ")),
+            None => rows.push(below.cut(columns)),
+        }
     }
     (rows, cursor)
 }
 
 /// What a run wants words for, above the input.
 fn asks(state: &State, question: &str, columns: usize) -> Vec<Line> {
-    let harmless = fusee_engine::text::render::harmless(question);
-    let mut lines = harmless.lines();
+    let mut lines = question.trim().lines();
     let first = format!(" {}", lines.next().unwrap_or_default());
     let first = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &first);
     let more = lines.take(QUESTION_ROWS).map(|line| Line::of(Style::Bold, &format!("  {line}")));

@@ -3,7 +3,9 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
+use fusee_engine::prompt;
 use fusee_engine::tools::Workspace;
 use fusee_engine::tools::workspace::Opened;
 
@@ -41,6 +43,14 @@ pub(crate) fn gather(message: &str, workspace: &Workspace) -> Mentioned {
         }
     }
     Mentioned { background: (!text.is_empty()).then(|| text.trim_end().to_owned()), problems }
+}
+
+/// Words to a task under way with the files they name, and what could not come along. What a person says is a step of the
+/// run, so the files are in it.
+pub(crate) fn spoken(words: &str, directory: &Path) -> (String, Vec<String>) {
+    let Ok(workspace) = Workspace::open(directory) else { return (words.to_owned(), Vec::new()) };
+    let Mentioned { background, problems } = gather(words, &workspace);
+    (prompt::request_text(words, background.as_deref()), problems)
 }
 
 fn names_in(message: &str) -> impl Iterator<Item = &str> {

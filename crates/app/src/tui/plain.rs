@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use fusee_engine::run::{Exit, RunOutcome};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::keyboard::Keyboard;
-use super::commands::{Said, Slash, understand};
+use self::keyboard::{Keyboard, Room};
+use super::commands::{PLAIN, Said, Slash, understand};
 use super::session::{Begun, Returned, Session};
 use crate::environment::Terminals;
 use crate::face::{self, Plain, words};
@@ -37,7 +37,12 @@ struct Conversation<'s, 'p> {
 
 /// Holds the conversation until there is nothing more to read. The exit code is that of the last task.
 pub(crate) async fn converse(session: &mut Session<'_>, terminals: Terminals) -> Result<Exit, Failure> {
-    let keyboard = Arc::new(Keyboard::listen()?);
+    let room = Room {
+        directory: session.directory().to_owned(),
+        confined: session.confines(),
+        approvals: session.approvals(),
+    };
+    let keyboard = Arc::new(Keyboard::listen(room)?);
     if terminals.stdin {
         session.ask(Arc::clone(&keyboard) as Arc<_>);
     }
@@ -120,7 +125,7 @@ impl Conversation<'_, '_> {
                 let problem = "in plain lines there is no editor: /plan edit FILE takes the plan from a file";
                 Ok(self.failed(Failure::usage(problem)))
             }
-            slash => match self.session.answer(&slash, usize::MAX) {
+            slash => match self.session.answer(&slash, PLAIN) {
                 Ok(rows) => {
                     let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
                     output::print(&text).map(|()| Next::Line)
@@ -146,7 +151,7 @@ impl Conversation<'_, '_> {
                 return Ok(Next::Line);
             }
         }
-        match self.session.answer(&Slash::UndoNow(run.to_string()), usize::MAX) {
+        match self.session.answer(&Slash::UndoNow(run.to_string()), PLAIN) {
             Ok(rows) => {
                 let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
                 output::print(&text).map(|()| Next::Line)

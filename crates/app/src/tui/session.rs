@@ -102,7 +102,7 @@ impl Session<'_> {
             Approve::Ask => "ask",
             Approve::Never => "never",
         };
-        format!("approve {approve} · sandbox {} · /help", self.confinement.state)
+        format!("approve {approve} · sandbox {}", self.confinement.state)
     }
 
     /// What holds a command that is allowed, for people.
@@ -149,7 +149,12 @@ impl Session<'_> {
 
     /// Keeps an answer for this project.
     pub(crate) fn keep(&self, question: &Question) -> std::io::Result<()> {
-        Approvals::of(&self.project, &self.process.environment).add(question.lasting())
+        self.approvals().add(question.lasting())
+    }
+
+    /// Where answers are kept.
+    pub(crate) fn approvals(&self) -> Approvals {
+        Approvals::of(&self.project, &self.process.environment)
     }
 
     /// Goes on with a run: the newest here if none is named.

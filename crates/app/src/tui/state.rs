@@ -20,7 +20,7 @@ use crate::face::Plan;
 use crate::face::line::{Line, Style};
 use crate::face::terminal::{Glyphs, View};
 
-pub(crate) use question::{Asked, Matter, Stage};
+pub(crate) use question::{Allowed, Asked, Matter, Stage, asked_about};
 
 #[cfg(test)]
 mod tests;
@@ -69,7 +69,7 @@ pub(crate) struct State {
     /// Since when, by the conversation's clock.
     pub(super) begun: Duration,
     pub(super) question: Option<Asked>,
-    allowed: question::Allowed,
+    allowed: Allowed,
     /// What the run wants words for.
     pub(super) wanted: Option<Wanted>,
     /// When the turn was told to stop; none once it has.
@@ -99,7 +99,7 @@ impl State {
             view: None,
             begun: Duration::ZERO,
             question: None,
-            allowed: question::Allowed::default(),
+            allowed: Allowed::default(),
             wanted: None,
             stopped: None,
             cancelled: None,
@@ -251,6 +251,9 @@ impl State {
                 self.next()
             }
             Said::Command(slash) => {
+                // What is answered stands under what was asked, also far up in the scrollback.
+                let asked = format!("> {}", self.editor.text().trim());
+                self.tell(Style::Dim, &asked);
                 self.accept();
                 match slash {
                     Slash::Quit => vec![Effect::Leave],

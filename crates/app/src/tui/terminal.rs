@@ -24,6 +24,7 @@ use self::keys::{Keys, Raw};
 use super::commands::Slash;
 use super::desk::{Desk, Waiting};
 use super::frame;
+use super::mention;
 use super::past::Past;
 use super::session::{Begun, Returned, Session};
 use super::state::{Effect, State};
@@ -41,6 +42,9 @@ const BREATH: Duration = Duration::from_millis(100);
 
 /// Events taken in before the screen is looked after again.
 const AT_ONCE: usize = 256;
+
+/// A longer name of a model is cut.
+const MODEL: usize = 28;
 
 /// How long a hint stands.
 const HINT: Duration = Duration::from_secs(2);
@@ -125,7 +129,8 @@ impl Driver<'_, '_> {
     }
 
     fn stand(&mut self) {
-        self.state.stand(format!("  {} · {}", self.session.model(), self.session.terms()));
+        let model = words::one_line(self.session.model(), MODEL);
+        self.state.stand(format!("  {model} · /help · {}", self.session.terms()));
     }
 
     async fn hold(
@@ -239,6 +244,8 @@ impl Driver<'_, '_> {
                     }
                 }
                 Effect::Say(words) => {
+                    let (words, problems) = mention::spoken(&words, self.session.directory());
+                    problems.iter().for_each(|problem| self.state.tell(Style::Warning, problem));
                     if let Some(listening) = self.listening.take() {
                         // A task that was cancelled meanwhile hears no more.
                         let _ = listening.send(words);

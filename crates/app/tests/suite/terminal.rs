@@ -24,7 +24,8 @@ impl Terminal {
     }
 
     fn start(&self, project: &Project, arguments: &str) {
-        let line = format!("{} {arguments}; echo LEFT $?; exec sleep 1000", binary());
+        // A ctrl-c is for the program, and the shell around it stays.
+        let line = format!("trap : INT; {} {arguments}; echo LEFT $?; exec sleep 1000", binary());
         let home = format!("HOME={}", project.home().display());
         let directory = project.dir().display().to_string();
         let new =
@@ -234,4 +235,73 @@ fn a_resize_in_the_middle_of_an_answer_loses_nothing_and_what_is_typed_meanwhile
     assert!(lost.is_empty(), "{lost:?} are not on the screen:\n{screen}");
     terminal.say("/quit");
     terminal.until("LEFT 0");
+}
+
+#[test]
+fn words_after_a_stop_bring_the_files_they_name() {
+    for plain in ["", "--plain"] {
+        let project = Project::new().with("notes.txt", "the word is marmalade\n");
+        let script = project.script(&[
+            Line::call("shell", json!({"command": "touch begun; sleep 60"})),
+            Line::text("Read it.").matching("the word is marmalade"),
+        ]);
+        let terminal = Terminal::open(&project, &format!("{plain} -m {script} --sandbox off"));
+        terminal.until("/help");
+        terminal.say("work");
+        while !project.dir().join("begun").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        terminal.keys(&["C-c"]);
+        terminal.until("now?");
+        terminal.say("look at @notes.txt instead");
+        terminal.until("Read it.");
+        terminal.say("/quit");
+        terminal.until("LEFT 0");
+    }
+}
+
+#[test]
+fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_answer_lasts() {
+    let project = Project::new().with("a.txt", "one\n");
+    let shell = || Line::call("shell", json!({"command": "true"}));
+    let script = project.script(&[
+        Line::call("read_file", json!({"path": "a.txt"})),
+        Line::call("edit_file", json!({"path": "a.txt", "old": "one", "new": "two"})),
+        shell(),
+        Line::text("First."),
+        shell(),
+        Line::call("shell", json!({"command": "false"})),
+        Line::text("Second."),
+    ]);
+    let line = format!("--plain -m {script} --approve ask --sandbox off");
+    let terminal = Terminal::open(&project, &line);
+    terminal.until("answers; /help");
+    terminal.say("change it");
+    let asked = terminal.until("or n and why:");
+    for part in
+        ["allow edit_file?", "    - one\n    + two\n", "y once, s for this conversation, a for always here"]
+    {
+        assert!(asked.contains(part), "{part:?}\n{asked}");
+    }
+    terminal.say("a");
+    terminal.until("(no sandbox: it can do whatever you can)");
+    terminal.say("s");
+    terminal.until("First.");
+    terminal.say("again");
+    let asked = terminal.until("    false\n");
+    assert_eq!(asked.matches("allow shell?").count(), 2, "`true` is allowed for the conversation: {asked}");
+    terminal.say("n rather not");
+    let told = terminal.until("Second.");
+    assert!(told.contains("not allowed: the user said no: rather not"), "{told}");
+    terminal.say("/quit");
+    terminal.until("LEFT");
+    // What was allowed for always is not asked about in the next conversation either.
+    let edit = Line::call("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}));
+    let script =
+        project.script(&[Line::call("read_file", json!({"path": "a.txt"})), edit, Line::text("Third.")]);
+    let again = Terminal::open(&project, &format!("--plain -m {script} --approve ask --sandbox off"));
+    again.until("answers; /help");
+    again.say("once more");
+    again.until("Third.");
+    assert_eq!(project.read("a.txt"), "three\n");
 }

@@ -48,8 +48,9 @@ impl Writing<'_> {
             ("title".to_owned(), node.title.as_str().into()),
         ]);
         if !self.bound.is_enabled(node) {
-            section.insert("enabled".to_owned(), false.into());
-            return Ok(section.into());
+            let mut absent = absent(node, inside);
+            absent["enabled"] = false.into();
+            return Ok(absent);
         }
         let mut params: BTreeMap<String, Value> = node
             .params
@@ -123,6 +124,22 @@ impl Writing<'_> {
         }
         name
     }
+}
+
+/// A section that is never shown. Its place and its tools still count, its words do not.
+fn absent(node: &Node, mut inside: &[Node]) -> Value {
+    let mut sections = Vec::new();
+    while let Some((child, rest)) = inside.split_first() {
+        let (within, rest) = rest.split_at(child.inside.min(rest.len()));
+        sections.push(absent(child, within));
+        inside = rest;
+    }
+    let key = node.path.as_str().rsplit('.').next().unwrap_or_default();
+    let mut section = json!({ "key": key, "title": node.title, "tools": node.tools, "sections": sections });
+    if matches!(node.body, NodeBody::Task) {
+        section["kind"] = "task".into();
+    }
+    section
 }
 
 /// A section of the prompt of tasks that are handed over. Their fields are not known yet, so nothing can be decided.

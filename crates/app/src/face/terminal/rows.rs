@@ -8,13 +8,13 @@ use crate::tui::change;
 /// Lines of a change that are shown with its call.
 const CHANGE_LINES: usize = 14;
 
-/// The first rows of what a call changes.
-pub(super) fn shown_change(name: &str, arguments: &Value) -> Vec<Line> {
+/// The first rows of what a call changes; `whole` says where the others are.
+pub(super) fn shown_change(name: &str, arguments: &Value, whole: &str) -> Vec<Line> {
     let mut rows = change::rows(name, arguments, None).unwrap_or_default();
     let more = rows.len().saturating_sub(CHANGE_LINES);
     if more > 1 {
         rows.truncate(CHANGE_LINES);
-        rows.push(Line::of(Style::Dim, &format!("… {more} more lines: /diff")));
+        rows.push(Line::of(Style::Dim, &format!("… {more} more lines{whole}")));
     }
     // The path stands in the row of the call already.
     if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }

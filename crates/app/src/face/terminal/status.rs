@@ -19,6 +19,12 @@ const NEARLY_FULL: f64 = 0.8;
 /// A longer name of a stage is cut.
 const STAGE: usize = 24;
 
+/// No name of a stage is cut to less than this.
+const SHORTEST: usize = 6;
+
+/// Cells around the name of a stage.
+const LEAD: usize = 5;
+
 /// How far a run is.
 #[derive(Debug, Default)]
 pub(super) struct Status {
@@ -77,7 +83,21 @@ impl Status {
             lead().and(Style::Dim, &format!("{tokens}{cost} · {elapsed}")),
         ];
         let fits = |form: &Line| form.width() <= columns;
-        let last = forms[forms.len() - 1].clone();
-        forms.into_iter().find(fits).unwrap_or_else(|| last.cut(columns))
+        forms.into_iter().find(fits).unwrap_or_else(|| self.brief(plan, share, &cost, &elapsed, columns))
+    }
+
+    /// What matters most in a narrow terminal: all figures, and as much of the stage's name as there is room for.
+    fn brief(&self, plan: &Plan, share: f64, cost: &str, elapsed: &str, columns: usize) -> Line {
+        let turn = self.turn.map(|turn| format!("{turn}/{} · ", plan.max_turns)).unwrap_or_default();
+        let figures = format!("{turn}{:.0} %{cost} · {elapsed}", share * 100.0);
+        let figures = Line::of(Style::Dim, &figures);
+        let lead = match &self.part {
+            Some(part) => {
+                let room = columns.saturating_sub(figures.width() + LEAD).max(SHORTEST);
+                Line::of(Style::Accent, &format!("  {part}")).cut(room + 2).and(Style::Dim, " · ")
+            }
+            None => Line::of(Style::Dim, "  "),
+        };
+        lead.join(figures).cut(columns)
     }
 }

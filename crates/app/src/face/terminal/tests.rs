@@ -78,6 +78,19 @@ fn a_failure_tells_why_and_what_to_do() {
 }
 
 #[test]
+fn a_question_about_an_edit_shows_the_change() {
+    let mut view = View::new(PLAN, &glyphs::UNICODE);
+    let (_, mut asked) = scene::scene().into_iter().next().unwrap();
+    let arguments = serde_json::json!({"path": "a.py", "old": "x = 1\n", "new": "x = \u{1b}2\n"});
+    let reason = "this run asks before anything is changed".to_owned();
+    asked.event =
+        Event::ApprovalRequested { call_id: "c".into(), name: "edit_file".into(), arguments, reason };
+    view.take(&asked, Duration::ZERO);
+    let text = painted(&view.done(80));
+    assert!(text.contains("    a.py\n    - x = 1\n    + x = ␛2\n"), "{text}");
+}
+
+#[test]
 fn text_that_lost_pieces_on_the_way_is_shown_whole() {
     let mut view = View::new(PLAN, &glyphs::UNICODE);
     let all = scene::scene();

@@ -267,7 +267,7 @@ impl View {
     }
 
     fn started(&mut self, started: &TaskStarted) {
-        let request = words::one_line(&started.request, 1000);
+        let request = words::one_line(words::asked(&started.request), 1000);
         self.line(Line::of(Style::Accent, self.glyphs.task).and(Style::Bold, &format!(" {request}")));
         if self.manner == Manner::Run {
             let facts = format!("  {} · sandbox {}", started.model, started.sandbox);
@@ -325,7 +325,7 @@ impl View {
         let (name, gist) = (name.to_owned(), words::gist(name, arguments));
         let diff = match self.manner {
             Manner::Run => Vec::new(),
-            Manner::Conversation => shown_change(&name, arguments),
+            Manner::Conversation => shown_change(&name, arguments, ": /diff"),
         };
         self.call = Some(Call { name, gist, since: now, tail: Tail::default(), diff });
     }
@@ -383,6 +383,8 @@ impl View {
         self.gap();
         let first = Line::of(Style::Warning, self.glyphs.question);
         self.line(first.and(Style::Bold, &format!(" {name}")).and(Style::Dim, &format!("  {reason}")));
+        let indent = |row: Line| Line::of(Style::Plain, "    ").join(row);
+        let change: Vec<Line> = shown_change(name, arguments, "").into_iter().map(indent).collect();
         let whole = match arguments.get("command").and_then(Value::as_str) {
             Some(command) => command.to_owned(),
             None => words::gist(name, arguments),
@@ -390,6 +392,7 @@ impl View {
         for line in whole.lines().take(20) {
             self.words(line, Style::Plain, Line::new());
         }
+        self.rows.extend(change.into_iter().map(Row::Whole));
         self.asking = Some(if name == "ask_user" { "> " } else { WIDE_QUESTION });
     }
 

@@ -56,3 +56,9 @@ fn a_verdict_names_the_exit_code_where_it_says_more_than_ok() {
     assert_eq!(verdict(&result(false, None, None)), "failed");
     assert_eq!(verdict(&result(false, None, Some(Fate::Refused))), "refused");
 }
+
+#[test]
+fn what_is_asked_stands_without_its_background() {
+    let whole = fusee_engine::prompt::request_text("look at @a.rs", Some("The file a.rs:\n\nfn main() {}"));
+    assert_eq!((asked(&whole), asked("no more than this")), ("look at @a.rs", "no more than this"));
+}

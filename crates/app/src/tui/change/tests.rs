@@ -37,3 +37,18 @@ fn a_patch_is_shown_as_it_is_and_a_command_has_no_diff() {
     assert!(rows("shell", &json!({"command": "rm x"}), None).is_none());
     assert!(rows("edit_file", &json!({"path": "a"}), None).is_none());
 }
+
+#[test]
+fn before_it_is_made_an_edit_is_shown_in_the_lines_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("c.txt"), "a\nb = 1\nc\nd\ne\nb = 2\n").unwrap();
+    let edit = |old: &str, all: bool| {
+        let arguments = json!({"path": "c.txt", "old": old, "new": "x", "all": all});
+        shown("edit_file", arguments, Some(folder.path()))
+    };
+    assert_eq!(edit("1", false), "c.txt\n  a\n- b = 1\n+ b = x\n  c\n  d\n");
+    assert_eq!(edit("b =", true), "c.txt\n  a\n- b = 1\n+ x 1\n  c\n  d\n  e\n- b = 2\n+ x 2\n");
+    // Where it does not fit, what is asked for is shown, and the tool will say why it cannot be done.
+    assert_eq!(edit("b =", false), "c.txt\n- b =\n+ x\n");
+    assert_eq!(edit("nothing", false), "c.txt\n- nothing\n+ x\n");
+}

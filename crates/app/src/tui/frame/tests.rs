@@ -10,13 +10,16 @@ use crate::face::terminal::UNICODE;
 use crate::face::{Plan, Wording, scene};
 use crate::tui::past::Past;
 
+mod waiting;
+mod working;
+
 const PLAN: Plan =
     Plan { max_turns: 50, max_tokens: 100_000, brief: false, answer: Wording::AsSaid, price: None };
 const WIDTHS: [usize; 3] = [40, 80, 200];
 
 fn fresh() -> State {
     let mut state = State::new(&UNICODE, "/nowhere".into(), Past::default());
-    state.stand("  ollama:qwen2.5-coder · approve auto · sandbox namespaces · /help".to_owned());
+    state.stand("  ollama:qwen2.5-coder · /help · approve auto · sandbox namespaces".to_owned());
     state
 }
 

@@ -3,15 +3,19 @@
 
 use std::collections::VecDeque;
 use std::io::BufRead as _;
-use std::sync::{Mutex as StdMutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
 
 use fusee_engine::approval::{Answer, Approver, Lasts, Question};
 use fusee_engine::journal::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
+use crate::approvals::Approvals;
 use crate::approver;
 use crate::failure::Failure;
 use crate::output;
+use crate::tui::mention;
+use crate::tui::state::{Allowed, asked_about};
 
 /// Lines that wait to be taken; more stay in the pipe.
 const WAITING: usize = 16;
@@ -19,15 +23,29 @@ const WAITING: usize = 16;
 /// A line longer than this is cut into messages; nobody types so much, and a pipe may hold anything.
 const LINE_BYTES: usize = 1 << 20;
 
+/// What can be answered to a question.
+const CHOICES: &str = "y once, s for this conversation, a for always here, or n and why: ";
+
+/// What a question is asked in.
+pub(crate) struct Room {
+    pub(crate) directory: PathBuf,
+    /// What holds a command that is allowed.
+    pub(crate) confined: &'static str,
+    /// Where answers that are to last are kept.
+    pub(crate) approvals: Approvals,
+}
+
 /// Stdin, line by line.
 pub(crate) struct Keyboard {
+    room: Room,
+    allowed: StdMutex<Allowed>,
     lines: Mutex<mpsc::Receiver<String>>,
     ahead: StdMutex<VecDeque<String>>,
 }
 
 impl Keyboard {
     /// Begins to read. One thread does it, because a read cannot be taken back once nobody wants it any more.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen(room: Room) -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel(WAITING);
         let read = move || {
             let mut stdin = std::io::stdin().lock();
@@ -41,7 +59,12 @@ impl Keyboard {
             .name("keyboard".to_owned())
             .spawn(read)
             .map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
-        Ok(Self { lines: Mutex::new(receiver), ahead: StdMutex::default() })
+        Ok(Self {
+            room,
+            allowed: StdMutex::default(),
+            lines: Mutex::new(receiver),
+            ahead: StdMutex::default(),
+        })
     }
 
     /// The next message. A line that ends in a backslash goes on in the next one.
@@ -79,6 +102,42 @@ impl Keyboard {
         }
         lines.recv().await
     }
+
+    /// A line for the task under way, with the files it names.
+    fn spoken(&self, line: &str) -> String {
+        let (words, problems) = mention::spoken(line.trim(), &self.room.directory);
+        problems.iter().for_each(|problem| output::error(&format!("warning: {problem}\n")));
+        words
+    }
+
+    fn allowed(&self) -> MutexGuard<'_, Allowed> {
+        self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What, why, and what holds it.
+    fn put(&self, question: &Question) {
+        let mut text = format!("allow {}? {}\n", question.name, question.reason);
+        for row in asked_about(question, &self.room.directory) {
+            text.push_str(&format!("    {}\n", row.paint(false)));
+        }
+        if question.name.starts_with("shell") {
+            text.push_str(&format!("    ({})\n", self.room.confined));
+        }
+        output::error(&format!("{text}{CHOICES}"));
+    }
+
+    /// What follows from an answer beyond this question.
+    fn heed(&self, question: &Question, answer: Answer) -> Answer {
+        if answer.lasts != Lasts::Once {
+            self.allowed().add(question);
+        }
+        if answer.lasts == Lasts::Always
+            && let Err(error) = self.room.approvals.add(question.lasting())
+        {
+            output::error(&format!("this holds for this conversation only: {error}\n"));
+        }
+        Answer { lasts: Lasts::Once, ..answer }
+    }
 }
 
 impl Approver for Keyboard {
@@ -88,35 +147,29 @@ impl Approver for Keyboard {
                 output::error("your answer, on one line: ");
                 let line = self.fresh_line().await?;
                 if !line.trim().is_empty() {
-                    return Some(line.trim().to_owned());
+                    return Some(self.spoken(&line));
                 }
             }
         })
     }
 
     fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
-        Box::pin(self.fresh_line())
+        Box::pin(async { Some(self.spoken(&self.fresh_line().await?)) })
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let (name, reason) = (&question.name, &question.reason);
-            let what = crate::face::words::gist(name, &question.arguments);
-            let what = fusee_engine::text::render::harmless(&what).into_owned();
-            output::error(&format!(
-                "allow {name} {what} ({reason})? y, s for the rest of this task, or n and why: "
-            ));
+            if self.allowed().covers(question) {
+                return Answer::yes();
+            }
+            self.put(question);
             loop {
                 let Some(line) = self.fresh_line().await else {
                     return Answer::no("nobody is there to approve it");
                 };
                 match approver::understand(&line) {
-                    // What lasts longer is kept by the conversation in a terminal alone.
-                    Some(Answer { lasts: Lasts::Always, .. }) => {
-                        return Answer { lasts: Lasts::Session, ..Answer::yes() };
-                    }
-                    Some(answer) => return answer,
-                    None => output::error("y, s for the rest of this task, or n and why: "),
+                    Some(answer) => return self.heed(question, answer),
+                    None => output::error(CHOICES),
                 }
             }
         })

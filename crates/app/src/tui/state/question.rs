@@ -49,9 +49,7 @@ pub(crate) enum Stage {
 
 impl Asked {
     pub(crate) fn about_call(question: Question, workspace: &Path, now: Duration) -> Self {
-        let mut rows = change::rows(&question.name, &question.arguments, Some(workspace))
-            .unwrap_or_else(|| whole(&question));
-        shorten(&mut rows);
+        let rows = asked_about(&question, workspace);
         Self { rows, matter: Matter::Call(question), stage: Stage::Choosing, at: now }
     }
 
@@ -69,6 +67,14 @@ impl Asked {
     pub(crate) fn is_seen(&self, now: Duration) -> bool {
         now.saturating_sub(self.at) >= SETTLES
     }
+}
+
+/// What a call would do: the change as a diff, the command as it is.
+pub(crate) fn asked_about(question: &Question, workspace: &Path) -> Vec<Line> {
+    let mut rows =
+        change::rows(&question.name, &question.arguments, Some(workspace)).unwrap_or_else(|| whole(question));
+    shorten(&mut rows);
+    rows
 }
 
 fn shorten(rows: &mut Vec<Line>) {
