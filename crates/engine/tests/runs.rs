@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use fusee_engine::agent::Restrictions;
 use fusee_engine::approval::Nobody;
+use fusee_engine::prompt::{Prompt, Section};
 use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings};
 use fusee_journal::event::{Event, Fate, TaskStatus};
 use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
@@ -142,6 +143,50 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
         run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
     assert_eq!(again.exit(), Exit::Completed);
     assert!(!world.path().join("a.txt").exists(), "nothing ran again");
+}
+
+/// A question of a customer.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Inquiry {
+    request: String,
+    background: Option<String>,
+    articles: Vec<String>,
+}
+
+#[tokio::test]
+async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
+    let world = World::new(
+        r#"{"tool_calls":[{"name":"open_sections","arguments":{"section_keys":["terms"],"reason":"they decide it"}}]}
+{"text":"Yes, for 5 dollars."}
+"#,
+    );
+    let prompt: Prompt<Inquiry> = Prompt::builder()
+        .section(Section::text("guidance", "Guidance", "You answer those who bought ${articles}."))
+        .section(Section::literal("terms", "Terms", "It costs $5.").summarised("What holds."))
+        .section(Section::task())
+        .build()
+        .expect("a prompt");
+    let task = Inquiry {
+        request: "Can I give it back?".to_owned(),
+        background: Some("Bought yesterday.".to_owned()),
+        articles: vec!["a lamp".to_owned(), "a $bulb".to_owned()],
+    };
+    let settings = Settings::prompted(&prompt, &task, world.model_name(), world.path()).expect("bound");
+    let (outcome, events) = world.run("typed", settings).await;
+    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(names(&events).iter().filter(|name| *name == "expansion").count(), 1);
+    let steps = world.journal.steps(&run_id("typed")).expect("steps");
+    let shown: Vec<&str> = steps.iter().filter_map(|step| step.args["system"].as_str()).collect();
+    assert_eq!(
+        shown[1],
+        "## 1. Guidance\n\nYou answer those who bought a lamp, a $bulb.\n\n## 2. Terms\n\nIt costs $5.\n\n\
+         ## 3. Task\n\n**Expansion Context:** Sections expanded: `terms`. Reason: they decide it. Continue with your \
+         task using the newly visible content.\n\n---\n\nCan I give it back?\n\n- **articles:** a lamp, a $bulb\n\n\
+         **Background:** Bought yesterday."
+    );
+    let kept = run::settings_of(&world.journal, &run_id("typed")).expect("settings");
+    let again = run::replay(&world.journal, &run_id("typed"), kept, Vec::new()).await.expect("it replays");
+    assert_eq!(again.exit(), Exit::Completed);
 }
 
 #[tokio::test]

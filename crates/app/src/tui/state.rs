@@ -282,6 +282,14 @@ impl State {
         self.completion = Completion::default();
     }
 
+    /// Nothing more will be typed: what stands in the input is kept, and those messages that wait are counted.
+    pub(crate) fn leave(&mut self) -> usize {
+        if !self.editor.is_empty() {
+            self.accept();
+        }
+        self.queue.len()
+    }
+
     /// Stops the turn that runs, then its task, then what is typed, then all.
     fn interrupt(&mut self, now: Duration) -> Vec<Effect> {
         let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);

@@ -395,6 +395,12 @@ impl Driver<'_, '_> {
             let text = format!("run {} stays open: `fusee` asks whether to go on with it", live.run);
             self.state.tell(Style::Dim, &text);
         }
+        let waiting = self.state.leave();
+        if waiting > 0 {
+            let waiting = words::count(waiting as u64, "message");
+            let text = format!("{waiting} not sent: the up key brings back what was typed");
+            self.state.tell(Style::Dim, &text);
+        }
         let (columns, _) = size_of(io::stdout());
         let done = self.state.done(columns);
         self.screen.draw(&done, &[], columns).map_err(lost)

@@ -20,7 +20,7 @@ impl<T: TaskFields> Prompt<T> {
     pub fn written(&self, task: &T) -> Result<String, RenderProblem> {
         let bound = self.bind(task)?;
         let writing = Writing { bound: &bound, delegation: self.delegation() };
-        let sections = writing.sections(bound.nodes, 0)?;
+        let sections = writing.sections(bound.nodes)?;
         Ok(json!({ "sections": sections }).to_string())
     }
 }
@@ -31,17 +31,17 @@ struct Writing<'b> {
 }
 
 impl Writing<'_> {
-    fn sections(&self, nodes: &[Node], from: usize) -> Result<Vec<Value>, RenderProblem> {
+    fn sections(&self, nodes: &[Node]) -> Result<Vec<Value>, RenderProblem> {
         let (mut written, mut at) = (Vec::new(), 0);
         while let Some(node) = nodes.get(at) {
             let inside = at + 1..at + 1 + node.inside;
-            written.push(self.section(node, nodes.get(inside).unwrap_or_default(), from + at)?);
+            written.push(self.section(node, nodes.get(inside).unwrap_or_default())?);
             at += 1 + node.inside;
         }
         Ok(written)
     }
 
-    fn section(&self, node: &Node, inside: &[Node], at: usize) -> Result<Value, RenderProblem> {
+    fn section(&self, node: &Node, inside: &[Node]) -> Result<Value, RenderProblem> {
         let key = node.path.as_str().rsplit('.').next().unwrap_or_default();
         let mut section = Map::from_iter([
             ("key".to_owned(), key.into()),
@@ -87,7 +87,7 @@ impl Writing<'_> {
             section.insert("params".to_owned(), json!(params));
         }
         if !inside.is_empty() {
-            section.insert("sections".to_owned(), self.sections(inside, at + 1)?.into());
+            section.insert("sections".to_owned(), self.sections(inside)?.into());
         }
         Ok(section.into())
     }

@@ -24,7 +24,7 @@ pub struct Ground {
     directories: Vec<PathBuf>,
     /// From the root, there or not.
     rules: Vec<PathBuf>,
-    /// Whether it is larger than what is remembered.
+    /// Whether it is larger than what is remembered, or cannot be found again.
     #[serde(default)]
     overflown: bool,
 }
@@ -46,7 +46,8 @@ impl Ground {
             let named = RULES.map(|name| folder.join(name));
             named.into_iter().chain(super::excludes(folder))
         });
-        Self { rules: rules.collect(), ..Self::default() }
+        // What a relative path means depends on where one stands.
+        Self { rules: rules.collect(), directories: Vec::new(), overflown: root.is_relative() }
     }
 
     /// Takes note of a directory that is looked into.

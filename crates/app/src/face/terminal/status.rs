@@ -20,7 +20,7 @@ const NEARLY_FULL: f64 = 0.8;
 const STAGE: usize = 24;
 
 /// No name of a stage is cut to less than this.
-const SHORTEST: usize = 6;
+const SHORTEST: usize = 5;
 
 /// Cells around the name of a stage.
 const LEAD: usize = 5;

@@ -61,6 +61,22 @@ fn a_message_begins_a_task_and_those_typed_meanwhile_wait() {
 }
 
 #[test]
+fn what_is_typed_and_what_waits_is_there_again_after_leaving() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || State::new(&ASCII, "/nowhere".into(), Past::open(Some(folder.path())));
+    let mut state = open();
+    state.began(PLAN, at(0));
+    say(&mut state, "this waits");
+    state.paste("half a mess");
+    assert_eq!(state.leave(), 1);
+    let mut state = open();
+    press(&mut state, KeyCode::Up, 0);
+    assert_eq!(state.typed(), "half a mess");
+    press(&mut state, KeyCode::Up, 0);
+    assert_eq!(state.typed(), "this waits");
+}
+
+#[test]
 fn a_full_queue_leaves_the_message_where_it_is() {
     let mut state = fresh();
     state.began(PLAN, at(0));
