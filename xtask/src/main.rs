@@ -12,6 +12,7 @@
 mod bench;
 mod effect;
 mod lint;
+mod local;
 mod mcp_servers;
 mod needs;
 mod real_model;
@@ -25,6 +26,7 @@ const USAGE: &str = "cargo xtask COMMAND
 
   test [FILTER…]  all tests and doc tests; arguments go to `cargo nextest run`
   lint            format, clippy, licences and sources of dependencies
+  local           the tests of the model inside the process (feature `local`), which compile llama.cpp
   ci              what the CI runs: lint, then test
   docs            writes the reference pages and schemas anew, from the tables that parse
   bench [NAME…]   figures against their targets; names pick some of them
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_deref() {
         Some("test") => test::run(&rest),
         Some("lint") => lint::run(),
+        Some("local") => local::run(),
         Some("ci") => stage::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
         Some("bench") => bench::run(&rest),

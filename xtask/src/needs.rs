@@ -15,7 +15,7 @@ pub(crate) struct Need {
 enum Source {
     /// `cargo install --locked` with these arguments.
     Cargo(&'static [&'static str]),
-    /// A package of the distribution, installed where we may.
+    /// Packages of the distribution, by their names with blanks between, installed where we may.
     Apt(&'static str),
     /// Part of the Rust toolchain.
     Rustup(&'static str),
@@ -52,6 +52,14 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "npm", why: "installs real MCP servers, which node runs", source: Source::Apt("npm") },
 ];
 
+pub(crate) const LOCAL: &[Need] = &[
+    NEXTEST,
+    Need { program: "cmake", why: "builds llama.cpp", source: Source::Apt("cmake") },
+    Need { program: "c++", why: "compiles llama.cpp", source: Source::Apt("g++") },
+    Need { program: "clang", why: "reads llama.cpp's headers", source: Source::Apt("clang libclang-dev") },
+    Need { program: "python3", why: "installs the model", source: Source::Apt("python3") },
+];
+
 pub(crate) const BENCH: &[Need] =
     &[Need { program: "rg", why: "is what searching is measured against", source: Source::Apt("ripgrep") }];
 
@@ -84,7 +92,10 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 fn install(need: &Need) -> Outcome {
     let (client, args): (&str, Vec<&str>) = match &need.source {
         Source::Cargo(args) => ("cargo", [&["install", "--locked"], *args].concat()),
-        Source::Apt(package) => ("apt-get", vec!["install", "--yes", "--no-install-recommends", package]),
+        Source::Apt(packages) => {
+            let fixed = ["install", "--yes", "--no-install-recommends"];
+            ("apt-get", fixed.into_iter().chain(packages.split(' ')).collect())
+        }
         Source::Rustup(component) => ("rustup", vec!["component", "add", component]),
     };
     let by_hand = format!("{client} {}", args.join(" "));

@@ -2,6 +2,7 @@
 //! crate opens. Where nothing was said, [`crate::discover`] looks.
 
 mod known;
+mod local;
 mod stand_in;
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ const ANY_KEY: &str = "FUSEE_API_KEY";
 /// A model that was chosen and not yet opened.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// PROVIDER:MODEL, an id, script:FILE or replay:FILE. Names of the configuration are resolved, so that a run
+    /// PROVIDER:MODEL, an id, local:FILE, script:FILE or replay:FILE. Names of the configuration are resolved, so that a run
     /// goes on with the model it began with although the configuration has changed.
     pub(crate) name: String,
     /// How it is reached.
@@ -88,7 +89,8 @@ impl Choice {
             }
         };
         let target = entry.and_then(|entry| entry.model.as_deref()).unwrap_or(name);
-        let mut choice = Self::reach(target, base_url, entry, config, environment)?;
+        let target = local::at_home(target, environment);
+        let mut choice = Self::reach(&target, base_url, entry, config, environment)?;
         if let Some(wire) = api.as_deref().and_then(config::wire) {
             choice.settings.wire = wire;
         }
@@ -155,10 +157,22 @@ impl Choice {
         environment: &Environment,
     ) -> Result<Self, Failure> {
         let silence = Duration::from_secs(config.limits().timeout_s);
-        let Target::Server { provider: named, model } = Target::parse(name)? else {
-            let settings = Settings { silence, ..Settings::default() };
-            let (context_tokens, price, provider, profile) = (None, config.price(), None, Profile::default());
-            return Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider, profile });
+        let (named, model) = match Target::parse(name)? {
+            Target::Server { provider, model } => (provider, model),
+            Target::Local(path) => return Self::in_process(name, &path, entry, config, environment),
+            Target::Script(_) | Target::Replay(_) => {
+                let settings = Settings { silence, ..Settings::default() };
+                let (context_tokens, price, provider, profile) =
+                    (None, config.price(), None, Profile::default());
+                return Ok(Self {
+                    name: name.to_owned(),
+                    settings,
+                    context_tokens,
+                    price,
+                    provider,
+                    profile,
+                });
+            }
         };
         let (provider, base_url) = server(name, named, base_url, config, environment)?;
         let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
@@ -257,7 +271,11 @@ fn server(
         (None, None) => {
             let openai = Provider::named("openai");
             let url = openai.map(|provider| own_url(provider, environment)).transpose()?.flatten();
-            if url.is_some() { Ok((openai, url)) } else { Err(nowhere(name, config)) }
+            match url {
+                Some(url) => Ok((openai, Some(url))),
+                None if name == local::WORD => Err(local::nothing_named()),
+                None => Err(nowhere(name, config)),
+            }
         }
     }
 }
@@ -312,7 +330,7 @@ fn nowhere(name: &str, config: &Config) -> Failure {
     let names = providers.collect::<Vec<_>>().join(", ");
     let advice = format!(
         "say where it is with --base-url URL, or who has it with PROVIDER:MODEL; providers are {names}; \
-         script:FILE and replay:FILE need no server"
+         local:FILE.gguf, script:FILE and replay:FILE need no server"
     );
     let help = near.map_or_else(|| advice.clone(), |near| format!("{near}\n{advice}"));
     Failure::usage(format!("no server is known for the model `{name}`")).help(help)
@@ -405,10 +423,11 @@ pub(crate) fn nothing_found() -> String {
          \u{20} start a server here: {}\n\
          \u{20} export {}=… and fusee -m openai:MODEL\n\
          \u{20}   (or {})\n\
-         \u{20} fusee -m MODEL --base-url URL, wherever one is\n\
+         \u{20} fusee -m MODEL --base-url URL, wherever one is\n{}\
          fusee doctor says what works here, fusee demo needs no model",
         own.join(", "),
         keys.first().copied().unwrap_or_default(),
-        others.join(", ")
+        others.join(", "),
+        local::offered()
     )
 }

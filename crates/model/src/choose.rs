@@ -25,6 +25,8 @@ pub enum Target {
     Script(PathBuf),
     /// `replay:FILE`, a cassette.
     Replay(PathBuf),
+    /// `local:FILE.gguf`, a model in this process.
+    Local(PathBuf),
     /// A model on a server.
     Server {
         /// The word before the colon, if it names a provider.
@@ -55,6 +57,10 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// How long a server may say nothing.
     pub silence: Duration,
+    /// How large a context a model in this process gets; servers decide that themselves.
+    pub context_tokens: Option<u64>,
+    /// On how many threads it computes; as many as there are processors for this process, if nobody says.
+    pub threads: Option<usize>,
 }
 
 impl Default for Settings {
@@ -69,6 +75,8 @@ impl Default for Settings {
             no_proxy: None,
             ca_file: None,
             silence: Duration::from_secs(300),
+            context_tokens: None,
+            threads: None,
         }
     }
 }
@@ -125,7 +133,7 @@ impl Models {
         // Files know no settings: two tasks with different ones still share the file's lines.
         let settings = match target {
             Target::Script(_) | Target::Replay(_) => Settings::default(),
-            Target::Server { .. } => settings.clone(),
+            Target::Local(_) | Target::Server { .. } => settings.clone(),
         };
         let key = (target, settings);
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,6 +144,7 @@ impl Models {
         let model: Arc<dyn Model> = match target {
             Target::Script(path) => Arc::new(Script::open(name, path)?),
             Target::Replay(path) => Arc::new(Cassette::open(name, path)?),
+            Target::Local(path) => local(name, path, settings)?,
             Target::Server { provider, model } => {
                 let endpoint =
                     shared.endpoint(&base_url(*provider, model, settings)?, settings, self.clock)?;
@@ -151,8 +160,14 @@ impl Models {
     /// What the server has that `name`, a model of it, is on. The model itself is not asked for anything.
     pub async fn list(&self, name: &str, settings: &Settings) -> Result<Vec<Listed>, ModelError> {
         let wrong = |error: ChoiceError| ModelError::new(ErrorKind::Invalid, error.to_string());
-        let Target::Server { provider, model } = Target::parse(name).map_err(wrong)? else {
-            return Ok(Vec::new());
+        let (provider, model) = match Target::parse(name).map_err(wrong)? {
+            Target::Server { provider, model } => (provider, model),
+            Target::Local(path) => {
+                // Its context is known once it is loaded, and nothing is loaded to be listed.
+                let size_bytes = std::fs::metadata(&path).ok().map(|found| found.len());
+                return Ok(vec![Listed { id: path.display().to_string(), size_bytes, context_tokens: None }]);
+            }
+            Target::Script(_) | Target::Replay(_) => return Ok(Vec::new()),
         };
         let endpoint = {
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,14 +197,16 @@ impl Shared {
 }
 
 impl Target {
-    /// Reads `script:FILE`, `replay:FILE`, `provider:model` or a plain model name. A word before a colon that
+    /// Reads `script:FILE`, `replay:FILE`, `local:FILE`, `provider:model` or a plain model name. A word before a colon that
     /// is no provider belongs to the model's name (`qwen2.5-coder:1.5b`).
     pub fn parse(name: &str) -> Result<Target, ChoiceError> {
         let wrong = |what: &str| Err(ChoiceError::Name(format!("`{name}` names no {what}")));
         match name.split_once(':') {
             Some(("script" | "replay", "")) => wrong("file"),
+            Some(("local", "")) => wrong("file: say local:PATH.gguf"),
             Some(("script", file)) => Ok(Target::Script(file.into())),
             Some(("replay", file)) => Ok(Target::Replay(file.into())),
+            Some(("local", file)) => Ok(Target::Local(file.into())),
             Some((word, model)) => match Provider::named(word) {
                 Some(_) if model.is_empty() => wrong("model"),
                 Some(provider) => Ok(Target::Server { provider: Some(provider), model: model.into() }),
@@ -199,6 +216,25 @@ impl Target {
             None => Ok(Target::Server { provider: None, model: name.into() }),
         }
     }
+}
+
+#[cfg(feature = "local")]
+fn local(name: &str, path: &std::path::Path, settings: &Settings) -> Result<Arc<dyn Model>, ChoiceError> {
+    let dialect = Settings { wire: Wire::Chat, ..settings.clone() }.dialect()?;
+    Ok(Arc::new(crate::local::LocalModel::open(name, path, dialect, settings)?))
+}
+
+#[cfg(not(feature = "local"))]
+fn local(name: &str, _: &std::path::Path, _: &Settings) -> Result<Arc<dyn Model>, ChoiceError> {
+    Err(ChoiceError::Settings(format!(
+        "`{name}` is a model inside this process, and this binary was built without them: build it with \
+         `cargo build --release --features local`, or serve the file with llama.cpp and say llama.cpp:NAME"
+    )))
+}
+
+/// Whether models in this process are part of this binary.
+pub const fn has_local_models() -> bool {
+    cfg!(feature = "local")
 }
 
 fn base_url(provider: Option<&Provider>, model: &str, settings: &Settings) -> Result<String, ChoiceError> {

@@ -17,13 +17,11 @@ use reqwest::{Body, Response};
 use tokio::time::timeout;
 
 use self::endpoint::Endpoint;
-use crate::profile::ToolFormat;
-use crate::schema_calls::{self, Exchange, More};
+use crate::schema_calls::{Exchange, More};
 use crate::stream::{Decoder, Progress, Sink};
-use crate::text_calls::{self, Holding};
 use crate::{
     BoxFuture, CancellationToken, Conversation, Delta, Dialect, ErrorKind, Model, ModelError, Reply,
-    RequestOptions, fault, retry,
+    RequestOptions, asking, fault, retry,
 };
 
 /// The body of a refusal is read up to this size and this long.
@@ -54,51 +52,6 @@ impl HttpModel {
     pub(crate) fn new(name: &str, id: &str, dialect: Dialect, endpoint: Arc<Endpoint>) -> Self {
         let context = tokio::sync::Mutex::default();
         HttpModel { name: name.to_owned(), id: id.to_owned(), dialect, endpoint, context }
-    }
-
-    async fn attempt(
-        &self,
-        conversation: &Conversation,
-        options: &RequestOptions,
-        sink: &mut Sink<'_>,
-    ) -> Result<Reply, ModelError> {
-        let traits = self.dialect.traits;
-        if traits.tool_format == ToolFormat::Schema {
-            return schema_calls::ask(self, conversation, options, sink).await;
-        }
-        let mut reply = if traits.text_calls || traits.tool_format == ToolFormat::Text {
-            self.spoken(conversation, options, sink).await?
-        } else {
-            self.exchange(conversation, None, options, sink).await?
-        };
-        if traits.one_call {
-            reply.tool_calls.truncate(1);
-        }
-        Ok(reply)
-    }
-
-    /// One exchange in which calls may come as text.
-    async fn spoken(
-        &self,
-        conversation: &Conversation,
-        options: &RequestOptions,
-        sink: &mut Sink<'_>,
-    ) -> Result<Reply, ModelError> {
-        let mut holding = Holding::default();
-        let mut held = |delta: Delta<'_>| match delta {
-            Delta::Text(piece) => holding.take(piece, &mut |text| sink(Delta::Text(text))),
-            other => sink(other),
-        };
-        let mut reply = self.exchange(conversation, None, options, &mut held).await?;
-        let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
-        let native = reply.tool_calls.len();
-        text_calls::lift(&mut reply, &known, conversation.messages().len());
-        holding.settle(&reply.text, &mut |text| sink(Delta::Text(text)));
-        for (index, call) in reply.tool_calls.iter().enumerate().skip(native) {
-            sink(Delta::ToolCall { index, name: &call.name });
-            sink(Delta::ToolArguments { index, fragment: &call.arguments });
-        }
-        Ok(reply)
     }
 
     async fn request(
@@ -233,7 +186,7 @@ impl Model for HttpModel {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(ModelError::cancelled()),
-                outcome = self.attempt(conversation, options, sink) => outcome,
+                outcome = asking::attempt(self, self.dialect, conversation, options, sink) => outcome,
             }
         })
     }

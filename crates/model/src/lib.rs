@@ -2,10 +2,12 @@
 //!
 //! A [`Conversation`] holds the messages, each encoded once for its [`Wire`]; a [`Model`] sends it and gives
 //! back one [`Reply`], telling a sink about every piece as it arrives. Models are HTTP servers ([`http`]),
-//! scripts ([`scripted`]) or cassettes ([`recorded`]); [`Models`] makes them from what a user typed.
+//! scripts ([`scripted`]), cassettes ([`recorded`]) or, with the feature `local`, files that are loaded into this process;
+//! [`Models`] makes them from what a user typed.
 //! The wire codecs ([`wire`], [`sse`]) do no I/O: they are fed bytes. Retrying is the caller's, by the pure
 //! policy in [`retry`], because each attempt is a step of the caller's journal.
 
+mod asking;
 pub mod choose;
 pub mod client;
 pub mod conversation;
@@ -13,6 +15,8 @@ pub mod error;
 pub mod fault;
 pub mod frames;
 pub mod http;
+#[cfg(feature = "local")]
+mod local;
 pub mod message;
 pub mod price;
 pub mod profile;
@@ -29,7 +33,7 @@ pub mod text_calls;
 pub mod tokens;
 pub mod wire;
 
-pub use choose::{ChoiceError, Clock, Models, Settings, Target};
+pub use choose::{ChoiceError, Clock, Models, Settings, Target, has_local_models};
 pub use client::{BoxFuture, Delta, Model};
 pub use conversation::{Conversation, Lent};
 pub use error::{ErrorKind, ModelError};

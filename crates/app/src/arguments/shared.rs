@@ -24,7 +24,7 @@ pub(crate) struct Place {
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelFlags {
-    /// The model: PROVIDER:MODEL, a name from the configuration, script:FILE or replay:FILE
+    /// The model: PROVIDER:MODEL, a name from the configuration, local:FILE.gguf, script:FILE or replay:FILE
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Where the model's server is, version path included (http://127.0.0.1:8080/v1)

@@ -1,7 +1,7 @@
 //! `fusee models`: which models there are, and what is known of them.
 
 use clap::Args;
-use fusee_engine::model::{Listed, Models, Price};
+use fusee_engine::model::{Listed, Models, Price, Target};
 use fusee_engine::run::Exit;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ const LISTED: usize = 40;
 /// what is known of each: its size, its context, its price. Nothing is asked of a model itself; `fusee doctor` does that.
 #[derive(Args)]
 pub(crate) struct ModelsArgs {
-    /// Only models with this in their names
+    /// Only models with this in their names, or the file of a model: local:FILE.gguf
     #[arg(value_name = "NAME")]
     filter: Option<String>,
     /// A server to look at, instead of the usual places
@@ -64,8 +64,9 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit,
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
     let show = Show::new(args.json, &config, environment);
     show.warn(&config);
-    let (mut rows, complaints) = gather(args.base_url.as_deref(), &config, environment).await?;
-    let wanted = args.filter.as_deref().unwrap_or_default().to_lowercase();
+    let filter = args.filter.as_deref().unwrap_or_default();
+    let (mut rows, complaints) = gather(args.base_url.as_deref(), filter, &config, environment).await?;
+    let wanted = filter.to_lowercase();
     rows.retain(|row| row.name.to_lowercase().contains(&wanted));
     for complaint in complaints {
         output::error(&format!("{complaint}\n"));
@@ -84,6 +85,7 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit,
 /// All models, and what went wrong on the way.
 async fn gather(
     base_url: Option<&str>,
+    filter: &str,
     config: &Config,
     environment: &Environment,
 ) -> Result<(Vec<Row>, Vec<String>), Failure> {
@@ -92,6 +94,7 @@ async fn gather(
         Some(url) => vec![url.to_owned()],
         None => {
             rows.extend(configured(config, environment));
+            rows.extend(file(filter, config, environment)?);
             places(&discover::look(environment).await)
         }
     };
@@ -132,13 +135,34 @@ fn configured(config: &Config, environment: &Environment) -> Vec<Row> {
         let choice = Choice::named(&entry.name, config, environment).ok();
         Row {
             name: entry.name.clone(),
-            size_bytes: None,
+            size_bytes: choice.as_ref().and_then(|choice| size_of_file(&choice.name)),
             context_tokens: choice.as_ref().and_then(|choice| choice.context_tokens),
             price: choice.as_ref().and_then(|choice| choice.price),
             source: "configuration".to_owned(),
         }
     });
     entries.collect()
+}
+
+/// A model's file that is asked for by name: files are not looked for.
+fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option<Row>, Failure> {
+    if !matches!(Target::parse(name), Ok(Target::Local(_))) {
+        return Ok(None);
+    }
+    let choice = Choice::named(name, config, environment)?;
+    choice.open(None)?;
+    Ok(Some(Row {
+        name: name.to_owned(),
+        size_bytes: size_of_file(&choice.name),
+        context_tokens: choice.context_tokens,
+        price: choice.price,
+        source: "file".to_owned(),
+    }))
+}
+
+fn size_of_file(name: &str) -> Option<u64> {
+    let Ok(Target::Local(path)) = Target::parse(name) else { return None };
+    std::fs::metadata(path).ok().map(|found| found.len())
 }
 
 fn table(rows: &[Row], shorten: bool) -> String {

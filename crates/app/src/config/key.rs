@@ -59,7 +59,7 @@ pub(crate) const KEYS: &[Key] = &joined::<{ BASE.len() + FLOW_KEYS.len() }>(BASE
 
 /// The keys of any task.
 const BASE: &[Key] = &[
-    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], script:FILE or replay:FILE.")
+    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], local:FILE.gguf, script:FILE or replay:FILE.")
         .flag("--model"),
     key("base_url", Kind::Url, None, "Where the model's server is, version path included.")
         .flag("--base-url")

@@ -21,12 +21,14 @@ fn names_are_read() {
     let read: Vec<_> = [
         "script:a/b.jsonl",
         "replay:c:d",
+        "local:/m/a.gguf",
         "openai:gpt-5",
         "ollama:qwen2.5-coder:1.5b",
         "openrouter:x/y:free",
         "qwen2.5-coder:1.5b",
         "plain",
         "script:",
+        "local:",
         "groq:",
         " ",
     ]
@@ -37,12 +39,14 @@ fn names_are_read() {
         [
             "Script(\"a/b.jsonl\")",
             "Replay(\"c:d\")",
+            "Local(\"/m/a.gguf\")",
             "gpt-5 at openai",
             "qwen2.5-coder:1.5b at ollama",
             "x/y:free at openrouter",
             "qwen2.5-coder:1.5b at ?",
             "plain at ?",
             "! `script:` names no file",
+            "! `local:` names no file: say local:PATH.gguf",
             "! `groq:` names no model",
             "! the model's name is empty",
         ]
@@ -105,4 +109,15 @@ fn keys_are_not_shown() {
     let shown = format!("{settings:?}");
     assert!(!shown.contains("secret"), "{shown}");
     assert!(shown.contains("Secret([key])"));
+}
+
+#[cfg(not(feature = "local"))]
+#[test]
+fn a_binary_without_local_models_says_how_to_get_one_with_them() {
+    let error = models().open("local:/m/a.gguf", &Settings::default()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "`local:/m/a.gguf` is a model inside this process, and this binary was built without them: build it with \
+         `cargo build --release --features local`, or serve the file with llama.cpp and say llama.cpp:NAME"
+    );
 }

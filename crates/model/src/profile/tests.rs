@@ -29,6 +29,8 @@ fn a_local_server_has_native_tools_with_text_forms_recognised() {
         let traits = shipped().of(Some(provider), "anything").traits();
         assert_eq!((traits.tool_format, traits.text_calls), (ToolFormat::Native, true), "{provider}");
     }
+    let inside = shipped().of(Some("local"), "anything").traits();
+    assert_eq!((inside.tool_format, inside.constraint), (ToolFormat::Schema, Constraint::LlamaCpp));
     assert_eq!(shipped().of(Some("groq"), "anything").traits(), Traits::default());
     assert_eq!(shipped().of(None, "anything").traits(), Traits::default());
 }

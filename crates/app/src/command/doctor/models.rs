@@ -1,7 +1,7 @@
 //! Every source of models, and whether one can be used.
 
-use fusee_engine::model::Target;
 use fusee_engine::model::provider::{PROVIDERS, Provider};
+use fusee_engine::model::{Target, has_local_models};
 
 use super::{Finding, State, probe};
 use crate::choice::Choice;
@@ -27,6 +27,13 @@ pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool
     let mut models = judge(&found, config, environment);
     if !quick {
         models.findings.extend(probe::found(&found, config, environment).await);
+        // A model in this process is nobody's who could be found: it is asked where it is the configured one.
+        if let Some(name) = config.text("model")
+            && models.usable
+            && is_local(name, config, environment)
+        {
+            models.findings.push(probe::ask(name, config, environment).await);
+        }
     }
     models
 }
@@ -42,6 +49,7 @@ pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -
         Some(variable) => hosted(provider, variable, found),
         None => own(provider, found, &discover::place(provider, environment)),
     }));
+    findings.push(local());
     findings.push(Finding::new("script", State::Ready, "-m script:FILE, replies written by hand"));
     findings.push(Finding::new("replay", State::Ready, "-m replay:FILE, a recorded run"));
     let servers: Vec<String> = found
@@ -78,6 +86,20 @@ fn configured(name: &str, config: &Config, environment: &Environment) -> Finding
         Err(failure) => {
             Finding::new("configured", State::Broken, format!("{name} ({from}): {}", failure.message))
         }
+    }
+}
+
+fn is_local(name: &str, config: &Config, environment: &Environment) -> bool {
+    Choice::named(name, config, environment)
+        .is_ok_and(|choice| matches!(Target::parse(&choice.name), Ok(Target::Local(_))))
+}
+
+/// Models in this process.
+fn local() -> Finding {
+    if has_local_models() {
+        Finding::new("local", State::Ready, "-m local:FILE.gguf, a model inside this process")
+    } else {
+        Finding::new("local", State::Absent, "not in this binary: cargo build --release --features local")
     }
 }
 

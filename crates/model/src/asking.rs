@@ -1,0 +1,56 @@
+//! One attempt at a reply from whatever takes a conversation and gives text back, a server or a model in this process:
+//! the way it is asked for calls is its profile's, not its place's. Moving the text is [`crate::http`]'s part, or the
+//! local model's.
+
+use crate::profile::ToolFormat;
+use crate::schema_calls::{self, Exchange};
+use crate::stream::Sink;
+use crate::text_calls::{self, Holding};
+use crate::{Conversation, Delta, Dialect, ModelError, Reply, RequestOptions};
+
+/// Asks in the way of the dialect.
+pub(crate) async fn attempt(
+    server: &dyn Exchange,
+    dialect: Dialect,
+    conversation: &Conversation,
+    options: &RequestOptions,
+    sink: &mut Sink<'_>,
+) -> Result<Reply, ModelError> {
+    let traits = dialect.traits;
+    if traits.tool_format == ToolFormat::Schema {
+        return schema_calls::ask(server, conversation, options, sink).await;
+    }
+    let mut reply = if traits.text_calls || traits.tool_format == ToolFormat::Text {
+        spoken(server, conversation, options, sink).await?
+    } else {
+        server.exchange(conversation, None, options, sink).await?
+    };
+    if traits.one_call {
+        reply.tool_calls.truncate(1);
+    }
+    Ok(reply)
+}
+
+/// One exchange in which calls may come as text.
+async fn spoken(
+    server: &dyn Exchange,
+    conversation: &Conversation,
+    options: &RequestOptions,
+    sink: &mut Sink<'_>,
+) -> Result<Reply, ModelError> {
+    let mut holding = Holding::default();
+    let mut held = |delta: Delta<'_>| match delta {
+        Delta::Text(piece) => holding.take(piece, &mut |text| sink(Delta::Text(text))),
+        other => sink(other),
+    };
+    let mut reply = server.exchange(conversation, None, options, &mut held).await?;
+    let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
+    let native = reply.tool_calls.len();
+    text_calls::lift(&mut reply, &known, conversation.messages().len());
+    holding.settle(&reply.text, &mut |text| sink(Delta::Text(text)));
+    for (index, call) in reply.tool_calls.iter().enumerate().skip(native) {
+        sink(Delta::ToolCall { index, name: &call.name });
+        sink(Delta::ToolArguments { index, fragment: &call.arguments });
+    }
+    Ok(reply)
+}

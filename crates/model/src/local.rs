@@ -1,0 +1,216 @@
+//! A model inside this process: `local:PATH.gguf`, with the feature `local`. It is asked with the same bytes as a server
+//! would be (`asked`), speaks by the template in its file (`template`), and is held to a schema by a grammar
+//! (`schema_grammar`, `sampling`).
+//! The computing is llama.cpp's, on a thread of its own (`worker`).
+
+mod asked;
+mod complaints;
+mod file;
+mod sampling;
+mod schema_grammar;
+mod template;
+mod thinking;
+mod worker;
+
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use self::asked::Asked;
+use self::thinking::{Part, Thinking};
+use self::worker::{Ended, Held, Job, Piece};
+use crate::schema_calls::{Exchange, More};
+use crate::stream::Sink;
+use crate::{
+    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
+    Reasoning, Reply, RequestOptions, Settings, StopReason, Usage, asking,
+};
+
+/// Pieces that are made ahead of whoever reads them.
+const AHEAD: usize = 64;
+/// Somebody who cancels waits so long for the computing to stop; it stops in any case, at its next token.
+const STOP_TIME: Duration = Duration::from_secs(1);
+/// More threads than this wait for each other longer than they compute.
+const MOST_THREADS: usize = 16;
+
+/// A model from a file.
+pub(crate) struct LocalModel {
+    name: String,
+    dialect: Dialect,
+    asking: Arc<SyncSender<Job>>,
+}
+
+impl LocalModel {
+    /// The file must be there and be one; it is loaded with the first request.
+    pub(crate) fn open(
+        name: &str,
+        path: &Path,
+        dialect: Dialect,
+        settings: &Settings,
+    ) -> Result<LocalModel, ChoiceError> {
+        file::check(path).map_err(ChoiceError::File)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let held = Held {
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            context_tokens: settings.context_tokens,
+            threads: settings.threads.unwrap_or(cores).clamp(1, MOST_THREADS),
+        };
+        let asking = in_memory(held)
+            .map_err(|error| ChoiceError::Settings(format!("no thread for the model: {error}")))?;
+        Ok(LocalModel { name: name.to_owned(), dialect, asking })
+    }
+
+    async fn request(
+        &self,
+        conversation: &Conversation,
+        more: Option<More<'_>>,
+        options: &RequestOptions,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ModelError> {
+        let asked = Asked::read(&conversation.body_with(more, &self.name, options).to_vec())?;
+        let (telling, mut pieces) = mpsc::channel(AHEAD);
+        self.line_up(Job::Ask(Box::new(asked), telling))?;
+        let mut told = Told::default();
+        let mut thinking = Thinking::new(false);
+        while let Some(piece) = pieces.recv().await {
+            match piece {
+                Piece::Begins { thinks } => {
+                    sink(Delta::Started);
+                    thinking = Thinking::new(thinks);
+                }
+                Piece::Text(more) => thinking.take(&more, &mut |part| told.take(part, sink)),
+                Piece::End(ended) => {
+                    let Ended { stop, usage } = ended?;
+                    thinking.end(&mut |part| told.take(part, sink));
+                    return Ok(told.reply(stop, usage));
+                }
+            }
+        }
+        Err(gone())
+    }
+
+    fn line_up(&self, job: Job) -> Result<(), ModelError> {
+        self.asking.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                ModelError::new(ErrorKind::RateLimited, "too many requests wait for the local model")
+            }
+            TrySendError::Disconnected(_) => gone(),
+        })
+    }
+}
+
+/// What has been told of a reply.
+#[derive(Default)]
+struct Told {
+    text: String,
+    thought: String,
+}
+
+impl Told {
+    fn take(&mut self, part: Part<'_>, sink: &mut Sink<'_>) {
+        match part {
+            Part::Thought(more) => {
+                sink(Delta::Reasoning(more));
+                self.thought.push_str(more);
+            }
+            Part::Said(more) => {
+                sink(Delta::Text(more));
+                self.text.push_str(more);
+            }
+        }
+    }
+
+    fn reply(self, stop: StopReason, usage: Usage) -> Reply {
+        let thought = Some(self.thought).filter(|thought| !thought.is_empty());
+        let reasoning = thought.map(|text| Reasoning { text, opaque: Vec::new() });
+        Reply { text: self.text, reasoning, usage: Some(usage), stop, ..Reply::default() }
+    }
+}
+
+fn gone() -> ModelError {
+    ModelError::new(ErrorKind::Cut, "the local model ended in the middle of its work")
+}
+
+impl Model for LocalModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn send<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        options: &'a RequestOptions,
+        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                outcome = asking::attempt(self, self.dialect, conversation, options, sink) => Some(outcome),
+            };
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+            // Whoever is next in line is answered once the computing has stopped: a process that ends after this ends no
+            // thread in the middle of its work.
+            let _ = timeout(STOP_TIME, self.context_tokens()).await;
+            Err(ModelError::cancelled())
+        })
+    }
+
+    fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async {
+            let (telling, told) = oneshot::channel();
+            self.line_up(Job::Context(telling)).ok()?;
+            told.await.ok().flatten()
+        })
+    }
+}
+
+impl Exchange for LocalModel {
+    fn exchange<'a>(
+        &'a self,
+        conversation: &'a Conversation,
+        more: Option<More<'a>>,
+        options: &'a RequestOptions,
+        sink: &'a mut Sink<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(self.request(conversation, more, options, sink))
+    }
+}
+
+/// The models in memory. A conversation opens its model anew for every request: the last one stays, with what its context
+/// holds; others stay as long as somebody has them.
+struct InMemory {
+    last: Option<Arc<SyncSender<Job>>>,
+    all: Vec<(Held, Weak<SyncSender<Job>>)>,
+}
+
+fn in_memory(held: Held) -> std::io::Result<Arc<SyncSender<Job>>> {
+    static MODELS: Mutex<InMemory> = Mutex::new(InMemory { last: None, all: Vec::new() });
+    let mut models = MODELS.lock().unwrap_or_else(PoisonError::into_inner);
+    models.all.retain(|(_, asking)| asking.strong_count() > 0);
+    let known = models.all.iter().find(|(known, _)| *known == held).and_then(|(_, asking)| asking.upgrade());
+    let asking = match known {
+        Some(asking) => asking,
+        None => {
+            let asking = Arc::new(worker::start(held.clone())?);
+            models.all.push((held, Arc::downgrade(&asking)));
+            asking
+        }
+    };
+    models.last = Some(asking.clone());
+    Ok(asking)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Which token comes next: the same order of samplers as in llama.cpp's server, so that the same model says the same there
+//! and here. What the logits are is `worker`'s part.
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token::data::LlamaTokenData;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+
+use super::asked::Asked;
+use crate::{ErrorKind, ModelError};
+
+/// As llama.cpp's server has them unless it is told otherwise.
+const TOP_K: i32 = 40;
+const MIN_P: f32 = 0.05;
+
+pub(super) struct Sampling {
+    chain: LlamaSampler,
+    grammar: Option<LlamaSampler>,
+}
+
+impl Sampling {
+    pub(super) fn new(model: &LlamaModel, asked: &Asked) -> Result<Sampling, ModelError> {
+        let chain = if asked.temperature <= 0.0 {
+            LlamaSampler::chain_simple([LlamaSampler::greedy()])
+        } else {
+            LlamaSampler::chain_simple([
+                LlamaSampler::top_k(TOP_K),
+                LlamaSampler::top_p(asked.top_p, 1),
+                LlamaSampler::min_p(MIN_P, 1),
+                LlamaSampler::temp(asked.temperature),
+                LlamaSampler::dist(asked.seed),
+            ])
+        };
+        let held = asked.grammar.as_deref().map(|text| LlamaSampler::grammar(model, text, "root"));
+        let grammar = held.transpose().map_err(|error| {
+            let message =
+                format!("the grammar or schema of the reply is not one that llama.cpp takes: {error}");
+            ModelError::new(ErrorKind::Invalid, message)
+        })?;
+        Ok(Sampling { chain, grammar })
+    }
+
+    /// The next token after the one at `at` of the last batch.
+    pub(super) fn next(&mut self, context: &LlamaContext<'_>, at: i32) -> Result<LlamaToken, ModelError> {
+        let free = self.picked(context.token_data_array_ith(at))?;
+        let Some(grammar) = &mut self.grammar else { return Ok(free) };
+        if allows(grammar, free) {
+            return Ok(free);
+        }
+        // Only now all tokens are held against the grammar: that costs more than the model does.
+        let mut all = context.token_data_array_ith(at);
+        all.apply_sampler(grammar);
+        all.data.retain(|token| token.logit().is_finite());
+        self.picked(all)
+    }
+
+    /// The token has become part of the reply.
+    pub(super) fn accept(&mut self, token: LlamaToken) {
+        self.chain.accept(token);
+        if let Some(grammar) = &mut self.grammar {
+            grammar.accept(token);
+        }
+    }
+
+    fn picked(&mut self, mut candidates: LlamaTokenDataArray) -> Result<LlamaToken, ModelError> {
+        let stuck =
+            || ModelError::new(ErrorKind::Invalid, "no token of the model fits the grammar of the reply");
+        if candidates.data.is_empty() {
+            return Err(stuck());
+        }
+        candidates.apply_sampler(&mut self.chain);
+        candidates.selected_token().ok_or_else(stuck)
+    }
+}
+
+fn allows(grammar: &mut LlamaSampler, token: LlamaToken) -> bool {
+    let mut one = LlamaTokenDataArray::from_iter([LlamaTokenData::new(token, 1.0, 0.0)], false);
+    one.apply_sampler(grammar);
+    one.data.first().is_some_and(|token| token.logit().is_finite())
+}

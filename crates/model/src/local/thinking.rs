@@ -1,0 +1,99 @@
+//! Reasoning that a model writes between marks before its answer. Servers tell the two apart; here nobody else does.
+
+pub(super) const OPEN: &str = "<think>";
+pub(super) const CLOSE: &str = "</think>";
+
+/// A piece of a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    Thought(&'a str),
+    Said(&'a str),
+}
+
+/// Splits a reply as it comes.
+pub(super) struct Thinking {
+    place: Place,
+    /// What may yet turn out to be part of a mark.
+    held: String,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// Nothing but blanks came, or the beginning of a mark.
+    Beginning,
+    Inside,
+    /// Thinking is over; blanks before the answer belong to neither.
+    Between,
+    Answer,
+}
+
+impl Thinking {
+    /// Some templates open the mark for the model.
+    pub(super) fn new(opened: bool) -> Thinking {
+        Thinking { place: if opened { Place::Inside } else { Place::Beginning }, held: String::new() }
+    }
+
+    pub(super) fn take(&mut self, piece: &str, sink: &mut dyn FnMut(Part<'_>)) {
+        self.held.push_str(piece);
+        loop {
+            match self.place {
+                Place::Beginning => {
+                    let begun = self.held.trim_start();
+                    if let Some(rest) = begun.strip_prefix(OPEN) {
+                        self.held = rest.to_owned();
+                        self.place = Place::Inside;
+                    } else if OPEN.starts_with(begun) {
+                        return;
+                    } else {
+                        self.place = Place::Answer;
+                    }
+                }
+                Place::Inside => {
+                    if let Some((thought, rest)) = self.held.split_once(CLOSE) {
+                        tell(thought, Part::Thought, sink);
+                        self.held = rest.to_owned();
+                        self.place = Place::Between;
+                    } else {
+                        let sure = self.held.len() - mark_begun(&self.held);
+                        tell(&self.held[..sure], Part::Thought, sink);
+                        self.held.drain(..sure);
+                        return;
+                    }
+                }
+                Place::Between => {
+                    self.held = self.held.trim_start().to_owned();
+                    if self.held.is_empty() {
+                        return;
+                    }
+                    self.place = Place::Answer;
+                }
+                Place::Answer => {
+                    tell(&std::mem::take(&mut self.held), Part::Said, sink);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(self, sink: &mut dyn FnMut(Part<'_>)) {
+        match self.place {
+            Place::Inside => tell(&self.held, Part::Thought, sink),
+            Place::Beginning | Place::Between | Place::Answer => tell(&self.held, Part::Said, sink),
+        }
+    }
+}
+
+fn tell<'a>(text: &'a str, part: fn(&'a str) -> Part<'a>, sink: &mut dyn FnMut(Part<'_>)) {
+    if !text.is_empty() {
+        sink(part(text));
+    }
+}
+
+/// How many bytes at the end of a text may be the beginning of the closing mark.
+fn mark_begun(text: &str) -> usize {
+    (1..CLOSE.len()).rev().find(|length| text.ends_with(&CLOSE[..*length])).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
