@@ -1,5 +1,5 @@
 //! `cargo xtask local`: the tests of the model inside the process. A command of its own, because llama.cpp is compiled for
-//! it: that takes longer than all other tests together.
+//! it, which takes long.
 
 use crate::{Outcome, needs, real_model, root, stage};
 

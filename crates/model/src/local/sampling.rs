@@ -1,5 +1,4 @@
-//! Which token comes next: the same order of samplers as in llama.cpp's server, so that the same model says the same there
-//! and here. What the logits are is `worker`'s part.
+//! Which token comes next, by the samplers of llama.cpp's server in their order. What the logits are is `worker`'s part.
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::model::LlamaModel;

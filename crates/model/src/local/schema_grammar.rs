@@ -1,5 +1,5 @@
-//! From a JSON Schema to a grammar (GBNF) that holds a reply to it, with the rules that llama.cpp's server makes of the
-//! same schema. What a grammar cannot say (`pattern`, `minimum`, `format`) is left open; whoever asked checks the answer
+//! From a JSON Schema to a grammar (GBNF) that holds a reply to it, after the rules that llama.cpp's server makes of
+//! a schema. What a grammar cannot say (`pattern`, `minimum`, `format`) is left open; whoever asked checks the answer
 //! anyway. Sampling under the grammar is `sampling`'s part.
 
 use std::collections::BTreeMap;

@@ -23,11 +23,11 @@ use super::sampling::Sampling;
 use super::template::{Prompt, Template};
 use crate::{ErrorKind, ModelError, StopReason, Usage};
 
-/// Requests that wait; more make their askers wait.
+/// Requests that wait; one more is refused and may be tried again.
 const LINE: usize = 64;
-/// Tokens of a prompt that are evaluated at once; between two such parts it can be given up. The same always, because the
-/// parts decide about the last bits of the logits.
-const PART: usize = 256;
+/// Tokens of a prompt that are evaluated at once; between two such parts it can be given up. More at once are hardly
+/// faster, and it is the same always, because the parts decide about the last bits of the logits.
+const PART: usize = 64;
 /// The context unless somebody says otherwise: its memory is taken when the model is loaded.
 const CONTEXT_TOKENS: u64 = 16_384;
 /// Small contexts cannot hold a task at all.

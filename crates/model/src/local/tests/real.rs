@@ -233,7 +233,7 @@ fn it_reads_the_same_prompt_as_the_server_and_begins_alike() {
         let ours = ask(&*here, &conversation, &options).unwrap();
         let tokens = |reply: &Reply| reply.usage.map(|usage| usage.input_tokens);
         assert_eq!(tokens(&ours), tokens(&theirs), "{request}");
-        // Not to the last word: the server is another build of llama.cpp, and its sums are rounded otherwise.
+        // Not to the last word: the server is another build of llama.cpp, and they part after some words.
         let begins = |reply: &Reply| reply.text.split_whitespace().next().map(str::to_owned);
         assert_eq!(begins(&ours), begins(&theirs), "{request}");
     }
