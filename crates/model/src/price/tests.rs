@@ -29,7 +29,8 @@ fn every_entry_of_the_table_has_a_provider_and_a_sensible_price() {
     for (names, price) in &prices.entries {
         assert!(!names.provider.is_empty(), "{names:?}");
         for name in &names.provider {
-            assert!(crate::provider::Provider::named(name).is_some(), "{name}");
+            // A model in this process has no server to be named by.
+            assert!(name == "local" || crate::provider::Provider::named(name).is_some(), "{name}");
         }
         assert!((0.0..=100.0).contains(&price.input) && price.input <= price.output, "{names:?}");
         assert!(price.cached.is_none_or(|cached| cached < price.input), "{names:?}");

@@ -73,7 +73,6 @@ fn a_second_turn_evaluates_only_what_is_new() {
     assert_eq!(pieces.concat(), first.text);
     let before = first.usage.unwrap();
     assert!(before.input_tokens > 20 && before.output_tokens > 3, "{before:?}");
-    assert_eq!(before.cached_tokens, 0);
     let again = ask(&*model, &conversation, &options).unwrap();
     assert_eq!(again.text, first.text);
     assert_eq!(again.usage.unwrap().cached_tokens, before.input_tokens - 1);
