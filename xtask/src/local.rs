@@ -12,9 +12,7 @@ pub(crate) fn run() -> Outcome {
     nextest(
         "local model",
         &["-p", "fusee-model", "--features", "local", "--lib", "--run-ignored", "all", "local::"],
-    )?;
-    let run = ["-p", "fusee", "--features", "local", "--test", "local_model", "--run-ignored", "only"];
-    nextest("local model at work", &run)
+    )
 }
 
 fn nextest(name: &str, args: &[&str]) -> Outcome {

@@ -1,5 +1,4 @@
-//! What is said of files that are no models. One that is a model is at work in `real`, and in a whole run in
-//! `crates/app/tests/local_model.rs`.
+//! What is said of files that are no models. One that is a model is at work in `real`.
 
 mod real;
 
