@@ -5,7 +5,7 @@ mod summarised;
 
 use std::fmt::Write;
 
-use fusee_model::{Message, ToolCall};
+use fusee_model::{Image, Message, ToolCall};
 
 use super::legal::legal;
 use super::{Compacted, Keep, compact};
@@ -16,7 +16,7 @@ const GOAL_ONLY: Keep = Keep { first_user_messages: 1, recent_tokens: 0, request
 fn bytes(message: &Message) -> u64 {
     let size = match message {
         Message::User { text } => text.len(),
-        Message::Tool { content, .. } => content.len(),
+        Message::Tool { content, images, .. } => content.len() + images.len() * Image::TEXT_BYTES,
         Message::Assistant { text, tool_calls, .. } => {
             text.len() + tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
         }
@@ -91,6 +91,14 @@ impl Talk {
         self
     }
 
+    /// The last result shows a picture.
+    fn shows(mut self, data: &str) -> Self {
+        if let Some(Message::Tool { images, .. }) = self.messages.last_mut() {
+            images.push(Image { media_type: "image/png".to_owned(), data: data.into() });
+        }
+        self
+    }
+
     fn to(&self, target: u64, keep: Keep) -> Option<Compacted> {
         let compacted = compact(&self.messages, &keep, target, &bytes)?;
         assert_eq!(legal(&compacted.messages), Ok(()));
@@ -117,8 +125,11 @@ fn shown(messages: &[Message]) -> String {
                     writeln!(text, "  call {} {} {}", call.id, call.name, brief(&call.arguments))
                 })
             }
-            Message::Tool { call_id, content, ok, .. } => {
-                writeln!(text, "  result {call_id}{} {}", if *ok { "" } else { " failed" }, brief(content))
+            Message::Tool { call_id, content, ok, images, .. } => {
+                let failed = if *ok { "" } else { " failed" };
+                let pictures: String =
+                    images.iter().map(|image| format!(" <image {}>", image.data)).collect();
+                writeln!(text, "  result {call_id}{failed} {}{pictures}", brief(content))
             }
         };
     }

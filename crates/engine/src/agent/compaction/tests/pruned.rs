@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{GOAL_ONLY, Talk, outcome, read};
+use super::{GOAL_ONLY, Talk, outcome, read, shown};
 
 #[test]
 fn a_conversation_that_fits_is_left_alone() {
@@ -221,4 +221,44 @@ fn only_the_current_plan_stays() {
       result c2 failed ERROR: no such task
     model: Done.
     "#);
+}
+
+#[test]
+fn pictures_are_left_out_where_they_were_not_asked_for_by_name_or_stand_again() {
+    let shot =
+        |talk: Talk, words: &str, data: &str| talk.calls("browser_shot", "{}").gets(&[words]).shows(data);
+    let read = |talk: Talk, data: &str| {
+        talk.calls("read_file", r#"{"path":"a.png"}"#)
+            .gets(&["`a.png` is shown with this answer."])
+            .shows(data)
+    };
+    let talk = shot(Talk::about("Look."), "The page.", "A");
+    let talk = shot(read(read(talk, "B"), "C"), "The page again.", "D").says("Seen.");
+    insta::assert_snapshot!(shown(&talk.compacted(12_000).messages), @r#"
+    user: Look.
+    model:
+      call c0 browser_shot {}
+      result c0 The page.
+        [Its images are left out to save context.]
+    model:
+      call c1 read_file {"path":"a.png"}
+      result c1 [Read again later in this conversation; the newer text stands there.]
+    model:
+      call c2 read_file {"path":"a.png"}
+      result c2 `a.png` is shown with this answer. <image C>
+    model:
+      call c3 browser_shot {}
+      result c3 The page again. <image D>
+    model: Seen.
+    "#);
+}
+
+#[test]
+fn a_picture_stays_though_the_file_is_read_again_by_a_model_that_takes_none() {
+    let path = r#"{"path":"a.png"}"#;
+    let talk = Talk::about("Look.").calls("read_file", path).gets(&["`a.png` is shown."]).shows("A");
+    let talk = talk.calls("read_file", path).gets(&["`a.png` is not text, and it is not shown."]);
+    let talk = talk.calls("shell", "{}").gets(&[&"x".repeat(3_000)]).says("Seen.");
+    let compacted = talk.compacted(7_500).messages;
+    assert!(compacted.iter().any(|message| message.images().len() == 1), "{}", shown(&compacted));
 }
