@@ -2,6 +2,7 @@
 //! For pipes, logs and screen readers. `terminal` is the other face.
 
 mod keyboard;
+mod showing;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use fusee_engine::run::{Exit, RunOutcome};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, Room};
+use self::showing::Showing;
 use super::commands::{PLAIN, Said, Slash, understand};
 use super::session::{Begun, Returned, Session};
 use crate::environment::Terminals;
@@ -167,6 +169,7 @@ impl Conversation<'_, '_> {
         }
         let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
         let face = Plain::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), plan);
+        let face = Showing { face, keyboard: Arc::clone(&self.keyboard) };
         let watching = face::watch(Box::new(face), running.events())?;
         let ended = async {
             let outcome = running.outcome().await;

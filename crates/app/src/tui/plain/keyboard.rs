@@ -4,11 +4,13 @@
 use std::collections::VecDeque;
 use std::io::BufRead as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fusee_engine::approval::{Answer, Approver, Lasts, Question};
 use fusee_engine::journal::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::approvals::Approvals;
 use crate::approver;
@@ -24,7 +26,10 @@ const WAITING: usize = 16;
 const LINE_BYTES: usize = 1 << 20;
 
 /// What can be answered to a question.
-const CHOICES: &str = "y once, s for this conversation, a for always here, or n and why: ";
+const CHOICES: &str = "allow? y once, s for this conversation, a for always here, or n and why: ";
+
+/// A question waits this long for what led to it to be shown.
+const SHOWN: Duration = Duration::from_secs(2);
 
 /// What a question is asked in.
 pub(crate) struct Room {
@@ -39,6 +44,9 @@ pub(crate) struct Room {
 pub(crate) struct Keyboard {
     room: Room,
     allowed: StdMutex<Allowed>,
+    /// Questions that were put so far, and those whose events the face has shown.
+    asked: AtomicU64,
+    shown: watch::Sender<u64>,
     lines: Mutex<mpsc::Receiver<String>>,
     ahead: StdMutex<VecDeque<String>>,
 }
@@ -62,6 +70,8 @@ impl Keyboard {
         Ok(Self {
             room,
             allowed: StdMutex::default(),
+            asked: AtomicU64::new(0),
+            shown: watch::Sender::new(0),
             lines: Mutex::new(receiver),
             ahead: StdMutex::default(),
         })
@@ -103,6 +113,21 @@ impl Keyboard {
         lines.recv().await
     }
 
+    /// The face has shown that something is asked.
+    pub(crate) fn has_shown(&self) {
+        self.shown.send_modify(|shown| *shown += 1);
+    }
+
+    /// Lets the face catch up, so that a question stands under what led to it.
+    async fn take_turn(&self) {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut shown = self.shown.subscribe();
+        let caught_up = shown.wait_for(|shown| *shown >= asked);
+        if tokio::time::timeout(SHOWN, caught_up).await.is_err() {
+            self.asked.store(*self.shown.borrow(), Ordering::Relaxed);
+        }
+    }
+
     /// A line for the task under way, with the files it names.
     fn spoken(&self, line: &str) -> String {
         let (words, problems) = mention::spoken(line.trim(), &self.room.directory);
@@ -114,9 +139,9 @@ impl Keyboard {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What, why, and what holds it.
+    /// What it is about and what holds it, under the line that says why.
     fn put(&self, question: &Question) {
-        let mut text = format!("allow {}? {}\n", question.name, question.reason);
+        let mut text = String::new();
         for row in asked_about(question, &self.room.directory) {
             text.push_str(&format!("    {}\n", row.paint(false)));
         }
@@ -143,6 +168,7 @@ impl Keyboard {
 impl Approver for Keyboard {
     fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async {
+            self.take_turn().await;
             loop {
                 output::error("your answer, on one line: ");
                 let line = self.fresh_line().await?;
@@ -154,11 +180,15 @@ impl Approver for Keyboard {
     }
 
     fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
-        Box::pin(async { Some(self.spoken(&self.fresh_line().await?)) })
+        Box::pin(async {
+            self.take_turn().await;
+            Some(self.spoken(&self.fresh_line().await?))
+        })
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
+            self.take_turn().await;
             if self.allowed().covers(question) {
                 return Answer::yes();
             }

@@ -1,0 +1,51 @@
+//! The plain face of a conversation, which tells the keyboard when a question's turn has come: what led to it is shown first.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_engine::journal::{Event, Stamped};
+
+use super::keyboard::Keyboard;
+use crate::face::Face;
+
+/// A face and who asks beside it.
+pub(super) struct Showing<F> {
+    pub(super) face: F,
+    pub(super) keyboard: Arc<Keyboard>,
+}
+
+impl<F: Face> Face for Showing<F> {
+    fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
+        self.face.show(stamped)?;
+        if let Event::ApprovalRequested { .. } = &stamped.event {
+            self.face.rest()?;
+            self.keyboard.has_shown();
+        }
+        Ok(())
+    }
+
+    fn recall(&mut self, stamped: &Stamped) {
+        self.face.recall(stamped);
+    }
+
+    fn rest(&mut self) -> io::Result<()> {
+        self.face.rest()
+    }
+
+    fn breath(&self) -> Duration {
+        self.face.breath()
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.face.pace()
+    }
+
+    fn tick(&mut self) -> io::Result<()> {
+        self.face.tick()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.face.close()
+    }
+}
