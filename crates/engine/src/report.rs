@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fusee_journal::event::{Event, TaskReport, TaskStatus};
 use fusee_journal::{BoxFuture, Call, Kind, Stop};
-use fusee_tools::FileChange;
+use fusee_tools::{DirectoryChange, FileChange};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ struct Settled {
     found: Vec<FileChange>,
     /// Of all changes those whose files differ from before.
     differ: BTreeSet<String>,
+    /// Directories that came and went, and nobody had told of yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    directories: Vec<DirectoryChange>,
 }
 
 /// Holds what is known of a task's changes against the files. Without commands there is nothing that a tool did not tell
@@ -49,7 +52,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
                         .collect::<Vec<_>>(),
                 );
                 let differ = workspace.still_differ(&all, COMPARED_BYTES).into_iter().collect();
-                Settled { found, differ }
+                Settled { found, differ, directories: workspace.take_directory_changes() }
             };
             let settled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
             serde_json::to_value(settled).unwrap_or_default()

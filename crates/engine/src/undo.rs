@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fusee_journal::{Journal, JournalError, Kind, RunId, StepRow};
 use fusee_tools::workspace::{Kept, KeptContent, PutBack, Standing};
-use fusee_tools::{ContentHash, FileChange, ToolOutput, Workspace};
+use fusee_tools::{ContentHash, DirectoryChange, FileChange, ToolOutput, Workspace};
 use serde_json::Value;
 
 /// Larger files are left alone.
@@ -31,6 +31,10 @@ pub struct Undo {
     pub already: Vec<String>,
     /// Files that are left as they are, and why.
     pub left: Vec<(String, String)>,
+    /// Directories that the run made and that will be empty: they are removed, inner ones first.
+    pub emptied: Vec<String>,
+    /// Directories that the run took away and that no file brings back: they are made again.
+    pub missing: Vec<String>,
     /// Commands that were run. What they changed elsewhere than in files that are looked at (ignored ones, `.git`,
     /// permissions, what is outside of the workspace) is not known.
     pub commands: Vec<String>,
@@ -43,6 +47,13 @@ struct Trail {
     after: Option<ContentHash>,
     mode: Option<u32>,
     by_command: bool,
+}
+
+/// Whether a directory was there before the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    There,
+    Absent,
 }
 
 /// Where the content comes from that is put back.
@@ -59,6 +70,8 @@ struct Found {
     trails: BTreeMap<String, Trail>,
     kept: HashMap<String, Vec<Kept>>,
     commands: Vec<String>,
+    /// Directories that came or went, and whether each was there before the run.
+    directories: BTreeMap<String, Before>,
     /// Whether the end of a command is not known.
     cut_off: bool,
 }
@@ -88,6 +101,7 @@ impl Undo {
         undo.commands = found.commands;
         undo.fetch(pending, workspace);
         undo.drop_second_names(workspace);
+        undo.judge_directories(&found.directories, workspace);
         Ok(undo)
     }
 
@@ -194,9 +208,50 @@ impl Undo {
         });
     }
 
-    /// Does it, all files or none.
+    /// Of the directories that the run made those that will be empty, and of those it took away those that are still
+    /// missing.
+    fn judge_directories(&mut self, directories: &BTreeMap<String, Before>, workspace: &Workspace) {
+        let removed: HashSet<&str> =
+            self.files.iter().filter(|file| file.before.is_none()).map(|file| file.path.as_str()).collect();
+        // Back to front, what lies in a directory comes before it.
+        for (path, _) in directories.iter().rev().filter(|(_, before)| **before == Before::Absent) {
+            let Some(names) = workspace.names_in(path) else { continue };
+            let goes = |(name, is_directory): &(String, bool)| {
+                let inner = format!("{path}/{name}");
+                if *is_directory { self.emptied.contains(&inner) } else { removed.contains(inner.as_str()) }
+            };
+            if names.iter().all(goes) {
+                self.emptied.push(path.clone());
+            }
+        }
+        let back = self.files.iter().filter(|file| file.before.is_some()).map(|file| file.path.clone());
+        let brought: Vec<String> = back.collect();
+        let below =
+            |path: &str, outer: &str| path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+        let missing = directories.iter().filter(|(path, before)| {
+            **before == Before::There
+                && workspace.names_in(path).is_none()
+                && !brought.iter().any(|file| below(file, path))
+        });
+        self.missing = missing.map(|(path, _)| path.clone()).collect();
+    }
+
+    /// Whether there is nothing to be done.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.emptied.is_empty() && self.missing.is_empty()
+    }
+
+    /// Does it, all files or none. A directory that somebody used meanwhile stays.
     pub fn carry_out(&self, workspace: &Workspace, run: &RunId) -> Result<(), String> {
-        workspace.put_back(&self.files, &format!("undo-{run}"), MOST_BYTES)
+        workspace.put_back(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
+        for path in &self.emptied {
+            workspace.remove_empty_directory(path);
+        }
+        for path in &self.missing {
+            workspace.make_directory(path);
+        }
+        Ok(())
     }
 }
 
@@ -221,9 +276,29 @@ impl Found {
             None => read(step.intent.as_ref(), "changes"),
         };
         let changed = changed.and_then(|changed| serde_json::from_value::<Vec<FileChange>>(changed).ok());
-        for change in changed.into_iter().flatten() {
+        let changed = changed.unwrap_or_default();
+        // A tool that changed nothing made no directories either, whatever it was about to do.
+        let about_to = step.intent.as_ref().filter(|_| step.result.is_none() || !changed.is_empty());
+        for step in [about_to, step.result.as_ref()] {
+            self.note_directories(read(step, "directories"));
+        }
+        for change in changed {
             let first = Trail { before: change.before, mode: change.mode, by_command, ..Trail::default() };
             self.trails.entry(change.path).or_insert(first).after = change.after;
+        }
+    }
+}
+
+impl Found {
+    /// The first thing that happened to a directory tells how it was before.
+    fn note_directories(&mut self, told: Option<Value>) {
+        let told = told.and_then(|told| serde_json::from_value::<Vec<DirectoryChange>>(told).ok());
+        for change in told.into_iter().flatten() {
+            let (path, before) = match change {
+                DirectoryChange::Made(path) => (path, Before::Absent),
+                DirectoryChange::Removed(path) => (path, Before::There),
+            };
+            self.directories.entry(path).or_insert(before);
         }
     }
 }

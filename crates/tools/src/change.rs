@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::content::{ContentHash, FileChange, Seen};
+use crate::content::{ContentHash, DirectoryChange, FileChange, Seen};
 use crate::look::{typed, waiting};
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 use crate::workspace::{Change, Kept, PathProblem, WorkspacePath};
@@ -40,6 +40,9 @@ struct Intent {
     /// What stood in files that the run has not changed before, for undoing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kept: Vec<Kept>,
+    /// Directories that have to be made for it, for undoing as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    directories: Vec<DirectoryChange>,
 }
 
 impl Plan {
@@ -102,13 +105,14 @@ impl<A: Alter> Tool for AlteringTool<A> {
     ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
         Box::pin(async {
             let arguments = typed::<A::Arguments>(arguments)?;
-            let (plan, kept) = waiting(context, |context| {
+            let (plan, kept, directories) = waiting(context, |context| {
                 let plan = A::plan(arguments, context).map_err(ToolOutput::error)?;
                 let kept = context.workspace.keep(&plan.changes, context.limits.file_bytes);
-                Ok::<_, ToolOutput>((plan, kept))
+                let directories = context.workspace.missing_directories(&plan.changes);
+                Ok::<_, ToolOutput>((plan, kept, directories))
             })
             .await?;
-            let intent = serde_json::to_value(Intent { changes: plan.file_changes(), kept })
+            let intent = serde_json::to_value(Intent { changes: plan.file_changes(), kept, directories })
                 .map_err(|error| ToolOutput::error(error.to_string()))?;
             Ok(Prepared::new(intent, plan))
         })

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 
-use crate::content::{ContentHash, FileChange};
+use crate::content::{ContentHash, DirectoryChange, FileChange};
 
 pub(crate) use first::{AtFirst, Room};
 use scan::{Found, Root, Stamp};
@@ -27,6 +27,9 @@ const READ_BYTES: u64 = 16 << 20;
 /// More files than this are not followed; their changes are not seen.
 const MOST_FILES: usize = 400_000;
 
+/// More directories than this that come or go at once are not told of.
+const MOST_MOVED: usize = 10_000;
+
 /// So few files are looked at sooner than another thread is awake to do it.
 const FEW_FILES: usize = 64;
 
@@ -36,6 +39,8 @@ pub(crate) struct Tracker {
     root: Root,
     directories: BTreeMap<String, Directory>,
     files: usize,
+    /// Directories that came and went since somebody asked for them.
+    moved: Vec<DirectoryChange>,
 }
 
 #[derive(Debug, Default)]
@@ -111,6 +116,7 @@ impl Tracker {
                 self.files -= gone.files.len();
                 changes.extend(gone.files.into_iter().map(|(name, file)| deleted(&path, &name, file)));
                 self.directories.remove(&path);
+                note(&mut self.moved, DirectoryChange::Removed(path));
                 continue;
             };
             for (name, stamp) in now.files {
@@ -138,6 +144,11 @@ impl Tracker {
         }
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         changes
+    }
+
+    /// The directories that came and went, as far as looks found them, since this was last asked.
+    pub(crate) fn take_moved(&mut self) -> Vec<DirectoryChange> {
+        std::mem::take(&mut self.moved)
     }
 
     /// Takes note of what one of our own tools did, so that the next look does not tell it again.
@@ -179,6 +190,9 @@ impl Tracker {
     fn list_again(&mut self, path: &str, changes: &mut Vec<FileChange>) {
         let listed = self.root.list_below(path, |below| self.directories.contains_key(below));
         for (path, directory) in self.root.stamps(listed) {
+            if !self.directories.contains_key(&path) {
+                note(&mut self.moved, DirectoryChange::Made(path.clone()));
+            }
             let known = self.directories.entry(path.clone()).or_default();
             known.stamp = directory.stamp;
             for (name, stamp) in directory.files {
@@ -201,6 +215,12 @@ impl Tracker {
                 });
             }
         }
+    }
+}
+
+fn note(moved: &mut Vec<DirectoryChange>, change: DirectoryChange) {
+    if moved.len() < MOST_MOVED {
+        moved.push(change);
     }
 }
 

@@ -103,6 +103,16 @@ pub struct Seen {
     pub hash: ContentHash,
 }
 
+/// A directory that was not there before, or is not there any more, by its path relative to the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectoryChange {
+    /// It was made.
+    Made(String),
+    /// It was taken away.
+    Removed(String),
+}
+
 /// One file before and after a change; `None` is a file that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {

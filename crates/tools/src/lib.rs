@@ -35,7 +35,7 @@ pub mod walk;
 pub mod workspace;
 mod write;
 
-pub use content::{ContentHash, FileChange, Seen};
+pub use content::{ContentHash, DirectoryChange, FileChange, Seen};
 pub use glob::matching;
 pub use picture::Image;
 pub use redact::Secrets;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::content::{FileChange, Seen};
+use crate::content::{DirectoryChange, FileChange, Seen};
 use crate::picture::Image;
 use crate::workspace::Workspace;
 
@@ -267,6 +267,9 @@ pub struct ToolOutput {
     /// Files that this call changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,
+    /// Directories that a command made or took away. What a tool of ours makes is in its intent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<DirectoryChange>,
     /// Whether it was cancelled before its end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,

@@ -5,6 +5,7 @@
 //! turned into a [`WorkspacePath`], whose text is also the name of a file in events and in the journal.
 
 mod beneath;
+mod directories;
 mod kept;
 mod path;
 mod remembered;
@@ -27,7 +28,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use crate::changes::Tracker;
-use crate::content::{ContentHash, FileChange, Seen};
+use crate::content::{ContentHash, DirectoryChange, FileChange, Seen};
 use crate::shell::Jobs;
 use crate::tool::ToolOutput;
 
@@ -222,6 +223,13 @@ impl Workspace {
     pub fn look_for_changes(&self) -> Vec<FileChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.as_mut().map(Tracker::look).unwrap_or_default()
+    }
+
+    /// The directories that came and went, as looks for changes found them, each told once.
+    #[must_use]
+    pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.as_mut().map(Tracker::take_moved).unwrap_or_default()
     }
 
     /// Of these changes those whose files still differ from before.

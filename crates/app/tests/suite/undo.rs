@@ -43,17 +43,18 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
         dry,
         "not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 echo from a command > other.txt\n\
          would be put back  edited.txt\nwould be removed  made.txt\nwould be made again  moved.txt\nwould be removed  other.txt\n\
-         would be made again  script.sh\nwould be removed  sub/new.txt\n"
+         would be made again  script.sh\nwould be removed  sub/new.txt\n\
+         would be removed  sub/\n"
     );
     assert_eq!(project.read("made.txt"), "made\n");
     let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
-    assert_eq!(done, dry.replace("would be", "will be") + "undone: 6 files\n");
+    assert_eq!(done, dry.replace("would be", "will be") + "undone: 6 files, 1 directory\n");
     assert_eq!(project.read("edited.txt"), "one\ntwo\n");
     assert_eq!(project.read("moved.txt"), "old name\n");
     assert_eq!(project.read("script.sh"), "#!/bin/sh\necho before\n");
     let mode = std::fs::metadata(project.dir().join("script.sh")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    for made in ["made.txt", "sub/new.txt", "other.txt"] {
+    for made in ["made.txt", "sub", "other.txt"] {
         assert!(!project.dir().join(made).exists(), "{made}");
     }
     let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
@@ -106,7 +107,7 @@ fn sh(project: &Project, script: &str) -> String {
 fn state(project: &Project) -> String {
     sh(
         project,
-        "find . -name .git -prune -o -name .fusee -prune -o -name '*.jsonl' -prune -o -type f -printf '%m %p ' -exec cksum {} ';' -o -type l -printf '%p -> %l\\n' | LC_ALL=C sort",
+        "find . -name .git -prune -o -name .fusee -prune -o -name '*.jsonl' -prune -o -type f -printf '%m %p ' -exec cksum {} ';' -o -type l -printf '%p -> %l\\n' -o -type d -printf '%p/\\n' | LC_ALL=C sort",
     )
 }
 
@@ -159,6 +160,8 @@ fn what_commands_changed_is_taken_back_from_git_and_from_the_journal() {
             "would be removed  renamed.txt",
             "would be made again  tool.sh",
             "would be made again  untracked.bin",
+            "would be removed  one/two/",
+            "would be removed  one/",
         ]
     );
     fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
@@ -259,4 +262,46 @@ fn a_file_that_a_tool_wrote_through_a_link_is_put_back_once() {
     fusee(&project).args(["runs", "undo", "r"]).run().exits(0);
     assert_eq!(project.read("real.txt"), "before\n");
     assert_eq!(sh(&project, "readlink link"), "real.txt\n");
+}
+
+#[test]
+fn directories_that_the_run_made_go_and_those_it_took_away_come_back() {
+    let project = Project::new().with("a.txt", "a\n");
+    sh(&project, "mkdir -p empty/was full/was; echo mine > full/mine.txt");
+    let before = state(&project);
+    let model = project.script(&[
+        Line::call("write_file", json!({"path": "new/by/tool.txt", "content": "x\n"})),
+        Line::call("write_file", json!({"path": "empty/by/tool.txt", "content": "x\n"})),
+        Line::call("shell", json!({"command": "mkdir -p bare/one bare/two used/inner; rm -r full/was; rmdir empty/was; mkdir again; rmdir again; touch used/x"})),
+        Line::call("shell", json!({"command": "mkdir again; mkdir full/more; touch full/more/y"})),
+        Line::text("Done."),
+    ]);
+    run_json(&project, &model).args(["--run-id", "r"]).run().exits(0);
+    sh(&project, "echo theirs > used/theirs.txt");
+    let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
+    let acts: Vec<&str> = done.lines().filter(|line| line.starts_with("will be")).collect();
+    assert_eq!(
+        acts,
+        [
+            "will be removed  empty/by/tool.txt",
+            "will be removed  full/more/y",
+            "will be removed  new/by/tool.txt",
+            "will be removed  used/x",
+            "will be removed  used/inner/",
+            "will be removed  new/by/",
+            "will be removed  new/",
+            "will be removed  full/more/",
+            "will be removed  empty/by/",
+            "will be removed  bare/two/",
+            "will be removed  bare/one/",
+            "will be removed  bare/",
+            "will be removed  again/",
+            "will be made again  empty/was/",
+            "will be made again  full/was/",
+        ]
+    );
+    assert!(done.ends_with("undone: 4 files, 11 directories\n"), "{done}");
+    // What somebody put there meanwhile stays, and where it is.
+    sh(&project, "rm used/theirs.txt; rmdir used");
+    assert_eq!(state(&project), before);
 }

@@ -85,7 +85,7 @@ impl Tracker {
             count += files.len();
             directories.insert(path, Directory { stamp, files });
         }
-        Some(Self { root: Root::open(root)?, directories, files: count })
+        Some(Self { root: Root::open(root)?, directories, files: count, moved: Vec::new() })
     }
 }
 

@@ -57,7 +57,7 @@ impl Tracker {
             })
             .collect();
         let largest = largest_kept(&found, room);
-        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0 };
+        let mut tracker = Self { root, directories: BTreeMap::new(), files: 0, moved: Vec::new() };
         let mut first = Copies { room, largest, bytes: 0, copies: AtFirst::default() };
         for (path, stamp, listed) in found {
             let mut files = HashMap::with_capacity(listed.len());

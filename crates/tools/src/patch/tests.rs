@@ -58,7 +58,8 @@ fn one_intent_covers_all_files() {
     ];
     let kept = [("a", "one\n"), ("b", "two\n"), ("d", "four\n")]
         .map(|(path, text)| json!({ "path": path, "mode": 0o644, "text": text }));
-    assert_eq!(prepared.intent, json!({ "changes": changes, "kept": kept }));
+    let directories = [json!({ "made": "sub" })];
+    assert_eq!(prepared.intent, json!({ "changes": changes, "kept": kept, "directories": directories }));
     assert_eq!((trial.content("a"), trial.path("e").exists()), ("one\n".to_owned(), false));
     let output = trial.perform("apply_patch", prepared);
     assert_eq!(output.changed, changes);
@@ -162,5 +163,77 @@ proptest! {
     fn no_damaged_patch_makes_it_panic(content in "([ab ]{0,3}\r?\n?){0,8}", body in "((@@|[ +-]|\\*\\*\\*|--- |\\+\\+\\+ |\\\\ )?[ab, ]{0,3}\n){0,12}", unified in any::<bool>()) {
         let patch = if unified { format!("--- a/f\n+++ b/f\n@@ -1 +1 @@\n{body}") } else { format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n") };
         let _ = applied(&content, &patch);
+    }
+}
+
+/// All that stands in a workspace.
+fn standing(trial: &Trial) -> BTreeMap<String, Vec<u8>> {
+    let root = trial.path("");
+    let mut found = BTreeMap::new();
+    let mut ahead = vec![root.clone()];
+    while let Some(directory) = ahead.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                ahead.push(path);
+            } else {
+                let name = path.strip_prefix(&root).unwrap().display().to_string();
+                found.insert(name, std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// One section of a patch, sensible or not.
+fn section() -> impl Strategy<Value = String> {
+    let file = "(a|b|c|sub/n)";
+    let line = "[xyz]";
+    prop_oneof![
+        6 => (file, line, line, "[PQ]").prop_map(|(file, before, old, new)| format!("*** Update File: {file}\n@@\n {before}\n-{old}\n+{new}\n")),
+        3 => (file, line, "[PQ]").prop_map(|(file, old, new)| format!("*** Update File: {file}\n@@\n-{old}\n+{new}\n")),
+        1 => file.prop_map(|file| format!("*** Delete File: {file}\n")),
+        2 => (file, "[PQ]").prop_map(|(file, new)| format!("*** Add File: {file}\n+{new}\n")),
+        1 => (file, file, line, "[PQ]").prop_map(|(file, to, old, new)| format!("*** Update File: {file}\n*** Move to: {to}\n@@\n-{old}\n+{new}\n")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_patch_changes_what_it_says_or_nothing(
+        files in proptest::collection::vec("([xyz]\n){1,6}", 3),
+        sections in proptest::collection::vec(section(), 1..5),
+    ) {
+        let named: Vec<(&str, &str)> = ["a", "b", "c"].into_iter().zip(files.iter().map(String::as_str)).collect();
+        let trial = Trial::new(&named);
+        let before = standing(&trial);
+        let patch = format!("*** Begin Patch\n{}*** End Patch\n", sections.concat());
+        let output = trial.call("apply_patch", json!({ "patch": patch }));
+        let after = standing(&trial);
+        let differs = |name: &&String| before.get(*name) != after.get(*name);
+        let all: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let mut changed: Vec<FileChange> = all.into_iter().filter(differs).map(|name| FileChange {
+            path: name.clone(),
+            before: before.get(name).map(|content| ContentHash::of(content)),
+            after: after.get(name).map(|content| ContentHash::of(content)),
+            mode: None,
+        }).collect();
+        if output.ok {
+            let mut told = output.changed.clone();
+            told.retain(|change| change.before != change.after);
+            told.sort_by(|one, other| one.path.cmp(&other.path));
+            changed.sort_by(|one, other| one.path.cmp(&other.path));
+            prop_assert_eq!(told, changed, "{}\n{}", patch, output.content);
+            // No line comes from nowhere.
+            let known = |line: &str| "xyz".contains(line) || patch.contains(&format!("+{line}\n"));
+            for (name, content) in &after {
+                let text = String::from_utf8(content.clone()).unwrap();
+                prop_assert!(text.lines().all(known), "{}: {:?}\n{}", name, text, patch);
+            }
+        } else {
+            prop_assert_eq!(changed, vec![], "{}\n{}", patch, output.content);
+        }
     }
 }

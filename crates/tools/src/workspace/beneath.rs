@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -131,6 +131,16 @@ impl End {
     /// The components of the real path.
     pub(super) fn components(&self) -> impl Iterator<Item = &OsString> {
         self.directories.iter().map(|(name, _)| name).chain(&self.missing).chain(&self.name)
+    }
+
+    /// The paths of the missing directories, outer ones first; only text.
+    pub(super) fn missing_paths(&self) -> Vec<String> {
+        let mut path = PathBuf::from_iter(self.directories.iter().map(|(name, _)| name));
+        let add = |name: &OsString| {
+            path.push(name);
+            path.to_str().map(str::to_owned)
+        };
+        self.missing.iter().filter_map(add).collect()
     }
 
     /// Makes the missing directories. One that somebody else made meanwhile is used as it is, unless it is a link.

@@ -1,0 +1,62 @@
+//! Directories that changes make, and taking them away again: what `undo` does after the files.
+
+use rustix::fs::{AtFlags, Dir, FileType};
+
+use super::replace::{Change, protection};
+use super::{Opened, Workspace};
+use crate::content::DirectoryChange;
+
+impl Workspace {
+    /// The directories that these changes will have to make.
+    pub(crate) fn missing_directories(&self, changes: &[Change]) -> Vec<DirectoryChange> {
+        let mut missing: Vec<String> = Vec::new();
+        for change in changes.iter().filter(|change| change.after.is_some()) {
+            let Ok(slot) = self.slot(&change.path) else { continue };
+            for path in slot.end.missing_paths() {
+                if !missing.contains(&path) {
+                    missing.push(path);
+                }
+            }
+        }
+        missing.into_iter().map(DirectoryChange::Made).collect()
+    }
+
+    /// The names in a directory, and which of them are directories; `None` if there is none with no link on the way to it.
+    #[must_use]
+    pub fn names_in(&self, path: &str) -> Option<Vec<(String, bool)>> {
+        let path = self.locate(path).ok()?;
+        let found = self.stands_plainly(&path)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            return None;
+        }
+        let Ok(Opened::Directory(directory)) = self.open_to_read(&path) else { return None };
+        let entries = Dir::read_from(&directory).ok()?.flatten();
+        let names = entries.map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, entry.file_type() == FileType::Directory)
+        });
+        Some(names.filter(|(name, _)| name != "." && name != "..").collect())
+    }
+
+    /// Takes a directory away if it is empty. Whether it did.
+    pub fn remove_empty_directory(&self, path: &str) -> bool {
+        let Ok(path) = self.locate(path) else { return false };
+        if protection(path.as_path().iter()).is_some() {
+            return false;
+        }
+        let parent = self.resolution.parent_plainly(self.directory(), path.as_path());
+        parent.is_ok_and(|parent| rustix::fs::unlinkat(parent, path.file_name(), AtFlags::REMOVEDIR).is_ok())
+    }
+
+    /// Makes a directory and those around it. Whether it is there now.
+    pub fn make_directory(&self, path: &str) -> bool {
+        let Ok(path) = self.locate(path) else { return false };
+        let Ok(mut slot) = self.slot(&path) else { return false };
+        if slot.end.make_directories(self.directory()).is_err() {
+            return false;
+        }
+        let parent = slot.end.directory(self.directory());
+        let made = rustix::fs::mkdirat(parent, path.file_name(), 0o777.into());
+        matches!(made, Ok(()) | Err(rustix::io::Errno::EXIST))
+    }
+}
