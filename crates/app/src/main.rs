@@ -19,6 +19,7 @@ mod failure;
 mod history;
 mod mcp;
 mod output;
+mod ownership;
 mod project;
 mod reference;
 mod registered;

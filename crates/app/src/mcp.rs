@@ -36,7 +36,7 @@ impl Servers {
 
 /// Connects to every server that is configured and takes in what they offer.
 pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> Servers {
-    let mut servers = Servers::default();
+    let mut servers = Servers { secrets: keys(config, process), ..Servers::default() };
     for entry in config.mcp() {
         let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
         match server.offer().await {
@@ -58,7 +58,8 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
 
 /// The tools of a run that goes on, as they were offered when it began. A server is spoken to when it is needed.
 pub(crate) fn again(offered: &[Offered], config: &Config, directory: &Path, process: &Process) -> Servers {
-    let mut servers = Servers { offered: offered.to_vec(), ..Servers::default() };
+    let mut servers =
+        Servers { offered: offered.to_vec(), secrets: keys(config, process), ..Servers::default() };
     for entry in config.mcp().iter().filter(|entry| offered.iter().any(|tool| tool.server == entry.name)) {
         let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
         for tool in offered.iter().filter(|tool| tool.server == entry.name) {
@@ -66,6 +67,13 @@ pub(crate) fn again(offered: &[Offered], config: &Config, directory: &Path, proc
         }
     }
     servers
+}
+
+/// The keys of models that the configuration names: their variables may be called anything.
+fn keys(config: &Config, process: &Process) -> Vec<String> {
+    let names = config.models().iter().filter_map(|entry| entry.api_key_env.as_deref());
+    let value = |name: &str| process.environment.variable(name)?.to_str().map(str::to_owned);
+    names.filter_map(value).collect()
 }
 
 fn open(

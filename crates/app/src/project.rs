@@ -13,6 +13,7 @@ use fusee_engine::journal::{Journal, JournalError, Options};
 use crate::clock::SystemClock;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::ownership::Ownership;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,8 @@ pub(crate) struct Project {
     pub(crate) root: Option<PathBuf>,
     /// The journal's file, there or not.
     pub(crate) journal: PathBuf,
+    /// Which journals are the user's own.
+    ownership: Ownership,
 }
 
 impl Project {
@@ -66,7 +69,7 @@ impl Project {
                 states.join("projects").join(folder_name(&directory)).join("journal.db")
             }
         };
-        Ok(Self { directory, root, journal })
+        Ok(Self { directory, root, journal, ownership: Ownership::kept_in(environment.state_folder()) })
     }
 
     /// Where the project's own files are: its root, or the directory itself.
@@ -102,15 +105,55 @@ impl Project {
                 _ => JournalError::Open { path, cause },
             }
         };
+        self.check_place()?;
         fs::create_dir_all(folder).map_err(open)?;
         if self.root.is_some() {
             make_ignore_file(folder).map_err(open)?;
         }
-        Ok(Journal::open(&self.journal, options, Arc::new(SystemClock))?)
+        let is_new = self.journal.symlink_metadata().is_err();
+        let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
+        if is_new {
+            // Where that cannot be written down, the user is asked before he goes on with what it holds.
+            let _ = self.ownership.add(&self.journal);
+        }
+        Ok(journal)
+    }
+
+    /// Refuses a journal that a link leads to: a project can hold one, and where it leads commands may write, or we would
+    /// where nobody expects it.
+    fn check_place(&self) -> Result<(), Failure> {
+        let folder = self.journal.parent().filter(|_| self.root.is_some());
+        let is_link = |path: &&Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        match folder.into_iter().chain([self.journal.as_path()]).find(is_link) {
+            None => Ok(()),
+            Some(link) => Err(Failure::usage(format!(
+                "{} is a symbolic link: what a run writes down would not be where commands cannot reach it",
+                link.display()
+            ))
+            .help("put a directory in its place; what it leads to can be copied there")),
+        }
+    }
+
+    /// Refuses to act by a journal that somebody else wrote.
+    pub(crate) fn check_owner(&self) -> Result<(), Failure> {
+        if !self.journal.exists() || self.ownership.covers(&self.journal) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{} was not written here: it came with the project, or was copied. What its runs were allowed, and which server they talk to, is a stranger's word",
+            self.journal.display()
+        ))
+        .help("`fusee runs` and `fusee show` tell what is in it; if it is yours, say `fusee trust` and try again"))
+    }
+
+    /// Which journals are the user's own.
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.ownership
     }
 
     /// Opens the journal to read; `None` where nothing was ever run.
     pub(crate) fn read_journal(&self) -> Result<Option<Journal>, Failure> {
+        self.check_place()?;
         if !self.journal.exists() {
             return Ok(None);
         }

@@ -50,6 +50,7 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;
+    project.check_owner()?;
     let row = match &args.run {
         Some(name) => selection::named(&journal, name)?,
         None => selection::newest_open(&journal)?,

@@ -206,6 +206,7 @@ fn continues<'a>(
 ) -> Result<(Option<Earlier>, Option<&'a str>), Failure> {
     let Some(word) = continued else { return Ok((None, request)) };
     let journal = project.journal_with_runs()?;
+    project.check_owner()?;
     let (run, request) = match (word, request) {
         ("", request) => (None, request),
         (name, Some(request)) => (Some(name), Some(request)),

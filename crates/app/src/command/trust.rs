@@ -19,6 +19,8 @@ use crate::trust::Trust;
 /// A project that came from somewhere may set how a task runs, but not where requests and keys go, which programs are
 /// started as servers, what confines commands, or when you are asked. Those of its settings count only once you said so
 /// here, and only as long as the file stays as it is now: look at it first.
+///
+/// A journal that came with the project is taken for yours as well: its runs can then be resumed, continued and undone.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
     /// Take it back
@@ -34,11 +36,24 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let file = project.config_file();
     let mut trust = Trust::read(environment);
+    let ownership = project.ownership();
     if args.revoke {
         let was = trust.revoke(&file).map_err(|error| unsaved(&error))?;
+        ownership.remove(&project.journal).map_err(|error| unsaved(&error))?;
         let words = if was { "is trusted no longer" } else { "was not trusted" };
         output::print(&format!("{} {words}\n", file.display()))?;
         return Ok(Exit::Completed);
+    }
+    let is_foreign = project.journal.exists() && !ownership.covers(&project.journal);
+    if is_foreign {
+        ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
+        output::print(&format!(
+            "{} is taken for yours: its runs can be gone on with\n",
+            project.journal.display()
+        ))?;
+        if !file.exists() {
+            return Ok(Exit::Completed);
+        }
     }
     let content = plain::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
         Failure::usage(format!("there is nothing to trust: cannot read {}: {error}", file.display()))

@@ -159,6 +159,7 @@ impl Session<'_> {
 
     /// Goes on with a run: the newest here if none is named.
     pub(crate) fn resume(&mut self, name: Option<&str>) -> Result<Returned, Failure> {
+        self.project.check_owner()?;
         let row = match name {
             Some(name) => selection::named(&self.journal, name)?,
             None => opening::newest(&self.journal, &self.project.directory)?

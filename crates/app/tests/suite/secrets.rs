@@ -64,3 +64,17 @@ fn long_output_is_kept_in_a_file_that_the_model_can_page() {
         assert_eq!(project.read(path), whole, "a confined command changed it");
     }
 }
+
+#[test]
+fn a_key_is_a_secret_whatever_its_variable_is_called() {
+    let project = Project::new().with("notes.txt", "value: box-value-12345\n");
+    let folder = project.home().join(".config/fusee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings =
+        "[models.box]\nmodel = \"x\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"BOXED\"\n";
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let script =
+        project.script(&[Line::call("read_file", json!({"path": "notes.txt"})), Line::text("Done.")]);
+    let ran = run_json(&project, &script).env("BOXED", "box-value-12345").run().exits(0);
+    assert!(ran.stdout.contains("value: [redacted]") && !ran.stdout.contains("box-value"), "{}", ran.stdout);
+}

@@ -119,3 +119,68 @@ fn a_repository_of_pipes_and_devices_holds_nobody_up() {
         assert!(refused.stderr.contains("it is not a regular file"), "{}", refused.stderr);
     }
 }
+
+/// A run that waits to be gone on with: with its own replies, no sandbox and no questions.
+#[test]
+fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
+    let theirs = Project::new();
+    let replies = [
+        Line::call("shell", json!({"command": "echo ready > ready; sleep 60"})),
+        Line::call("shell", json!({"command": "echo out > out"})),
+        Line::text("Done."),
+    ];
+    let model = theirs.script(&replies);
+    let running =
+        fusee(&theirs).args(["run", "x", "--model", &model, "--sandbox", "off", "--approve", "auto"]).start();
+    while theirs.read("ready").is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.signal(rustix::process::Signal::KILL);
+    running.wait();
+    let project = Project::new();
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(theirs.dir().join(".fusee"))
+        .arg(project.dir())
+        .status();
+    assert!(copied.unwrap().success());
+    let acts: [&[&str]; 4] = [
+        &["resume"],
+        &["runs", "undo", "last"],
+        &["run", "--continue", "--model", &model, "y"],
+        &["resume", "--sandbox", "off"],
+    ];
+    for act in acts {
+        let refused = fusee(&project).args(act).run().exits(2);
+        assert!(refused.stderr.contains("was not written here"), "{act:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("fusee trust"), "{}", refused.stderr);
+    }
+    fusee(&project).args(["runs"]).run().exits(0);
+    let said = fusee(&project).args(["trust"]).run().exits(0).stdout;
+    assert!(said.contains("is taken for yours"), "{said}");
+    fusee(&project).args(["trust", "--revoke"]).run();
+    fusee(&project).args(["resume"]).run().exits(2);
+    fusee(&project).args(["trust"]).run().exits(0);
+    fusee(&project).args(["resume", "--sandbox", "auto"]).run();
+    assert!(!fusee(&project).args(["resume"]).run().stderr.contains("was not written here"));
+    // One's own needs no word.
+    fusee(&theirs).args(["resume"]).run().exits(0);
+}
+
+#[test]
+fn a_journal_is_not_written_where_a_link_leads() {
+    let made: [(&str, &str); 2] = [
+        ("mkdir data; ln -s data .fusee", ".fusee"),
+        ("mkdir .fusee; ln -s ../data .fusee/journal.db", "journal.db"),
+    ];
+    for (script, name) in made {
+        let project = Project::new();
+        let made = std::process::Command::new("sh").args(["-ec", script]).current_dir(project.dir()).status();
+        assert!(made.unwrap().success());
+        let model = project.script(&[Line::text("Done.")]);
+        for command in [&["run", "x", "--model", &model][..], &["runs"]] {
+            let refused = fusee(&project).args(command).run().exits(2);
+            assert!(refused.stderr.contains(&format!("{name} is a symbolic link")), "{}", refused.stderr);
+        }
+    }
+}

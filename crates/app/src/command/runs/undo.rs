@@ -21,7 +21,7 @@ const SHOWN_COMMANDS: usize = 10;
 ///
 /// Every file that the run's tools and commands changed gets the content back that it had before the run: changed files
 /// are restored, new ones removed, deleted ones made again. The content comes from the journal, or from git where git had
-/// the file as it was. A file that was changed again since is left alone. What cannot be put back is said first: files
+/// the file as it was. Directories that the run made go if nothing else is in them. A file that was changed again since is left alone. What cannot be put back is said first: files
 /// that git did not have and that were too large to be kept, and the commands that were run, since what they changed in
 /// ignored files, in .git, in permissions or outside of the workspace is not known. Then all that will be done is said, and
 /// at a terminal you are asked before it is.
@@ -43,6 +43,7 @@ pub(crate) struct UndoArgs {
 pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
+    project.check_owner()?;
     let row = selection::named(&journal, &args.run.run)?;
     let undoing = Undoing::plan(&journal, &row)?;
     output::print(&undoing.told(if args.dry_run { "would be" } else { "will be" }))?;
@@ -96,7 +97,7 @@ impl Undoing {
 
     /// Whether no file would be touched.
     pub(crate) fn is_empty(&self) -> bool {
-        self.undo.files.is_empty()
+        self.undo.is_empty()
     }
 
     fn exit(&self) -> Exit {
@@ -108,7 +109,13 @@ impl Undoing {
         self.undo.carry_out(&self.workspace, &self.run).map_err(|problem| {
             Failure::failed(format!("nothing was undone: {problem}")).help("see to that, then undo again")
         })?;
-        Ok(format!("undone: {}", words::count(self.undo.files.len() as u64, "file")))
+        let directories = (self.undo.emptied.len() + self.undo.missing.len()) as u64;
+        let mut done = format!("undone: {}", words::count(self.undo.files.len() as u64, "file"));
+        if directories > 0 {
+            let many = if directories == 1 { "directory" } else { "directories" };
+            done.push_str(&format!(", {directories} {many}"));
+        }
+        Ok(done)
     }
 
     /// What will be done, after what cannot be put back.
@@ -136,7 +143,13 @@ impl Undoing {
             };
             text.push_str(&format!("{will_be} {what}  {}\n", file.path));
         }
-        if undo.files.is_empty() {
+        let directories = [(&undo.emptied, "removed"), (&undo.missing, "made again")];
+        for (path, what) in
+            directories.iter().flat_map(|(paths, what)| paths.iter().map(move |path| (path, what)))
+        {
+            text.push_str(&format!("{will_be} {what}  {path}/\n"));
+        }
+        if undo.is_empty() {
             let why = if undo.already.is_empty() {
                 "the run changed no files"
             } else {

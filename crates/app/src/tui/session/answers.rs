@@ -102,6 +102,7 @@ impl Session<'_> {
     /// What undoing would do: the newest run of the conversation that changed something, or the one named. Nothing if
     /// there is nothing to be taken back; then the rows say so.
     pub(crate) fn undo(&self, name: Option<&str>) -> Result<(Option<RunId>, Vec<Line>), Failure> {
+        self.project.check_owner()?;
         let row = match name {
             Some(name) => Some(selection::named(&self.journal, name)?),
             None => {

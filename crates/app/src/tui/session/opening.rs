@@ -57,6 +57,7 @@ impl<'p> Session<'p> {
             None => None,
             Some(name) => {
                 let journal = project.journal_with_runs()?;
+                project.check_owner()?;
                 let row = match name {
                     "" => selection::newest_ended(&journal, &project.directory, |_| true)?,
                     name => selection::named(&journal, name)?,
