@@ -26,7 +26,7 @@ pub(crate) struct Ownership {
 impl Ownership {
     /// What is kept in this state folder.
     pub(crate) fn kept_in(states: Option<PathBuf>) -> Self {
-        Self { list: states.map(|states| states.join("journals")) }
+        Self { list: states.map(|states| states.join("own-runs")) }
     }
 
     /// Whether a journal was made here by the user's own runs.

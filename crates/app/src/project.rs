@@ -110,9 +110,10 @@ impl Project {
         if self.root.is_some() {
             make_ignore_file(folder).map_err(open)?;
         }
-        let is_new = self.journal.symlink_metadata().is_err();
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
-        if is_new {
+        // One without runs says nothing yet, whoever made it; so none of ours stays unknown that was just made when its
+        // process ended.
+        if !self.ownership.covers(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
             // Where that cannot be written down, the user is asked before he goes on with what it holds.
             let _ = self.ownership.add(&self.journal);
         }

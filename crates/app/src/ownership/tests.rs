@@ -28,7 +28,7 @@ fn a_long_list_loses_its_older_half() {
     let ownership = Ownership::kept_in(Some(place.path().join("state")));
     fs::create_dir_all(place.path().join("state")).unwrap();
     let lines: String = (0..60_000).map(|line| format!("{line} 0000\n")).collect();
-    fs::write(place.path().join("state/journals"), lines).unwrap();
+    fs::write(place.path().join("state/own-runs"), lines).unwrap();
     let journal = place.path().join("mine");
     fs::write(&journal, "").unwrap();
     ownership.add(&journal).unwrap();
