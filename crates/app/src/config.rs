@@ -25,6 +25,7 @@ use fusee_engine::approval::rules::Rule;
 use fusee_engine::journal::{Durability, Options};
 use fusee_engine::model::{Price, RequestOptions, RetryPolicy, Wire};
 use fusee_engine::run::{Confine, SandboxMode};
+use fusee_engine::task_system::LimitOverrides;
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
 
@@ -333,6 +334,21 @@ impl Config {
                 ..default.retry_policy
             },
         }
+    }
+
+    /// The limits that the user gave for this run alone, by flag or variable: they win over a template's.
+    pub(crate) fn given_limits(&self) -> Option<LimitOverrides> {
+        let given = |key: &str| {
+            let (_, origin) = self.value(key)?;
+            matches!(origin, Origin::Flag(_) | Origin::Variable(_)).then(|| self.whole(key)).flatten()
+        };
+        let limits = LimitOverrides {
+            max_turns: given("max_turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            max_tokens: given("max_tokens"),
+            timeout: given("task_timeout_s"),
+            ..LimitOverrides::default()
+        };
+        (limits != LimitOverrides::default()).then_some(limits)
     }
 
     /// What the user says that tokens cost, where that is not known.

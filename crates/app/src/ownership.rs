@@ -29,8 +29,14 @@ impl Ownership {
         Self { list: states.map(|states| states.join("own-runs")) }
     }
 
-    /// Whether a journal was made here by the user's own runs.
+    /// Whether a journal may be taken for the user's own. Where no list was ever begun, as in a container whose home is
+    /// new each time, nothing can be told.
     pub(crate) fn covers(&self, journal: &Path) -> bool {
+        self.list.as_ref().is_none_or(|list| !list.exists()) || self.knows(journal)
+    }
+
+    /// Whether a journal was made here by the user's own runs.
+    pub(crate) fn knows(&self, journal: &Path) -> bool {
         let Some(list) = &self.list else { return true };
         // Journals of directories that are no projects are in the state folder themselves.
         let states = list.parent().and_then(|states| states.canonicalize().ok());

@@ -113,7 +113,7 @@ impl Project {
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
         // One without runs says nothing yet, whoever made it; so none of ours stays unknown that was just made when its
         // process ended.
-        if !self.ownership.covers(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
+        if !self.ownership.knows(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
             // Where that cannot be written down, the user is asked before he goes on with what it holds.
             let _ = self.ownership.add(&self.journal);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fusee_tools::Toolbox;
 use serde_json::{Map, Value};
 
-use crate::template::{Match, Matching, Registered, Registry, typed};
+use crate::template::{Match, Matching, NotFound, Registered, Registry, typed};
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,8 @@ pub enum Meant {
     Template(Arc<Registered>),
     /// This tool, by its own name.
     Tool(String),
+    /// A subtype that several templates have: which ones.
+    Ambiguous(String),
     /// No name that is known: words, with the templates that fit them, best first.
     Words(Vec<Match>),
 }
@@ -37,8 +39,10 @@ pub fn meant(first: &str, sentence: &str, registry: &Registry, tools: &Toolbox) 
     if first.trim_start().starts_with(['(', ';', '\'']) {
         return Meant::Workflow;
     }
-    if let Ok(found) = registry.find_template(first) {
-        return Meant::Template(Arc::clone(found));
+    match registry.find_template(first) {
+        Ok(found) => return Meant::Template(Arc::clone(found)),
+        Err(several @ NotFound::Ambiguous { .. }) => return Meant::Ambiguous(several.to_string()),
+        Err(NotFound::Unknown { .. }) => {}
     }
     // In a sentence `write` and `read` are words, not the tools that some models call so.
     let alone = sentence.trim() == first || sentence.trim().is_empty();
@@ -99,12 +103,16 @@ pub fn split(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// `key=value` words as a template's inputs; all that are none are told at once.
-pub fn inputs(words: &[String], template: &crate::template::Template) -> Result<Map<String, Value>, String> {
+/// `key=value` words as a template's inputs, and what is wrong with the others.
+pub fn inputs(words: &[String], template: &crate::template::Template) -> (Map<String, Value>, Vec<String>) {
     let (mut inputs, mut problems) = (Map::new(), Vec::new());
     for word in words {
         match word.split_once('=') {
+            None if template.input(word).is_some() => {
+                problems.push(format!("`{word}` lacks its value: it is written {word}=VALUE"));
+            }
             None => problems.push(format!("`{word}` is not an input: it is written KEY=VALUE")),
+            Some(("", _)) => problems.push(format!("`{word}` lacks the name of an input before `=`")),
             Some((key, _)) if inputs.contains_key(key) => problems.push(format!("`{key}` is given twice")),
             Some((key, value)) => {
                 let kind = template.input(key).map(|input| input.kind).unwrap_or_default();
@@ -112,5 +120,5 @@ pub fn inputs(words: &[String], template: &crate::template::Template) -> Result<
             }
         }
     }
-    if problems.is_empty() { Ok(inputs) } else { Err(problems.join("; ")) }
+    (inputs, problems)
 }

@@ -427,6 +427,7 @@ async fn task(
                 environment,
             };
             let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
+            let request = SubtaskRequest { limits: work.limits, ..request };
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
             let place = task_system::Place::main(started_ms, cancel, progress);
             let place = task_system::Place { history, ..place };

@@ -5,6 +5,7 @@ mod ready;
 mod source;
 pub(crate) mod template;
 mod told;
+mod tool;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use fusee_engine::lang::{Limits, Machine};
 use fusee_engine::run::{self, Exit, JsonForm, RunOutcome, Settings, Work, Workflow};
 use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
 use fusee_engine::template::{Loaded, Registered};
+use fusee_engine::workflow::standard_tools;
+use serde_json::Value as Json;
 
 use super::Process;
 use super::run::RunArgs;
@@ -83,19 +86,21 @@ pub(crate) struct TaskArgs {
 impl TaskArgs {
     /// The task that a run turned out to be: the first word names it.
     pub(crate) fn of_run(args: RunArgs, words: Vec<String>) -> Self {
+        let (flags, words): (Vec<String>, Vec<String>) =
+            words.into_iter().partition(|word| ["--help", "-h", "--dry-run"].contains(&word.as_str()));
         let mut words = words.into_iter();
         Self {
             task: words.next(),
             inputs: words.collect(),
             place: args.place,
             json: false,
-            dry_run: false,
+            dry_run: flags.iter().any(|flag| flag == "--dry-run"),
             trace: false,
             events: args.json,
             of_run: true,
             record: args.record,
             direct_tool: false,
-            help: false,
+            help: flags.iter().any(|flag| flag != "--dry-run"),
             name: args.name,
             model: args.model,
             gates: args.gates,
@@ -104,8 +109,22 @@ impl TaskArgs {
     }
 }
 
-/// Runs a task.
+/// Runs a task. Where its result is wanted as JSON there is one, also of a task that never began.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
+    let (json, named) = (args.json, args.task.clone().unwrap_or_default());
+    let done = begun(args, process).await;
+    if let (Err(failure), true) = (&done, json) {
+        let reason = match failure.exit {
+            Exit::Usage => Reason::ConfigurationError,
+            _ => Reason::UnexpectedError,
+        };
+        let error = TaskError::invalid(reason, failure.message.trim_end());
+        template::print_refusal(&error, &named, ExecutionPath::Template)?;
+    }
+    done
+}
+
+async fn begun(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
     let Some(named) = args.task.clone() else {
         return told::own_help(args.help);
     };
@@ -114,10 +133,17 @@ pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Fail
     let loaded = template::gather(&project, process);
     if !source::is_workflow(&named, &project, process) {
         match template::asked(&named, &args.inputs, &loaded, &source::names(&project, process)) {
-            Ok(template::Asked::Workflow(text)) => {
+            Ok(template::Asked::Workflow(text)) => args.task = Some(text),
+            Ok(template::Asked::Tool(name)) => {
+                if let Some(tool) = standard_tools().find(&name).filter(|_| args.help) {
+                    return tool::help(tool.definition());
+                }
+                match template::tool_call(&name, &args.inputs) {
+                    Ok(text) => args.task = Some(text),
+                    Err(refusal) => return refusal.tell(args.json),
+                }
                 args.direct_tool = true;
                 args.inputs.clear();
-                args.task = Some(text);
             }
             Ok(template::Asked::Template { found, words, guessed }) => {
                 if guessed {
@@ -196,6 +222,10 @@ async fn run_work(
         false => Show::for_result(args.json, &config, environment),
     };
     show.warn(&config);
+    let mut work = work;
+    if let Work::Template(task) = &mut work {
+        task.limits = config.given_limits();
+    }
     // A workflow of tools and arithmetic needs nobody to answer.
     let choice = if config.text("model").is_some() || asks_a_model {
         Choice::make(&config, environment).await?
@@ -228,6 +258,13 @@ async fn run_work(
         let mut result = result_of(outcome);
         if args.direct_tool {
             result.note("execution_path", ExecutionPath::Tool);
+        }
+        for (name, absent) in [
+            ("template_used", Json::Null),
+            ("context_source", "none".into()),
+            ("context_files_count", 0.into()),
+        ] {
+            result.notes.entry(name).or_insert(absent);
         }
         output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     }

@@ -10,6 +10,7 @@ fn a_journal_is_known_where_it_was_made_and_a_copy_is_not() {
     for name in ["mine", "theirs"] {
         fs::write(at(name), "journal").unwrap();
     }
+    assert!(ownership.covers(&at("theirs")) && !ownership.knows(&at("theirs")));
     ownership.add(&at("mine")).unwrap();
     fs::copy(at("mine"), at("copy")).unwrap();
     fs::rename(at("mine"), at("moved")).unwrap();

@@ -91,10 +91,10 @@ fn what_may_not_begin_is_told_to_the_model() {
     let events = shown(&project, "w");
     let results = of_type(&events, "tool_result");
     let expected = [
-        "subtask_failure: the subtask `subtask` failed: `lead` with these inputs is under way already",
+        "subtask_failure: the subtask `lead` failed: `lead` with these inputs is under way already",
         "did you mean `part`?",
         "`n` (string) is missing",
-        "description",
+        "`n` (string) is missing",
         "subtask_failure: the subtask `part` failed:",
     ];
     assert_eq!(results.len(), expected.len());
@@ -130,7 +130,7 @@ fn tasks_begin_tasks_five_deep_and_no_deeper() {
     assert_eq!(
         refused,
         [
-            "subtask_failure: the subtask `subtask` failed: tasks begin tasks at most 5 deep, and this would be one more"
+            "subtask_failure: the subtask `down` failed: tasks begin tasks at most 5 deep, and this would be one more"
         ]
     );
 }

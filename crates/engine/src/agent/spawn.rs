@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use fusee_journal::event::Fate;
 use fusee_journal::{BoxFuture, Recorded, Stop};
-use fusee_model::{ToolCall, ToolSpec, Usage};
+use fusee_model::{Message, ToolCall, ToolSpec, Usage};
 use fusee_tools::{Category, Definition, ToolOutput, arguments};
 use serde_json::{Value, json};
 
@@ -20,12 +20,13 @@ pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
 
 /// Runs tasks for a task, on branches of their own.
 pub(crate) trait Spawn: Send + Sync {
-    /// Runs the one that these arguments ask for.
+    /// Runs the one that these arguments ask for; `said` is the conversation so far.
     fn spawn<'a>(
         &'a self,
         arguments: Value,
         left: Left,
         recap: Recap,
+        said: &'a [Message],
     ) -> BoxFuture<'a, Result<Spawned, Stop>>;
 }
 
@@ -85,10 +86,11 @@ pub(crate) fn definition() -> &'static Definition {
                 "inputs": { "type": "object", "description": "the template's inputs" },
                 "name": { "type": "string", "description": "a template" },
                 "subtype": { "type": "string" },
+                "type": { "enum": ["atomic"] },
                 "context_management": { "type": "object" },
-                "file_paths": { "type": "array", "items": { "type": "string" } }
+                "file_paths": { "type": "array", "items": { "type": "string" } },
+                "history_config": { "type": "object" }
             },
-            "required": ["description"],
             "additionalProperties": false
         }),
         category: Category::Control,
@@ -157,7 +159,9 @@ impl Driver<'_> {
             let output = ToolOutput::error("This task begins no others.");
             return self.answer_step(call, Called::ended(output, Fate::Refused)).await;
         };
-        let Spawned { output, spent, facts } = spawn.spawn(arguments, self.left(), self.recap()).await?;
+        let said = self.conversation.messages();
+        let Spawned { output, spent, facts } =
+            spawn.spawn(arguments, self.left(), self.recap(), said).await?;
         self.spend(&spent);
         self.facts.absorb_files(&facts);
         self.answer_step(call, Called::plain(output)).await

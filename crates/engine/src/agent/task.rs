@@ -332,6 +332,11 @@ impl AgentTask {
         Self { announced, ..self }
     }
 
+    /// Whether its beginning was told.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.announced
+    }
+
     fn begin(&self, started_ms: i64) {
         if self.announced {
             return;

@@ -40,6 +40,7 @@ fn the_first_word_decides_and_words_are_matched_last() {
         Meant::Workflow => "workflow".to_owned(),
         Meant::Template(found) => format!("template {}", found.template.name),
         Meant::Tool(name) => format!("tool {name}"),
+        Meant::Ambiguous(several) => several,
         Meant::Words(found) => {
             format!("words {}", clear(&found).map_or("unclear", |found| found.template.name.as_str()))
         }

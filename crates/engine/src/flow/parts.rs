@@ -101,6 +101,9 @@ impl<'a> Parts<'a> {
     /// The main task begins.
     pub(crate) fn begin(&self) {
         let main = self.main;
+        if main.is_announced() {
+            return;
+        }
         self.emit(Event::TaskStarted(TaskStarted {
             submission_id: main.submission_id.clone(),
             turn_type: main.turn_type,
@@ -108,7 +111,7 @@ impl<'a> Parts<'a> {
             request: main.request.clone(),
             model: main.session.model.name().to_owned(),
             sandbox: main.session.sandbox.clone(),
-            parent: None,
+            parent: main.rules.parent.as_ref().map(ToString::to_string),
             continues: main.session.continues.as_ref().map(ToString::to_string),
         }));
         if let Some(event) = main.earlier.compaction(self.started_ms) {

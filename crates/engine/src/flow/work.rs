@@ -51,8 +51,8 @@ pub(crate) async fn work(
         (true, FlowMode::Branched) => return planned::work(&main, flow, started_ms).await,
         (true, FlowMode::Direct) => return Parts::new(&main, flow, started_ms).through(direct(flow)).await,
     };
-    let protected = main.rules.protected.clone();
-    main.ruled(Rules { protected, ..Rules::of_session(flow, course) }).run(started_ms).await
+    let (protected, parent) = (main.rules.protected.clone(), main.rules.parent.clone());
+    main.ruled(Rules { protected, parent, ..Rules::of_session(flow, course) }).run(started_ms).await
 }
 
 /// What the request is about, looked up once.

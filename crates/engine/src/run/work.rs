@@ -7,6 +7,8 @@ use fusee_lang::Callable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::task_system::LimitOverrides;
+
 /// The work of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -78,4 +80,7 @@ pub struct TemplateTask {
     /// The inputs.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
+    /// Limits that the user gave for this run: they win over the template's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitOverrides>,
 }

@@ -45,7 +45,7 @@ impl Prepared {
         let parts = earlier.iter().map(|(name, result)| {
             let text = match format {
                 AccumulationFormat::FullOutput => result.content.clone(),
-                AccumulationFormat::NotesOnly => Value::Object(result.notes.clone()).to_string(),
+                AccumulationFormat::NotesOnly => noted(result),
             };
             ContextPart { source: format!("the earlier task `{name}`"), text }
         });
@@ -187,4 +187,17 @@ fn wanted(format: &OutputFormat) -> Option<String> {
         Some(path) => format!("JSON that fits the schema {path}"),
     };
     Some(format!("Answer with {sort} and nothing else: no words around it, no code fence."))
+}
+
+/// How an earlier task went and what was noted of it, but for the bookkeeping.
+fn noted(result: &TaskResult) -> String {
+    const BOOKKEEPING: &[&str] =
+        &["template_used", "context_source", "context_files_count", "execution_path", "metrics", "recovery"];
+    let status = serde_json::to_value(result.status).unwrap_or_default();
+    let mut lines = vec![format!("status: {}", status.as_str().unwrap_or_default())];
+    for (name, value) in result.notes.iter().filter(|(name, _)| !BOOKKEEPING.contains(&name.as_str())) {
+        let shown = value.get("message").unwrap_or(value);
+        lines.push(format!("{name}: {}", shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)));
+    }
+    lines.join("\n")
 }

@@ -14,6 +14,8 @@ use super::request::SubtaskRequest;
 use super::result::TaskResult;
 use super::subtask::Subtasks;
 use crate::agent::{TaskOutcome, Worked};
+use crate::flow::{FlowMode, FlowSettings};
+use crate::template::Template;
 
 /// Runs the body of one atomic task in its place.
 pub(super) struct AtomicTaskExecutor {
@@ -45,9 +47,23 @@ impl AtomicTaskExecutor {
             None => task,
         };
         let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
-        let Worked { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
-        place.progress.leave_facts(facts);
+        let outcome = match flow_of(&template) {
+            FlowMode::Flat => {
+                let Worked { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
+                place.progress.leave_facts(facts);
+                outcome
+            }
+            mode => {
+                let flow = FlowSettings { mode, ..FlowSettings::default() };
+                Box::pin(crate::flow::work(task, &flow, place.started_ms)).await?
+            }
+        };
         let result = result_of(&outcome, &finishing);
         Ok((outcome, result, prepared))
     }
+}
+
+/// The flow of a template; the checker knows their names.
+fn flow_of(template: &Template) -> FlowMode {
+    template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default()
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::error::{Cause, ErrorType, Mismatch, Reason, TaskError};
 use super::output::{self, Output, Schema};
 use super::request::SubtaskRequest;
-use super::result::{Status, TaskResult};
-use super::subtask::{Ended, Subtasks};
+use super::result::TaskResult;
+use super::subtask::{Ended, Subtasks, history};
 use crate::agent::{Conclude, Conclusion, Left, Spent, TaskOutcome};
 use crate::template::{OutputFormat, Template};
 
@@ -22,7 +22,15 @@ pub(super) struct Finishing {
     repair: bool,
     subtasks: Arc<Subtasks>,
     /// What the further task came to, if the answer asked for one.
-    continued: Mutex<Option<TaskResult>>,
+    continued: Mutex<Option<Continued>>,
+}
+
+/// A further task that ended.
+#[derive(Clone)]
+struct Continued {
+    result: TaskResult,
+    /// What the first one had said by then.
+    before: String,
 }
 
 impl Finishing {
@@ -36,7 +44,7 @@ impl Finishing {
         output::judge(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
     }
 
-    fn continued(&self) -> Option<TaskResult> {
+    fn continued(&self) -> Option<Continued> {
         self.continued.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -52,18 +60,16 @@ impl Conclude for Finishing {
             let mut used = Spent::default();
             let answer = match continuation(&answer) {
                 None => answer,
-                Some(request) => {
-                    let Ended { result, spent, .. } = {
-                        // A whole conversation is copied only for those that want it.
-                        let wanted = request.as_ref().ok().and_then(|request| request.history_config);
-                        let wanted = wanted.is_some_and(|history| history.use_session_history);
-                        let history = if wanted { Arc::new(said.to_vec()) } else { Arc::default() };
-                        self.subtasks.run(request, left, None, history).await?
-                    };
+                Some(Asked { request, before }) => {
+                    let history = history(&request, said);
+                    let Ended { result, spent, .. } = self.subtasks.run(request, left, None, history).await?;
                     used = spent;
                     let failed = result.error();
                     let content = result.content.clone();
-                    *self.continued.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    let content =
+                        if failed.is_some() && content.is_empty() { before.clone() } else { content };
+                    *self.continued.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(Continued { result, before });
                     if let Some(error) = failed {
                         let failed = Conclusion::Failed { answer: content, error: event_error(&error) };
                         return Ok((failed, used));
@@ -83,8 +89,15 @@ impl Conclude for Finishing {
     }
 }
 
+/// A further task, as an answer asks for it.
+struct Asked {
+    request: Result<SubtaskRequest, String>,
+    /// What the answer says beside it.
+    before: String,
+}
+
 /// The further task that an answer asks for: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
-fn continuation(answer: &str) -> Option<Result<SubtaskRequest, String>> {
+fn continuation(answer: &str) -> Option<Asked> {
     let Output::Parsed(value) = output::judge(
         answer,
         Some(&OutputFormat { kind: crate::template::OutputKind::Json, schema: None }),
@@ -97,7 +110,8 @@ fn continuation(answer: &str) -> Option<Result<SubtaskRequest, String>> {
         return None;
     }
     let request = value.get("notes")?.get("subtask_request")?.clone();
-    Some(serde_json::from_value(request).map_err(|error| error.to_string()))
+    let before = value.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(Asked { request: serde_json::from_value(request).map_err(|error| error.to_string()), before })
 }
 
 fn mismatched(mismatch: Mismatch) -> TaskError {
@@ -116,23 +130,33 @@ fn event_error(error: &TaskError) -> EventError {
 
 /// The result of a task that ended.
 pub(super) fn result_of(outcome: &TaskOutcome, finishing: &Finishing) -> TaskResult {
-    if let Some(continued) = finishing.continued() {
-        let mut result =
-            TaskResult { status: continued.status, notes: serde_json::Map::new(), ..continued.clone() };
-        if let Some(error) = continued.error() {
-            result.note("error", &error);
-            result.note("recovery", error.recovery());
+    let metrics = super::error::ResourceMetrics::of(outcome);
+    let Some(Continued { result: continued, before }) = finishing.continued() else {
+        return judged(outcome, finishing, metrics);
+    };
+    // The further task's failure is this one's; its answer is held to the format of this one.
+    let mut result = match continued.error() {
+        Some(error) => {
+            let partial = if continued.content.is_empty() { before } else { continued.content };
+            TaskResult::failed(&error.measured(metrics), partial)
         }
-        result.note("subtask", Value::Object(continued.notes));
-        return result;
-    }
+        None => judged(outcome, finishing, metrics),
+    };
+    result.note("subtask", Value::Object(continued.notes));
+    result
+}
+
+fn judged(
+    outcome: &TaskOutcome,
+    finishing: &Finishing,
+    metrics: super::error::ResourceMetrics,
+) -> TaskResult {
     let answer = outcome.answer.as_str();
     if outcome.blocked {
         let error =
             TaskError { reason: None, ..TaskError::failure(Reason::ExecutionHalted, blocked(answer)) };
-        return TaskResult::failed(&error, answer);
+        return TaskResult::failed(&error.measured(metrics), answer);
     }
-    let metrics = super::error::ResourceMetrics::of(outcome);
     match (TaskError::of(outcome), finishing.judge(answer)) {
         (Some(error), Output::Mismatched(mismatch)) if error.reason == Some(Reason::OutputFormatFailure) => {
             TaskResult::failed(&mismatched(mismatch).measured(metrics), answer)
@@ -146,7 +170,7 @@ pub(super) fn result_of(outcome: &TaskOutcome, finishing: &Finishing) -> TaskRes
             result.note("parseError", problem);
             result
         }
-        (None, _) => TaskResult { status: Status::Complete, ..TaskResult::complete(answer) },
+        (None, _) => TaskResult::complete(answer),
     }
 }
 

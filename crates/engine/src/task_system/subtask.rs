@@ -9,7 +9,7 @@ use fusee_tools::{ContentHash, ToolOutput};
 use serde_json::Value;
 
 use super::compose::Handover;
-use super::error::{ErrorType, Reason, TaskError};
+use super::error::{ErrorType, Reason, ResourceMetrics, TaskError};
 use super::execute::{Place, TaskSystem};
 use super::request::{InheritedContext, SubtaskRequest};
 use super::result::{ExecutionPath, TaskResult};
@@ -88,10 +88,12 @@ impl Subtasks {
         recap: Option<Recap>,
         history: Arc<Vec<Message>>,
     ) -> Result<Ended, Stop> {
+        let asked = request.as_ref().map_or("of this answer", SubtaskRequest::title).to_owned();
         let mut request = match request.map_err(invalid).and_then(|request| self.admit(request, left)) {
             Ok(admitted) => admitted,
             Err(error) => {
-                let result = TaskResult::failed(&TaskError::subtask(error, "subtask"), "");
+                let error = error.measured(ResourceMetrics::default());
+                let result = TaskResult::failed(&TaskError::subtask(error, &asked), "");
                 return Ok(Ended {
                     result,
                     spent: Spent::default(),
@@ -170,17 +172,27 @@ impl Spawn for Subtasks {
         arguments: Value,
         left: Left,
         recap: Recap,
+        said: &'a [Message],
     ) -> BoxFuture<'a, Result<Spawned, Stop>> {
         Box::pin(async move {
             let request = serde_json::from_value(arguments).map_err(|error| error.to_string());
-            // The tool has no parameter for the history: who calls it says what the task must know.
+            let history = history(&request, said);
             let Ended { result, spent, facts, cancelled } =
-                self.run(request, left, Some(recap), Arc::default()).await?;
+                self.run(request, left, Some(recap), history).await?;
             let (content, truncated) = shown(&result);
             let ok = result.error().is_none();
             let output = ToolOutput { ok, content, truncated, aborted: cancelled, ..ToolOutput::default() };
             Ok(Spawned { output, spent, facts })
         })
+    }
+}
+
+/// What was said so far, for a task that wants it: a whole conversation is copied only then.
+pub(super) fn history(request: &Result<SubtaskRequest, String>, said: &[Message]) -> Arc<Vec<Message>> {
+    let wanted = request.as_ref().ok().and_then(|request| request.history_config);
+    match wanted.is_some_and(|history| history.use_session_history) {
+        true => Arc::new(said.to_vec()),
+        false => Arc::default(),
     }
 }
 

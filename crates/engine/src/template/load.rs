@@ -93,6 +93,7 @@ impl Loaded {
             self.registry.register_template(Registered { template, text, layer: folder.layer })
         {
             self.problems.push(Diagnostic::file_error("duplicate-template", file, twice.to_string()));
+            self.sources.push(source);
         }
     }
 }

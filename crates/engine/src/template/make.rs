@@ -246,6 +246,20 @@ impl Make<'_> {
         self.check_placeholders(root, template);
         self.check_relevance(root, template);
         self.check_context(root, template);
+        self.check_flow(root, template);
+    }
+
+    /// Where the work is done in parts there is no one answer that could be held to a format.
+    fn check_flow(&mut self, root: ElementId, template: &Template) {
+        let in_parts = matches!(template.flow.as_deref(), Some("staged3" | "branched" | "direct"));
+        let is_json = template.output_format.as_ref().is_some_and(|format| format.kind == OutputKind::Json);
+        if in_parts && is_json {
+            let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
+            let message =
+                "a flow in parts has no one answer that could be held to `<output_format>`".to_owned();
+            let help = "take `flat` or `staged`, or leave `<output_format>` out".to_owned();
+            self.error("flow-without-an-answer", span.unwrap_or_default(), message, help);
+        }
     }
 
     /// Every placeholder is declared, and every declared input is used somewhere.

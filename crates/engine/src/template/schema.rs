@@ -294,7 +294,11 @@ static LIMITS: ElementRule = ElementRule {
     ],
     about: "How much the task may use up; what is not said is as configured.",
 };
-static FLOW: ElementRule = text("flow", Occurs::Optional, "The flow it goes by.");
+static FLOW: ElementRule = value(
+    "flow",
+    Kind::OneOf(&["flat", "staged", "staged3", "branched", "direct"]),
+    "The flow it goes by; flat if absent.",
+);
 static MANUAL_XML: ElementRule =
     value("manual_xml", Kind::Bool, "Hands the model's XML answer on word for word; false if absent.");
 static DISABLE_REPARSING: ElementRule =

@@ -16,6 +16,7 @@ use super::budget::Budget;
 use super::element::Element;
 use super::world::World;
 use crate::agent::Facts;
+use crate::task_system::TaskResult;
 
 /// How the evaluation of a branch ended.
 pub(crate) enum End {
@@ -51,6 +52,8 @@ pub(crate) struct Driver<'w> {
     pub(super) stops_after: Option<u64>,
     /// Workflows around this one.
     pub(super) depth: u32,
+    /// What its tasks came to so far, for those that want the results of earlier steps.
+    pub(super) earlier: Vec<(String, TaskResult)>,
 }
 
 impl<'w> Driver<'w> {
@@ -68,6 +71,7 @@ impl<'w> Driver<'w> {
             element: None,
             stops_after: None,
             depth: 0,
+            earlier: Vec::new(),
         }
     }
 

@@ -145,6 +145,7 @@ impl Driver<'_> {
             element: Some(Element { request, parent: self.branch.to_string(), started: false }),
             stops_after: None,
             depth: self.depth,
+            earlier: self.earlier.clone(),
         }
     }
 }

@@ -53,6 +53,7 @@ impl Driver<'_> {
             }),
             stops_after: None,
             depth: self.depth + 1,
+            earlier: Vec::new(),
         };
         let end = driver.drive(&mut machine).await?;
         self.active_ms = driver.active_ms;

@@ -12,6 +12,9 @@ use super::tasks::{granted, reply};
 use crate::agent::Left;
 use crate::task_system::{ExecutionPath, Place, Reason, SubtaskRequest, TaskError, TaskResult, TaskSystem};
 
+/// So many results of earlier steps are kept for later ones, the newest.
+const MOST_EARLIER: usize = 50;
+
 impl Driver<'_> {
     /// Runs the template of this name.
     pub(super) async fn template(
@@ -46,15 +49,23 @@ impl Driver<'_> {
                 // Time and money are in the session's limits already.
                 Left { turns, ms: None, usd: None }
             }),
-            earlier: Vec::new(),
+            earlier: self.earlier.clone(),
             handover: None,
             history: Arc::clone(&world.history),
         };
+        let kept = request.history_config.unwrap_or_default().record_in_session_history;
         let outcome = system.execute(request, None, place).await?;
-        Ok(self.spent(outcome, grant, |outcome, _| match outcome.result {
-            Some(result) => *result,
-            None => TaskResult::complete(outcome.answer),
-        }))
+        let result = match outcome.result.as_deref() {
+            Some(result) => result.clone(),
+            None => TaskResult::complete(outcome.answer.as_str()),
+        };
+        if kept {
+            if self.earlier.len() == MOST_EARLIER {
+                self.earlier.remove(0);
+            }
+            self.earlier.push((name.to_owned(), result.clone()));
+        }
+        Ok(self.spent(outcome, grant, |_, _| result))
     }
 }
 

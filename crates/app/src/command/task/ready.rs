@@ -51,6 +51,9 @@ pub(crate) fn ready(
     }
     match template::asked(named, inputs, &loaded, &source::names(project, process))? {
         Asked::Workflow(text) => workflow(&text, &[], loaded, notes, project, process),
+        Asked::Tool(name) => {
+            workflow(&template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
+        }
         Asked::Template { found, words, guessed } => {
             let mut notes = notes;
             notes.extend(guessed.then(|| template::guess(&found)));

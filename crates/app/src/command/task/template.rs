@@ -9,13 +9,16 @@ use fusee_engine::model::tokens;
 use fusee_engine::prompt;
 use fusee_engine::run::{Exit, TemplateTask, Work};
 use fusee_engine::task_system::{
-    ExecutionPath, Reason, SubtaskRequest, TaskError, TaskResult, check_tools, preview, ready,
+    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, TaskResult, check_tools,
+    preview, ready,
 };
 use fusee_engine::template::{Loaded, Match, Registered};
+use fusee_engine::text::{Severity, Source, xml};
 use fusee_engine::tools::Workspace;
 use fusee_engine::workflow::standard_tools;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::tool;
 use crate::command::Process;
 use crate::command::templates::inputs_help;
 use crate::failure::Failure;
@@ -26,6 +29,8 @@ use crate::{clock, output, templates};
 pub(crate) enum Asked {
     /// A workflow, given as text.
     Workflow(String),
+    /// This tool.
+    Tool(String),
     /// A template with these words.
     Template {
         found: Arc<Registered>,
@@ -75,16 +80,17 @@ pub(super) fn asked(
     let sentence = plain.join(" ");
     let given = || inputs.iter().filter(|word| word.contains('=')).cloned().collect::<Vec<_>>();
     let tools = standard_tools();
+    if let Some(error) = broken(named, loaded) {
+        return Err(Refusal { error, named: named.to_owned(), path: ExecutionPath::Template });
+    }
     match dispatch::meant(named, &sentence, &loaded.registry, &tools) {
         Meant::Workflow => Ok(Asked::Workflow(named.to_owned())),
         Meant::Template(found) => Ok(Asked::Template { found, words: inputs.to_vec(), guessed: false }),
-        Meant::Tool(name) => match tool_call(&name, inputs, &tools) {
-            Ok(text) => Ok(Asked::Workflow(text)),
-            Err(problem) => {
-                let error = TaskError::failure(Reason::InputValidationFailure, problem);
-                Err(Refusal { error, named: name, path: ExecutionPath::Tool })
-            }
-        },
+        Meant::Tool(name) => Ok(Asked::Tool(name)),
+        Meant::Ambiguous(several) => {
+            let error = TaskError::failure(Reason::TemplateNotFound, several);
+            Err(Refusal { error, named: named.to_owned(), path: ExecutionPath::Template })
+        }
         // One word is a name, and nobody has it.
         Meant::Words(found) if !sentence.contains(char::is_whitespace) => {
             let templates = loaded.registry.all().into_iter().map(|found| found.template.name.as_str());
@@ -104,6 +110,39 @@ pub(super) fn asked(
             }
         },
     }
+}
+
+/// What is wrong with a template of this name that was left out: another one of that name is not what was meant.
+fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
+    let calls_itself = |source: &&Source| {
+        let (document, _) = xml::read(source);
+        let root = document.root().map(|root| document.element(root));
+        let own = root.and_then(|task| task.attribute("name")).map(|name| name.value.trim());
+        let file = std::path::Path::new(&**source.name()).file_stem().and_then(|stem| stem.to_str());
+        own.map_or(file == Some(named), |own| own == named)
+    };
+    let source = loaded.sources.iter().find(calls_itself)?;
+    let known = loaded.registry.find_template(named);
+    if known.is_ok_and(|known| known.text.file == **source.name()) {
+        // It stays as it was before the edit that broke it.
+        return None;
+    }
+    let told: Vec<String> = (loaded.problems.iter())
+        .filter(|problem| problem.file == *source.name() && problem.severity == Severity::Error)
+        .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
+        .collect();
+    let error = TaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
+    let kind = if xml::read(source).1.has_errors() { ErrorType::XmlParseError } else { error.kind };
+    (!told.is_empty()).then_some(TaskError { kind, ..error })
+}
+
+/// A tool's call, which is a workflow of one form.
+pub(super) fn tool_call(name: &str, inputs: &[String]) -> Result<String, Refusal> {
+    tool::call(name, inputs, &standard_tools()).map_err(|problem| Refusal {
+        error: TaskError::failure(Reason::InputValidationFailure, problem),
+        named: name.to_owned(),
+        path: ExecutionPath::Tool,
+    })
 }
 
 fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
@@ -135,37 +174,21 @@ pub(crate) fn refuse(
 ) -> Result<Exit, Failure> {
     output::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
     if json {
-        let mut result = TaskResult::failed(error, "");
-        result.note("template_used", named);
-        result.note("execution_path", path);
-        output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+        print_refusal(error, named, path)?;
     }
     Ok(error.exit())
 }
 
-/// A call of a tool as the text of a workflow, which is what runs it.
-fn tool_call(name: &str, words: &[String], tools: &fusee_engine::tools::Toolbox) -> Result<String, String> {
-    let parameters = tools.find(name).map(|tool| tool.definition().parameters.clone()).unwrap_or_default();
-    let mut text = format!("({name}");
-    for word in words {
-        let (key, value) = word
-            .split_once('=')
-            .ok_or_else(|| format!("`{word}` is not a parameter: it is written KEY=VALUE"))?;
-        let is_text = parameters["properties"][key]["type"].as_str().is_none_or(|kind| kind == "string");
-        let value: Value = match serde_json::from_str(value) {
-            Ok(value) if !is_text => value,
-            _ => Value::String(value.to_owned()),
-        };
-        let form = match &value {
-            Value::Array(_) | Value::Object(_) => {
-                format!("(json-parse {})", Value::String(value.to_string()))
-            }
-            other => other.to_string(),
-        };
-        text.push_str(&format!(" ({key} {form})"));
-    }
-    text.push(')');
-    Ok(text)
+/// The result of a task that never began, as JSON.
+pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath) -> Result<(), Failure> {
+    let metrics = ResourceMetrics::default();
+    let mut result = TaskResult::failed(&error.clone().measured(metrics), "");
+    result.note("template_used", named);
+    result.note("context_source", "none");
+    result.note("context_files_count", 0);
+    result.note("execution_path", path);
+    result.measure(metrics);
+    output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// What a template takes.
@@ -191,14 +214,19 @@ pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
 /// The work of a run with this template, or why there is none.
 pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal> {
     let name = &found.template.name;
-    let request = dispatch::inputs(words, &found.template)
-        .map_err(|problem| TaskError::failure(Reason::InputValidationFailure, problem))
-        .map(|inputs| SubtaskRequest::named(name.as_str(), inputs));
-    let checked = request.and_then(|request| {
-        ready(&found.template, &request)?;
-        check_tools(&standard_tools(), &found.template)?;
-        Ok(request)
-    });
+    let (inputs, problems) = dispatch::inputs(words, &found.template);
+    let request = SubtaskRequest::named(name.as_str(), inputs);
+    let checked = match ready(&found.template, &request) {
+        Ok(_) if problems.is_empty() => check_tools(&standard_tools(), &found.template).map(|()| request),
+        Ok(_) => {
+            let message = format!("the inputs of `{name}` do not fit: {}", problems.join("; "));
+            Err(TaskError::failure(Reason::InputValidationFailure, message))
+        }
+        Err(error) if error.reason == Some(Reason::InputValidationFailure) && !problems.is_empty() => {
+            Err(TaskError { message: format!("{}; {}", error.message, problems.join("; ")), ..error })
+        }
+        Err(error) => Err(error),
+    };
     match checked {
         Err(error) => Err(Refusal { error, named: name.clone(), path: ExecutionPath::Template }),
         Ok(request) => Ok(Work::Template(Box::new(TemplateTask {
@@ -206,6 +234,7 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
             file: found.text.file.clone(),
             text: found.text.text.clone(),
             inputs: request.inputs,
+            limits: None,
         }))),
     }
 }

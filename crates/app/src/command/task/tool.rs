@@ -1,0 +1,93 @@
+//! `fusee task TOOL key=value…`: one call of a tool, with no model. What runs it is a workflow of one form.
+
+use fusee_engine::run::Exit;
+use fusee_engine::text::near;
+use fusee_engine::tools::{Definition, Toolbox};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// The call as the text of a workflow, or everything that is wrong with its parameters.
+pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<String, String> {
+    let Some(tool) = tools.find(name) else { return Err(format!("there is no tool `{name}`")) };
+    let definition = tool.definition();
+    let (mut given, mut problems, mut text) = (Vec::new(), Vec::new(), format!("({name}"));
+    for word in words {
+        let Some((key, value)) = word.split_once('=') else {
+            problems.push(format!("`{word}` is not a parameter: it is written KEY=VALUE"));
+            continue;
+        };
+        match named(key, definition) {
+            None => {
+                let known = properties(definition).map(|(name, _)| name);
+                let near = near::did_you_mean(key, known).map(|near| format!("; {near}")).unwrap_or_default();
+                problems.push(format!("`{key}` is not a parameter{near}"));
+            }
+            Some(parameter) => {
+                text.push_str(&format!(
+                    " ({parameter} {})",
+                    form(value, &definition.parameters["properties"][parameter])
+                ));
+                given.push(parameter);
+            }
+        }
+    }
+    let missing = required(definition).filter(|name| !given.contains(name));
+    problems.extend(missing.map(|name| format!("`{name}` is missing")));
+    if problems.is_empty() {
+        return Ok(text + ")");
+    }
+    Err(format!("the parameters of `{name}` do not fit: {}", problems.join("; ")))
+}
+
+/// What the tool takes.
+pub(super) fn help(definition: &Definition) -> Result<Exit, Failure> {
+    let required: Vec<&str> = required(definition).collect();
+    let word =
+        |name: &str| if required.contains(&name) { format!(" {name}=…") } else { format!(" [{name}=…]") };
+    let usage: String = properties(definition).map(|(name, _)| word(name)).collect();
+    let width = properties(definition).map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let lines: String = properties(definition)
+        .map(|(name, schema)| {
+            let kind = schema["type"].as_str().unwrap_or("any");
+            let about = schema["description"].as_str().unwrap_or_default();
+            let need = if required.contains(&name) { " (required)" } else { "" };
+            format!("  {name:<width$}  {kind}{need}  {about}").trim_end().to_owned() + "\n"
+        })
+        .collect();
+    let Definition { name, description, .. } = definition;
+    output::print(&format!("{description}\n\nUsage: fusee task {name}{usage}\n\nParameters:\n{lines}"))?;
+    Ok(Exit::Completed)
+}
+
+/// The parameter of this name, or of this other name.
+fn named<'a>(key: &'a str, definition: &'a Definition) -> Option<&'a str> {
+    let known = properties(definition).map(|(name, _)| name).find(|name| *name == key);
+    known.or_else(|| definition.parameter_aliases.iter().find(|(alias, _)| *alias == key).map(|_| key))
+}
+
+fn properties(definition: &Definition) -> impl Iterator<Item = (&str, &Value)> {
+    definition.parameters["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, it)| (name.as_str(), it))
+}
+
+fn required(definition: &Definition) -> impl Iterator<Item = &str> {
+    definition.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// A value as a form of the language.
+fn form(value: &str, schema: &Value) -> String {
+    let is_text = schema["type"].as_str().is_none_or(|kind| kind == "string");
+    let value: Value = match serde_json::from_str(value) {
+        Ok(value) if !is_text => value,
+        _ => Value::String(value.to_owned()),
+    };
+    match &value {
+        Value::Array(_) | Value::Object(_) => format!("(json-parse {})", Value::String(value.to_string())),
+        other => other.to_string(),
+    }
+}
