@@ -122,6 +122,7 @@ impl Look for ReadFiles {
         let mut output = ToolOutput::default();
         let mut left = context.limits.answer_bytes;
         let mut left_for_images = context.limits.image_bytes;
+        let mut images = Vec::new();
         let mut paths: Vec<&str> = Vec::new();
         for path in arguments.paths.iter().take(context.limits.files_per_read) {
             // Named twice, it is shown once.
@@ -147,7 +148,7 @@ impl Look for ReadFiles {
                     if let Some(image) = read.image {
                         // At least one byte is left, so that the next one is told of the room and not of the model.
                         left_for_images = left_for_images.saturating_sub(image.data.len() / 4 * 3).max(1);
-                        output.images.push(image);
+                        images.push(image);
                     }
                     read.seen.iter().for_each(|seen| context.workspace.saw(seen));
                     output.ok = true;
@@ -161,6 +162,7 @@ impl Look for ReadFiles {
             let _ = writeln!(output.content, "==> {path} <==\n{}\n", text.trim_end_matches('\n'));
         }
         output.content.truncate(output.content.trim_end().len());
+        output.images = images.into();
         output
     }
 }

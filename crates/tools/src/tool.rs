@@ -268,14 +268,14 @@ pub struct ToolOutput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,
     /// Directories that a command made or took away. What a tool of ours makes is in its intent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directories: Vec<DirectoryChange>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub directories: Box<[DirectoryChange]>,
     /// Whether it was cancelled before its end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
     /// What the model sees beside `content`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<Image>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub images: Box<[Image]>,
 }
 
 impl ToolOutput {

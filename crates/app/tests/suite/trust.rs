@@ -147,7 +147,7 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
     // Somebody who has used it before.
     let elsewhere = Project::new();
     let mine = fusee(&elsewhere).args(["run", "x", "--model", &elsewhere.script(&[Line::text("Done.")])]);
-    mine.env("HOME", &project.home().display().to_string()).run().exits(0);
+    mine.env("HOME", project.home()).run().exits(0);
     let acts: [&[&str]; 4] = [
         &["resume"],
         &["runs", "undo", "last"],

@@ -331,7 +331,7 @@ impl Driver<'_> {
 }
 
 /// What a tool shows, as the conversation holds it.
-pub(crate) fn images(shown: Vec<fusee_tools::Image>) -> Vec<Image> {
+pub(crate) fn images(shown: Box<[fusee_tools::Image]>) -> Vec<Image> {
     shown.into_iter().map(|fusee_tools::Image { media_type, data }| Image { media_type, data }).collect()
 }
 

@@ -40,7 +40,7 @@ pub(crate) async fn perform(
     put_back(&mut called, protected, &context.workspace).await;
     if !context.workspace.is_unmoved() {
         called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
-        called.output.directories = context.workspace.take_directory_changes();
+        called.output.directories = context.workspace.take_directory_changes().into();
     }
     called
 }
@@ -68,7 +68,7 @@ pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut Called, works
         return;
     }
     called.output.changed = watching(workspace, Workspace::look_for_changes).await;
-    called.output.directories = workspace.take_directory_changes();
+    called.output.directories = workspace.take_directory_changes().into();
     let names: Vec<&str> =
         called.output.changed.iter().map(|change| change.path.as_str()).take(MOST_NAMES).collect();
     if !names.is_empty() {

@@ -29,7 +29,7 @@ pub(super) fn answer(result: &Value, limits: &Limits) -> ToolOutput {
         content.push_str(&format!("\n[… {} bytes cut …]", whole - end));
     }
     let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
-    ToolOutput { ok: !failed, content, truncated, images: images.taken, ..ToolOutput::default() }
+    ToolOutput { ok: !failed, content, truncated, images: images.taken.into(), ..ToolOutput::default() }
 }
 
 /// The pictures of one answer.
