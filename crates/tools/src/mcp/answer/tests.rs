@@ -40,8 +40,8 @@ fn a_picture_is_shown_to_a_model_that_takes_them() {
             "[an image, image/png, about 3 bytes, not shown]\n[an image, image/png, {shown}]\n[an image, image/png, {not}]"
         )
     );
-    assert_eq!(output.images, [image]);
-    assert_eq!(answer(&result, &limits(0)).images, []);
+    assert_eq!(*output.images, [image]);
+    assert!(answer(&result, &limits(0)).images.is_empty());
 }
 
 #[test]
