@@ -128,7 +128,7 @@ impl Project {
         while !self.processes().is_empty() {
             let line = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let left: Vec<String> = self.processes().iter().map(line).collect();
-            assert!(begun.elapsed() < Duration::from_secs(3), "processes left behind: {left:?}");
+            assert!(begun.elapsed() < Duration::from_secs(15), "processes left behind: {left:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }
