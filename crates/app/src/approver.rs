@@ -34,13 +34,15 @@ impl Person {
 
     async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
-        if lines.is_none() {
-            *lines = self.listen();
+        if let Some(lines) = lines.as_mut() {
+            // What was typed before the question is no answer to it.
+            while lines.try_recv().is_ok() {}
+            return lines.recv().await;
         }
-        let lines = lines.as_mut()?;
-        // What was typed before the question is no answer to it.
-        while lines.try_recv().is_ok() {}
-        lines.recv().await
+        // Of a run that goes on the first question stands on the screen before it is asked again: whoever is quick has
+        // answered it by now.
+        *lines = self.listen();
+        lines.as_mut()?.recv().await
     }
 
     fn listen(&self) -> Option<mpsc::Receiver<String>> {

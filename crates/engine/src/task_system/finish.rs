@@ -170,7 +170,13 @@ fn judged(
             result.note("parseError", problem);
             result
         }
-        (None, _) => TaskResult::complete(answer),
+        // Only of a flow in parts, whose parts end by other rules.
+        (None, Output::Mismatched(mismatch)) => {
+            let mut result = TaskResult::complete(answer);
+            result.note("parseError", mismatched(mismatch).message);
+            result
+        }
+        (None, Output::Text) => TaskResult::complete(answer),
     }
 }
 

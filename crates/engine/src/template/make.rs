@@ -255,10 +255,10 @@ impl Make<'_> {
         let is_json = template.output_format.as_ref().is_some_and(|format| format.kind == OutputKind::Json);
         if in_parts && is_json {
             let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
-            let message =
-                "a flow in parts has no one answer that could be held to `<output_format>`".to_owned();
+            let message = "the answer of a flow in parts is not held to `<output_format>`".to_owned();
             let help = "take `flat` or `staged`, or leave `<output_format>` out".to_owned();
-            self.error("flow-without-an-answer", span.unwrap_or_default(), message, help);
+            let span = span.unwrap_or_default();
+            self.problems.push(Diagnostic::warning("format-not-held", self.source, span, message).help(help));
         }
     }
 
