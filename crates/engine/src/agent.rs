@@ -42,7 +42,7 @@ mod waiting;
 
 pub use answer::{Accepted, AnswerCheck, JsonAnswer, json_wanted};
 pub(crate) use attempt::{Attempt, AttemptResult, remember, within};
-pub(crate) use calling::{Called, Calling};
+pub(crate) use calling::{Called, Calling, UNANSWERED_ADVICE};
 pub use compaction::compact_by_rule;
 pub(crate) use compaction::is_summary;
 pub(crate) use conclude::{Conclude, Conclusion};

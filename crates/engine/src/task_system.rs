@@ -11,6 +11,7 @@ mod executor;
 mod finish;
 mod handler;
 mod history;
+mod listing;
 pub mod output;
 mod prepare;
 mod preview;

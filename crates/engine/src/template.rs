@@ -5,6 +5,7 @@
 //! of [`crate::task_system`].
 
 mod check;
+mod command;
 mod filled;
 mod inputs;
 mod load;
@@ -18,7 +19,7 @@ mod shipped;
 mod xsd;
 
 use fusee_text::xml::{self, Document};
-use fusee_text::{Diagnostic, Diagnostics, Source};
+use fusee_text::{Diagnostic, Diagnostics, Source, Span};
 use fusee_tools::ContentHash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -198,6 +199,11 @@ impl Template {
                 (template, source, problems)
             }
             Err(problem) => {
+                if let Some((text, at)) = xml::stops_being_text(bytes) {
+                    let source = Source::new(file, text.into_owned());
+                    let problem = Diagnostic::error("xml-encoding", &source, Span::at(at), problem);
+                    return (None, source, std::iter::once(problem).collect());
+                }
                 let problems = Diagnostic::file_error("xml-encoding", file, problem);
                 (None, Source::new(file, ""), std::iter::once(problems).collect())
             }

@@ -8,6 +8,6 @@ mod decode;
 mod read;
 mod tree;
 
-pub use decode::decode;
+pub use decode::{decode, stops_being_text};
 pub use read::{LARGEST, read};
 pub use tree::{Attribute, Content, Document, Element, ElementId};

@@ -38,6 +38,7 @@ mod write;
 pub use content::{ContentHash, DirectoryChange, FileChange, Seen};
 pub use glob::matching;
 pub use picture::Image;
+pub use read::{NotShown, WholeFile, read_whole};
 pub use redact::Secrets;
 pub use sandbox::{Environment, Keeper, Sandbox};
 pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};

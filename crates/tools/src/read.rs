@@ -5,6 +5,7 @@
 
 mod kind;
 mod page;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
 use crate::workspace::{Content, Opened, PathProblem, WorkspacePath};
 
 use page::{Page, Window};
+pub use whole::{NotShown, WholeFile, read_whole};
 
 pub(crate) fn read_file() -> impl Tool {
     LookingTool::<ReadFile>::new(Definition {

@@ -1,5 +1,8 @@
 //! `fusee memory`: what is known of the files here, and which of them fit some words.
 
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use fusee_engine::memory::{Entry, Memory, Query};
 use fusee_engine::run::Exit;
@@ -111,11 +114,12 @@ fn query(args: &QueryArgs, process: &Process) -> Result<Exit, Failure> {
 }
 
 fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+    let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let memory = open(&args.place, process)?;
     memory.update().map_err(Failure::failed)?;
     let entries = match &args.path {
         None => memory.global_index().map_err(Failure::failed)?,
-        Some(path) => match memory.entry(path).map_err(Failure::failed)? {
+        Some(path) => match memory.entry(&known_as(path, &project.directory)).map_err(Failure::failed)? {
             Some(entry) => vec![entry],
             None => {
                 return Err(Failure::usage(format!("nothing is known of `{path}`"))
@@ -130,6 +134,24 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     };
     output::print(&text)?;
     Ok(Exit::Completed)
+}
+
+/// A path as the index has it: from the directory, without dots.
+fn known_as(given: &str, directory: &Path) -> String {
+    let mut whole = PathBuf::new();
+    for part in directory.join(given).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                whole.pop();
+            }
+            part => whole.push(part),
+        }
+    }
+    // A directory that is reached through a link has two absolute paths.
+    let real = || fs::canonicalize(&whole).ok()?.strip_prefix(directory).map(Path::to_owned).ok();
+    let inside = whole.strip_prefix(directory).map(Path::to_owned).ok().or_else(real);
+    inside.map_or_else(|| given.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 fn line(entry: &Entry) -> String {

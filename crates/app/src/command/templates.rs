@@ -56,6 +56,9 @@ struct ShowArgs {
     name: String,
     #[command(flatten)]
     place: Place,
+    /// Print JSON: what `list` tells of it, and its text
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -64,6 +67,9 @@ struct NewArgs {
     name: String,
     #[command(flatten)]
     place: Place,
+    /// Print JSON: its name and its file
+    #[arg(long)]
+    json: bool,
 }
 
 /// Does it.
@@ -74,8 +80,16 @@ pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<Exit, 
             let place = Place { directory: list_args.place.directory.or(args.place.directory) };
             list(&place, list_args.json || args.json, process)
         }
-        Some(TemplatesCommand::Show(show_args)) => show(&show_args, process),
-        Some(TemplatesCommand::New(new_args)) => new(&new_args, process),
+        Some(TemplatesCommand::Show(mut show_args)) => {
+            show_args.place.directory = show_args.place.directory.or(args.place.directory);
+            show_args.json |= args.json;
+            show(&show_args, process)
+        }
+        Some(TemplatesCommand::New(mut new_args)) => {
+            new_args.place.directory = new_args.place.directory.or(args.place.directory);
+            new_args.json |= args.json;
+            new(&new_args, process)
+        }
     }
 }
 
@@ -90,19 +104,20 @@ fn list(place: &Place, json: bool, process: &Process) -> Result<Exit, Failure> {
 }
 
 fn described(registry: &Registry) -> Value {
-    let one = |registered: &Registered| {
-        let template = &registered.template;
-        json!({
-            "name": template.name,
-            "subtype": template.subtype(),
-            "description": template.description,
-            "layer": registered.layer.as_str(),
-            "file": registered.text.file,
-            "inputs": template.inputs,
-            "shadows": shadows(registry, registered),
-        })
-    };
-    registry.all().into_iter().map(|registered| one(registered)).collect()
+    registry.all().into_iter().map(|registered| one_described(registry, registered)).collect()
+}
+
+fn one_described(registry: &Registry, registered: &Registered) -> Value {
+    let template = &registered.template;
+    json!({
+        "name": template.name,
+        "subtype": template.subtype(),
+        "description": template.description,
+        "layer": registered.layer.as_str(),
+        "file": registered.text.file,
+        "inputs": template.inputs,
+        "shadows": shadows(registry, registered),
+    })
 }
 
 fn shadows(registry: &Registry, registered: &Registered) -> Vec<String> {
@@ -135,6 +150,12 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     templates::warn(&loaded);
     let found =
         loaded.registry.find_template(&args.name).map_err(|missing| Failure::usage(missing.to_string()))?;
+    if args.json {
+        let mut described = one_described(&loaded.registry, found);
+        described["text"] = found.text.text.as_str().into();
+        output::print(&format!("{described}\n"))?;
+        return Ok(Exit::Completed);
+    }
     let inputs = inputs_help(&found.template.inputs);
     output::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
     output::print(&format!("{}\n", found.text.text.trim_end()))?;
@@ -164,7 +185,11 @@ fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(Failure::failed(format!("cannot write {}: {error}", path.display()))),
     }
-    output::print(&format!("{}\n", path.display()))?;
+    let written = match args.json {
+        true => json!({ "name": args.name, "file": path.display().to_string() }).to_string(),
+        false => path.display().to_string(),
+    };
+    output::print(&format!("{written}\n"))?;
     output::error(&format!("next: edit it, then `fusee check {}`\n", path.display()));
     Ok(Exit::Completed)
 }

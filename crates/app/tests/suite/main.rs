@@ -58,6 +58,7 @@ mod soak;
 mod stopping;
 mod subtasks;
 mod task_context;
+mod task_files;
 mod task_results;
 mod template_tasks;
 mod templates;

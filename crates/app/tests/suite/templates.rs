@@ -1,6 +1,7 @@
 //! `fusee templates` and `fusee match`: three layers, what shadows what, what fits some words.
 
 use fusee_testkit::project::Project;
+use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
 use crate::fusee::{binary, fusee};
@@ -106,4 +107,73 @@ fn a_shell_completes_names_of_tasks_and_then_their_inputs() {
     assert_eq!(completed("task greet-all w"), "who=\n");
     assert_eq!(completed("task --dry-run greet-all ''"), "who=\n");
     assert_eq!(completed("templ"), "templates\n");
+}
+
+#[test]
+fn check_tells_of_a_conflict_with_the_defaults_of_the_subtype() {
+    let file = |subtype: &str, inner: &str| {
+        let text = format!(
+            "<task name=\"t\" type=\"atomic\" subtype=\"{subtype}\">\n  <description>x</description>\n  <instructions>y</instructions>\n  \
+             <context_management>\n    {inner}\n  </context_management>\n</task>\n"
+        );
+        Project::new().with("t.xml", &text)
+    };
+    let fresh = "<fresh_context>enabled</fresh_context>";
+    let project = file("standard", fresh);
+    let shown = fusee(&project).args(["check", "t.xml", "--format", "json"]).run().exits(1);
+    let problems: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let problem = &problems[0];
+    assert_eq!(problem["code"], "context-conflict", "{problems}");
+    assert!(shown.stdout.contains("the default of the subtype `standard`"), "{problems}");
+    assert_eq!(problem["line"].as_u64().or(problem["start"]["line"].as_u64()), Some(5), "{problems}");
+    fusee(&file("subtask", "<inherit_context>full</inherit_context>"))
+        .args(["check", "t.xml"])
+        .run()
+        .exits(1);
+    fusee(&file("subtask", fresh)).args(["check", "t.xml"]).run().exits(0);
+}
+
+#[test]
+fn one_template_is_shown_and_begun_as_json_too() {
+    let project = Project::new().with(".fusee/templates/mine.xml", &template("mine", "My own"));
+    let shown = fusee(&project).args(["templates", "show", "mine", "--json"]).run().exits(0);
+    let described: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        (&described["name"], &described["layer"], &described["text"]),
+        (&json!("mine"), &json!("project"), &json!(template("mine", "My own")))
+    );
+    let begun = fusee(&project).args(["templates", "new", "next", "--json"]).run().exits(0);
+    let begun: Value = serde_json::from_str(&begun.stdout).unwrap();
+    assert_eq!(begun["name"], "next");
+    assert!(begun["file"].as_str().unwrap().ends_with(".fusee/templates/next.xml"), "{begun}");
+    assert!(!project.read(".fusee/templates/next.xml").is_empty());
+}
+
+#[test]
+fn memory_tells_the_words_of_the_query_and_knows_a_file_by_any_of_its_paths() {
+    let project = Project::new().with("src/inv.rs", "//! Parses invoices.\npub fn parse_invoice() {}\n");
+    let shown = fusee(&project).args(["memory", "query", "parsing Invoices", "--json"]).run().exits(0);
+    let answer: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        answer["matches"][0]["reason"], "symbols: parsing invoices; summary: parsing invoices",
+        "{answer}"
+    );
+    let absolute = project.dir().join("src/inv.rs");
+    for path in ["src/inv.rs", "./src/inv.rs", "src/../src/./inv.rs", absolute.to_str().unwrap()] {
+        fusee(&project).args(["memory", "show", path]).run().exits(0);
+    }
+    fusee(&project).args(["memory", "show", "inv.rs"]).run().exits(2);
+}
+
+#[test]
+fn tools_are_named_in_any_case() {
+    let text = "<task name=\"t\" type=\"atomic\"><description>x</description><instructions>y</instructions>\
+                <tools allow=\"Bash, READ_FILE\"/></task>";
+    let project = Project::new().with(".fusee/templates/t.xml", text);
+    fusee(&project).args(["check", ".fusee/templates/t.xml"]).run().exits(0);
+    let model =
+        project.script(&[Line::call("shell", json!({"command": "echo made > a.txt"})), Line::text("ok")]);
+    let flags = ["--model", model.as_str(), "--sandbox", "off"];
+    fusee(&project).args(["task", "t"]).args(flags).run().exits(0);
+    assert_eq!(project.read("a.txt"), "made\n");
 }

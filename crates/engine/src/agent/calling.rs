@@ -19,6 +19,9 @@ use crate::approval::rules::Rule;
 use crate::approval::{Answer, Lasts, Question};
 use crate::flow::{Protected, protected_answer};
 
+/// What a model may do where nobody answered.
+pub(crate) const UNANSWERED_ADVICE: &str = "; go on without it, or finish as blocked";
+
 /// The result of a call, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Called {
@@ -73,9 +76,9 @@ impl Waited {
         };
         let answer = match why {
             Unanswered::Cancelled => Answer::no("cancelled"),
-            Unanswered::OutOfTime => Answer::no(format!(
-                "nobody answered within {limit_s} s; go on without it, or finish as blocked"
-            )),
+            Unanswered::OutOfTime => {
+                Answer::no(format!("nobody answered within {limit_s} s{UNANSWERED_ADVICE}"))
+            }
         };
         Self { answer, unanswered: Some(why) }
     }
@@ -263,7 +266,8 @@ impl Calling<'_> {
         Call { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
     }
 
-    fn context(&self, call_id: &str) -> CallContext {
+    /// What a call is given besides its arguments.
+    pub(crate) fn context(&self, call_id: &str) -> CallContext {
         let (engine, branch) = (Arc::clone(self.engine), self.branch.clone());
         let (call_id, secrets) = (call_id.to_owned(), self.session.secrets.clone());
         CallContext {

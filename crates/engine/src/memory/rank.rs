@@ -7,6 +7,7 @@ use super::Found;
 use super::coding::Damaged;
 use super::index::Index;
 use super::tokens::{self, Tokens};
+use crate::template::stem;
 
 /// How soon more of the same word stops counting.
 const K1: f64 = 1.2;
@@ -21,7 +22,9 @@ const MOST_WORDS: usize = 64;
 
 /// A word of the question.
 struct Asked {
+    /// As it was asked, in lower case.
     word: String,
+    /// Of its stem.
     hash: u32,
 }
 
@@ -78,8 +81,8 @@ fn named(index: &Index, question: &str) -> Vec<usize> {
 
 fn asked(question: &str) -> Vec<Asked> {
     let mut seen = HashSet::new();
-    let words = tokens::words(question).into_iter();
-    let asked = words.map(|word| Asked { hash: tokens::hash(&word), word });
+    let words = tokens::split(question).into_iter();
+    let asked = words.map(|word| Asked { hash: tokens::hash(&stem(&word)), word });
     asked.filter(|asked| seen.insert(asked.hash)).take(MOST_WORDS).collect()
 }
 

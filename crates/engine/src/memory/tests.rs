@@ -57,7 +57,7 @@ fn words_find_files_by_path_symbol_and_summary() {
     assert_eq!(ask(&memory, "zebra"), Answer { summary: "no file fits".to_owned(), matches: Vec::new() });
     let found = &ask(&memory, "serve").matches[0];
     assert!(found.score > 0.0 && found.score <= 1.0);
-    assert_eq!(found.reason, "symbols: serv; summary: serv");
+    assert_eq!(found.reason, "symbols: serve; summary: serve");
 }
 
 #[test]

@@ -50,8 +50,13 @@ pub(super) fn of_fields(path: &str, symbols: &[String], summary: &str) -> Tokens
     }
 }
 
-/// The words of a text: split where letters end and where the case changes, in lower case, by their stems.
+/// The words of a text by their stems.
 pub(super) fn words(text: &str) -> Vec<String> {
+    split(text).iter().map(|word| stem(word)).collect()
+}
+
+/// The words of a text: split where letters end and where the case changes, in lower case.
+pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut was_lower = false;
@@ -73,7 +78,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 fn flush(word: &mut String, words: &mut Vec<String>) {
     if word.len() > 1 {
-        words.push(stem(word));
+        words.push(word.clone());
     }
     word.clear();
 }

@@ -136,16 +136,15 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, Tas
     };
     let inputs = bind(template, &request.inputs).map_err(|problems| {
         // Fields that a given object lacks are told with them.
-        let given =
-            |name: &str| name.split_once('.').is_some_and(|(root, _)| request.inputs.contains_key(root));
+        let given = |told: &String| {
+            let field = told.strip_prefix("`{{").and_then(|rest| rest.split_once('.'));
+            field.is_some_and(|(root, _)| request.inputs.contains_key(root))
+        };
         let lacking = template.filled(&request.inputs).err().unwrap_or_default();
-        let lacking =
-            lacking.iter().filter(|name| given(name)).map(|name| format!("`{{{{{name}}}}}` has no value"));
+        let lacking = lacking.into_iter().filter(given);
         wrong(problems.iter().map(ToString::to_string).chain(lacking).collect())
     })?;
-    let filled = template.filled(&inputs).map_err(|missing| {
-        wrong(missing.iter().map(|name| format!("`{{{{{name}}}}}` has no value")).collect())
-    })?;
+    let filled = template.filled(&inputs).map_err(wrong)?;
     Ok(Ready { template: filled, context })
 }
 

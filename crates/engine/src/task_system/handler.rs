@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fusee_journal::event::Event;
 use fusee_text::near;
-use fusee_tools::Toolbox;
+use fusee_tools::{Tool, Toolbox};
 
 use super::error::{Reason, TaskError};
 use super::execute::{Place, TaskSystem};
@@ -85,13 +85,18 @@ pub fn limits(
 pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError> {
     let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
     let slips: Vec<String> = named
-        .filter(|name| steers_not(name) && base.find(name).is_none())
+        .filter(|name| steers_not(name) && in_any_case(base, name).is_none())
         .filter_map(|name| {
             let known = base.definitions().map(|definition| definition.name.as_ref());
             Some(format!("`{name}` ({})", near::did_you_mean(name, known)?))
         })
         .collect();
     if slips.is_empty() { Ok(()) } else { Err(not_there(template, &slips)) }
+}
+
+/// The tool of a name or alias, in whatever case a person wrote it.
+fn in_any_case<'b>(base: &'b Toolbox, name: &str) -> Option<&'b Arc<dyn Tool>> {
+    base.find(name).or_else(|| base.find(&name.to_lowercase()))
 }
 
 /// What steers a task is always there, or is offered elsewhere.
@@ -111,7 +116,7 @@ pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError
         names
             .iter()
             .filter(|name| steers_not(name))
-            .filter_map(|name| match base.find(name) {
+            .filter_map(|name| match in_any_case(base, name) {
                 Some(tool) => Some(tool.definition().name.to_string()),
                 None => {
                     let near = base.nearest(name);

@@ -67,9 +67,10 @@ fn parse(answer: &str, repair: bool) -> Result<Value, String> {
     }
     if repair {
         let inner = fenced.unwrap_or(text);
-        if inner.starts_with(['{', '['])
-            && let Ok(value) = arguments::lenient(inner)
-        {
+        // A bare word means one thing only where it is one of Python's; other words are an answer without JSON.
+        let means_one_thing =
+            inner.starts_with(['{', '[', '\'']) || ["True", "False", "None"].contains(&inner);
+        if means_one_thing && let Ok(value) = arguments::lenient(inner) {
             return Ok(value);
         }
     }

@@ -3,11 +3,11 @@
 //! The index of files knows paths and words; only the handler's own tools read content or run commands, through the same
 //! gates as a model's calls.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::Fate;
 use fusee_journal::{Branch, Stop};
-use fusee_tools::Category;
+use fusee_tools::{Category, Tool};
 use serde_json::{Value, json};
 
 use super::TaskSystem;
@@ -15,11 +15,13 @@ use super::compose::{Prepared, ReadFile};
 use super::context::{self, ContextSettings};
 use super::error::{ErrorType, Reason, TaskError};
 use super::execute::Herald;
+use super::listing::{LISTING_BYTES, Listed, ListingShell, Why};
 use super::request::{FreshContext, SubtaskRequest};
-use crate::agent::{Called, Calling, Limits, RankBy, Session, Spent};
+use crate::agent::{Called, Calling, Limits, RankBy, Session, Spent, UNANSWERED_ADVICE};
 use crate::approval::{Gate, Gatekeeper, Question};
 use crate::memory::{Answer, Asking, Query, unordered};
 use crate::template::{FilePaths, Template, shown};
+use crate::workflow::printed;
 
 /// The share of the context that what was prepared may fill where nothing is said.
 const FRACTION: f64 = 0.5;
@@ -84,27 +86,30 @@ impl Preparing<'_> {
         listed.extend(prepared.inherited.files.iter().cloned());
         dedup(&mut listed);
         if listed.len() > MOST_FILES {
-            let message = format!("{} files are listed, and at most {MOST_FILES} are shown", listed.len());
+            let message = format!(
+                "{} files are listed, and at most {MOST_FILES} are shown; let `<file_paths>` name fewer",
+                listed.len()
+            );
             return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
         }
         prepared.listed = !listed.is_empty();
         let fraction = template.limits.context_fraction.unwrap_or(FRACTION);
         let room = (limits.max_tokens as f64 * TOKEN_BYTES * fraction) as usize;
         let mut used: usize = prepared.inherited.parts.iter().map(|part| part.text.len()).sum();
+        if used > room {
+            return Err(no_room("the inherited context does not fit", room));
+        }
         for path in listed {
-            let file = self.read(&path).await?;
+            let listed = Listed::step(&self.calling(), &path, room - used).await?;
+            let file = shown_file(&path, listed).map_err(|why| match why {
+                Unshown::Failed(error) => Trouble::from(*error),
+                Unshown::TooLarge(said) => no_room(&said, room),
+            })?;
+            if file.content.len() > room - used {
+                return Err(no_room(&does_not_fit(&path), room));
+            }
             used += file.content.len();
             prepared.files.push(file);
-        }
-        if used > room {
-            let message = format!(
-                "the files and the inherited context hold about {} tokens, and {} may be filled with them \
-                 (`context_fraction`)",
-                used / 4,
-                room / 4
-            );
-            let failure = TaskError::failure(Reason::Context, message);
-            return Err(TaskError { kind: ErrorType::ResourceExhaustion, ..failure }.into());
         }
         if settings.fresh_context == FreshContext::Enabled {
             prepared.searched = true;
@@ -129,35 +134,35 @@ impl Preparing<'_> {
         }
     }
 
-    /// The paths that a command prints. It runs through the same tool and the same gate as a model's commands.
+    /// The paths that a command prints on stdout. It runs through the same tool and the same gate as a model's commands.
     async fn printed(&self, command: &str) -> Result<Vec<String>, Trouble> {
         let failed = |message: String| TaskError::failure(Reason::ContextRetrievalFailure, message);
-        let mut called = self.call("shell", json!({ "command": command })).await?;
+        let shell: Arc<dyn Tool> = Arc::new(ListingShell::new(self.tool("shell")?));
+        let mut called = self.call(&shell, json!({ "command": command })).await?;
         for _ in 0..LISTED_AGAIN {
             // It is there to say what is there, so one that was cut off with its process may say it again.
             if called.fate == Some(Fate::Interrupted) {
-                called = self.call("shell", json!({ "command": command })).await?;
+                called = self.call(&shell, json!({ "command": command })).await?;
             }
         }
         let output = called.output;
-        if !output.ok || output.exit_code.is_some_and(|code| code != 0) {
-            let said = output.content.trim();
-            return Err(failed(format!("the command `{command}` that lists files failed: {said}")).into());
+        let printed = printed(&output);
+        if !output.ok {
+            let closing = output.content.lines().last().unwrap_or_default();
+            let said = [printed.stderr.trim(), closing].join(" ");
+            return Err(
+                failed(format!("the command `{command}` that lists files failed: {}", said.trim())).into()
+            );
         }
-        let lines = output.content.lines().map(str::trim);
-        // The tool ends its answer with a line about the exit code.
-        let paths =
-            lines.filter(|line| !line.is_empty() && !line.starts_with('[') && !line.starts_with("exit code"));
-        Ok(paths.map(str::to_owned).collect())
-    }
-
-    async fn read(&self, path: &str) -> Result<ReadFile, Trouble> {
-        let called = self.call("read_file", json!({ "path": path })).await?;
-        if !called.output.ok {
-            let message = format!("the file `{path}` cannot be shown: {}", called.output.content.trim());
-            return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
+        if output.truncated {
+            let message = format!(
+                "the command `{command}` prints more than {} KiB, and lists at most {MOST_FILES} files; let it print fewer",
+                LISTING_BYTES / 1024
+            );
+            return Err(failed(message).into());
         }
-        Ok(ReadFile { path: path.to_owned(), content: called.output.content })
+        let lines = printed.stdout.lines().map(str::trim).filter(|line| !line.is_empty());
+        Ok(lines.map(str::to_owned).collect())
     }
 
     /// Adds files that fit the task, as far as there is room.
@@ -169,13 +174,13 @@ impl Preparing<'_> {
         prepared: &mut Prepared,
     ) -> Result<(), Trouble> {
         let found = self.found(&query_words(template, request), MATCHES).await?;
-        let mut left = room;
+        let (mut left, reader) = (room, self.tool("read_file")?);
         for found in found.matches {
             if prepared.files.iter().any(|file| file.path == found.path) {
                 continue;
             }
             // A file that is gone or no text since it was indexed is no reason to fail.
-            let called = self.call("read_file", json!({ "path": found.path })).await?;
+            let called = self.call(reader, json!({ "path": found.path })).await?;
             if called.output.ok && called.output.content.len() <= left {
                 left -= called.output.content.len();
                 prepared.files.push(ReadFile { path: found.path, content: called.output.content });
@@ -215,12 +220,8 @@ impl Preparing<'_> {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn call(&self, tool: &str, arguments: Value) -> Result<Called, Trouble> {
-        let Some(tool) = self.system.base.toolbox.find(tool) else {
-            let message = format!("there is no tool `{tool}` to prepare the context with");
-            return Err(TaskError::failure(Reason::ToolExecutionError, message).into());
-        };
-        let calling = Calling {
+    fn calling(&self) -> Calling<'_> {
+        Calling {
             session: self.session,
             engine: &self.system.engine,
             branch: self.branch,
@@ -229,7 +230,18 @@ impl Preparing<'_> {
             kind: fusee_journal::Kind::Tool,
             protected: None,
             image_bytes: 0,
-        };
+        }
+    }
+
+    fn tool(&self, name: &str) -> Result<&Arc<dyn Tool>, Trouble> {
+        self.system.base.toolbox.find(name).ok_or_else(|| {
+            let message = format!("there is no tool `{name}` to prepare the context with");
+            TaskError::failure(Reason::ToolExecutionError, message).into()
+        })
+    }
+
+    async fn call(&self, tool: &Arc<dyn Tool>, arguments: Value) -> Result<Called, Trouble> {
+        let calling = self.calling();
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::Repeat::Never;
         if runs_commands {
@@ -257,8 +269,58 @@ impl Preparing<'_> {
     }
 }
 
+/// A file that was read, or why it is not shown.
+pub(super) enum Unshown {
+    Failed(Box<TaskError>),
+    TooLarge(String),
+}
+
+pub(super) fn shown_file(path: &str, listed: Listed) -> Result<ReadFile, Unshown> {
+    let failed = |reason, message: String| Unshown::Failed(Box::new(TaskError::failure(reason, message)));
+    let Some(why) = listed.not_shown() else {
+        return Ok(ReadFile { path: path.to_owned(), content: listed.content });
+    };
+    let said = listed.content.trim().trim_end_matches('.');
+    Err(match why {
+        _ if path.trim().is_empty() => failed(
+            Reason::ContextRetrievalFailure,
+            "a listed path is empty: give the input that it is made of, or take it out of `<file_paths>`"
+                .to_owned(),
+        ),
+        Why::TooLarge => Unshown::TooLarge(format!("{}: {said}", does_not_fit(path))),
+        Why::NotText => failed(
+            Reason::ContextParsingFailure,
+            format!("the file `{path}` cannot be shown: {said}; only text can be listed in `<file_paths>`"),
+        ),
+        Why::Unread => failed(
+            Reason::ContextRetrievalFailure,
+            format!(
+                "the file `{path}` cannot be shown: {said}; correct what `<file_paths>` or the request lists"
+            ),
+        ),
+    })
+}
+
+fn does_not_fit(path: &str) -> String {
+    format!("the file `{path}` does not fit")
+}
+
+fn no_room(what: &str, room: usize) -> Trouble {
+    let message = format!(
+        "{what}: files and inherited context may fill about {} tokens (`context_fraction` of `max_tokens`)",
+        room / 4
+    );
+    let failure = TaskError::failure(Reason::Context, message);
+    TaskError { kind: ErrorType::ResourceExhaustion, ..failure }.into()
+}
+
 fn refused(why: &str) -> Trouble {
-    let message = format!("the command that lists files may not run: {why}");
+    // Told to a person, who has other ways than a model.
+    let why = why.strip_prefix("Not run: ").unwrap_or(why).trim_end_matches('.');
+    let why = why.strip_suffix(UNANSWERED_ADVICE).unwrap_or(why);
+    let message = format!(
+        "the command that lists files may not run: {why}; allow it, or name the files with `<path>` in the template"
+    );
     TaskError::failure(Reason::ContextRetrievalFailure, message).into()
 }
 
@@ -276,7 +338,7 @@ pub(super) fn query_words(template: &Template, request: &SubtaskRequest) -> Stri
     words.join(" ")
 }
 
-fn dedup(paths: &mut Vec<String>) {
+pub(super) fn dedup(paths: &mut Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
 }

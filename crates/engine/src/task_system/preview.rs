@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use fusee_model::CancellationToken;
-use fusee_tools::{CallContext, CommandSettings, Toolbox, Workspace};
-use serde_json::json;
+use fusee_tools::{CallContext, Secrets, Workspace};
 
 use super::compose::{Composed, Prepared, ReadFile, compose};
 use super::error::{Reason, TaskError};
 use super::execute::ready;
+use super::listing::Listed;
+use super::prepare::{Unshown, dedup, shown_file};
 use super::request::{FreshContext, SubtaskRequest};
 use crate::memory::{Memory, Query};
 use crate::prompt::Environment;
@@ -52,29 +53,29 @@ pub async fn preview(
         }
         (None, None) => {}
     }
-    let listed = !paths.is_empty();
+    dedup(&mut paths);
+    let named = paths.len();
     let searched = context.fresh_context == FreshContext::Enabled;
     if searched {
         let found = search(&super::prepare::query_words(&template, request)).map_err(failed)?;
         paths.extend(found.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
     }
     let mut files = Vec::new();
-    for path in paths {
-        files.push(read(&path, workspace).await?);
+    for (at, path) in paths.iter().enumerate() {
+        match read(path, workspace).await {
+            Ok(file) => files.push(file),
+            Err(error) if at < named => return Err(error),
+            // A file that is gone or no text since it was indexed is no reason to fail.
+            Err(_) => {}
+        }
     }
-    let prepared = Prepared { files, searched, listed, ..Prepared::default() };
+    let prepared = Prepared { files, searched, listed: named > 0, ..Prepared::default() };
     let composed = compose(&template, &prepared, environment)
         .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
     Ok(Preview { composed, prepared, left_out })
 }
 
 async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<ReadFile, TaskError> {
-    let failed = |said: &str| {
-        let message = format!("the file `{path}` cannot be shown: {}", said.trim());
-        TaskError::failure(Reason::ContextRetrievalFailure, message)
-    };
-    let toolbox = Toolbox::standard(CommandSettings::default());
-    let tool = toolbox.find("read_file").ok_or_else(|| failed("there is no tool to read it"))?;
     let context = CallContext {
         workspace: Arc::clone(workspace),
         call_id: "preview".to_owned(),
@@ -82,13 +83,9 @@ async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<ReadFile, TaskEr
         progress: Arc::new(|_| {}),
         limits: fusee_tools::Limits::default(),
     };
-    let output = match tool.prepare(json!({ "path": path }), &context).await {
-        Ok(prepared) => tool.perform(prepared, &context).await,
-        Err(answer) => answer,
-    };
-    if output.ok {
-        Ok(ReadFile { path: path.to_owned(), content: output.content })
-    } else {
-        Err(failed(&output.content))
-    }
+    let listed = Listed::read(path, usize::MAX, &context, &Secrets::default()).await;
+    shown_file(path, listed).map_err(|why| match why {
+        Unshown::Failed(error) => *error,
+        Unshown::TooLarge(said) => TaskError::failure(Reason::Context, said),
+    })
 }

@@ -93,7 +93,7 @@ impl Check<'_> {
     fn content(&mut self, id: ElementId, rule: &ElementRule) {
         let element = self.document.element(id);
         match rule.content {
-            Content::Elements(_) => {
+            Content::Elements(_) | Content::SomeElements(_) => {
                 self.stray_text(element);
                 self.children(id, rule);
             }
@@ -148,6 +148,13 @@ impl Check<'_> {
         if !self.whole {
             return;
         }
+        if matches!(rule.content, Content::SomeElements(_)) && counted.is_empty() {
+            let names: Vec<String> =
+                rule.children().iter().map(|child| format!("`<{}>`", child.name)).collect();
+            let help = format!("add {}, or leave `<{}>` out", names.join(" or "), rule.name);
+            let message = format!("`<{}>` is empty", element.name);
+            self.error("empty-element", element.tag_span, message, Some(help));
+        }
         for known in rule.children() {
             if known.occurs == Occurs::Required && !counted.contains_key(known.name) {
                 let message = format!("`<{}>` lacks `<{}>`", element.name, known.name);
@@ -191,6 +198,9 @@ impl Check<'_> {
 fn expectation(value: &str, kind: Kind) -> String {
     let nearest = match kind {
         Kind::OneOf(words) => near::did_you_mean(value, words.iter().copied()),
+        Kind::InputNames if value.split(',').any(|name| name.trim().is_empty()) => {
+            Some("a name is empty: remove the comma that is too many.".to_owned())
+        }
         _ => None,
     };
     match nearest {

@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use super::command::fill_command;
 use super::placeholder::fill;
 use super::{FilePaths, SectionText, Template};
 
 impl Template {
-    /// The same template with every placeholder filled from these inputs, or all names that have no value.
+    /// The same template with every placeholder filled from these inputs, or what is wrong with all that cannot be.
     pub fn filled(&self, inputs: &Map<String, Value>) -> Result<Self, Vec<String>> {
-        let mut missing = Vec::new();
+        let (mut missing, mut wrong) = (Vec::new(), Vec::new());
         let mut text = |text: &str| fill(text, inputs, &mut missing);
         let mut maybe = |given: &Option<String>| given.as_deref().map(&mut text);
         let filled = Self {
@@ -21,13 +22,17 @@ impl Template {
                 FilePaths::Literal(paths) => {
                     FilePaths::Literal(paths.iter().map(|path| text(path)).collect())
                 }
-                FilePaths::Command(command) => FilePaths::Command(text(command)),
+                FilePaths::Command(command) => FilePaths::Command(fill_command(command, inputs, &mut wrong)),
                 FilePaths::Description(words) => FilePaths::Description(text(words)),
                 FilePaths::ContextDescription(words) => FilePaths::ContextDescription(text(words)),
             }),
             ..self.clone()
         };
-        if missing.is_empty() { Ok(filled) } else { Err(missing) }
+        let missing = missing.iter().map(|name| format!("`{{{{{name}}}}}` has no value"));
+        let told: Vec<String> = missing.collect();
+        wrong.retain(|problem| !told.contains(problem));
+        let told = [told, wrong].concat();
+        if told.is_empty() { Ok(filled) } else { Err(told) }
     }
 }
 

@@ -1,13 +1,15 @@
-//! From a document that fits the table to a template, and the checks that the table cannot make.
+//! From a document that fits the table to a template, and the checks that the table cannot make. Those of placeholders
+//! are in `make/placeholders.rs`.
+
+mod placeholders;
 
 use std::collections::HashSet;
 
-use fusee_text::xml::{Content, Document, Element, ElementId};
+use fusee_text::xml::{Document, Element, ElementId};
 use fusee_text::{Diagnostic, Diagnostics, Source, Span, near};
 use serde_json::Value;
 
-use super::placeholder::{Part, parts};
-use super::schema::read_bool;
+use super::schema::{is_input_name, read_bool};
 use super::{FilePaths, Input, InputType, OutputFormat, OutputKind, SectionText, Template, inputs};
 use crate::task_system::{ContextOverrides, FreshContext, InheritContext, LimitOverrides};
 
@@ -103,8 +105,16 @@ impl Make<'_> {
             }
         }
         let Some(params) = document.element(root).attribute("params") else { return inputs };
-        let names: Vec<&str> =
-            params.value.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        // One that cannot be a name is told of for that.
+        for name in params.value.split(',').map(str::trim).filter(|name| is_input_name(name)) {
+            if names.contains(&name) {
+                let message = format!("the input `{name}` is declared twice");
+                self.error("duplicate-input", params.value_span, message, "keep one of them".to_owned());
+            } else {
+                names.push(name);
+            }
+        }
         if declared.is_none() {
             return names.into_iter().map(plain_input).collect();
         }
@@ -168,10 +178,15 @@ impl Make<'_> {
         sections
     }
 
-    fn output_format(&self, root: ElementId) -> Option<OutputFormat> {
+    fn output_format(&mut self, root: ElementId) -> Option<OutputFormat> {
         let element = self.document.element(self.child(root, "output_format")?);
         let value = |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
         let kind = if value("type")? == "json" { OutputKind::Json } else { OutputKind::Text };
+        if let (OutputKind::Text, Some(schema)) = (kind, element.attribute("schema")) {
+            let message = "an answer that is text has no `schema`".to_owned();
+            let help = "set `type=\"json\"`, or remove `schema`".to_owned();
+            self.error("schema-of-text", schema.name_span, message, help);
+        }
         Some(OutputFormat { kind, schema: value("schema").filter(|schema| !schema.is_empty()) })
     }
 
@@ -193,16 +208,22 @@ impl Make<'_> {
             "command" => "command",
             "description" => "description",
             "context_description" => "context_query",
-            _ => {
-                let paths = self.document.children(id).filter(|(_, child)| child.name == "path");
-                let paths: Vec<String> =
-                    paths.map(|(path, _)| self.document.text(path).trim().to_owned()).collect();
-                return Some(FilePaths::Literal(paths));
-            }
+            _ => "path",
         };
+        self.foreign_files(id, source, wanted);
+        if wanted == "path" {
+            let paths = self.document.children(id).filter(|(_, child)| child.name == "path");
+            let paths: Vec<String> =
+                paths.map(|(path, _)| self.document.text(path).trim().to_owned()).collect();
+            return Some(FilePaths::Literal(paths));
+        }
         let Some(text) = self.text(id, wanted) else {
-            let message = format!("`<file_paths source=\"{source}\">` lacks `<{wanted}>`");
-            self.error("missing-element", element.tag_span, message, format!("add `<{wanted}>…</{wanted}>`"));
+            // One that holds nothing at all is told of for that.
+            if self.document.children(id).next().is_some() {
+                let message = format!("`<file_paths source=\"{source}\">` lacks `<{wanted}>`");
+                let help = format!("add `<{wanted}>…</{wanted}>`");
+                self.error("missing-element", element.tag_span, message, help);
+            }
             return None;
         };
         Some(match source {
@@ -210,6 +231,26 @@ impl Make<'_> {
             "description" => FilePaths::Description(text),
             _ => FilePaths::ContextDescription(text),
         })
+    }
+
+    /// Each source of files has its own element.
+    fn foreign_files(&mut self, id: ElementId, source: &str, wanted: &str) {
+        let document = self.document;
+        for (_, child) in document.children(id) {
+            let meant = match child.name.as_str() {
+                "path" => "literal",
+                "command" => "command",
+                "description" => "description",
+                "context_query" => "context_description",
+                _ => continue,
+            };
+            if child.name != wanted {
+                let message =
+                    format!("`<{}>` does not belong to `<file_paths source=\"{source}\">`", child.name);
+                let help = format!("set `source=\"{meant}\"`, or use `<{wanted}>`");
+                self.error("foreign-element", child.name_span, message, help);
+            }
+        }
     }
 
     fn context_relevance(&self, root: ElementId) -> Option<Vec<(String, bool)>> {
@@ -262,63 +303,6 @@ impl Make<'_> {
         }
     }
 
-    /// Every placeholder is declared, and every declared input is used somewhere.
-    fn check_placeholders(&mut self, root: ElementId, template: &Template) {
-        let document = self.document;
-        let mut used: HashSet<String> = HashSet::new();
-        let mut open: Vec<ElementId> = document
-            .children(root)
-            .filter(|(_, element)| SUBSTITUTED.contains(&element.name.as_str()))
-            .map(|(id, _)| id)
-            .collect();
-        while let Some(id) = open.pop() {
-            open.extend(document.children(id).map(|(child, _)| child));
-            for content in &document.element(id).content {
-                if let Content::Text { text, span } = content {
-                    self.check_text(text, *span, template, &mut used);
-                }
-            }
-        }
-        let relevant = template.context_relevance.iter().flatten().map(|(name, _)| name.clone());
-        used.extend(relevant);
-        let unused =
-            template.inputs.iter().filter(|input| !input.name.is_empty() && !used.contains(&input.name));
-        let unused: Vec<&str> = unused.map(|input| input.name.as_str()).collect();
-        for name in unused {
-            let span = self.declaration(root, name);
-            let message = format!("the input `{name}` is used nowhere");
-            let help = format!("write `{{{{{name}}}}}` where it belongs, or remove it");
-            self.problems.push(Diagnostic::warning("unused-input", self.source, span, message).help(help));
-        }
-    }
-
-    fn check_text(&mut self, text: &str, span: Span, template: &Template, used: &mut HashSet<String>) {
-        let raw = self.source.slice(span);
-        let mut from = 0;
-        for part in parts(text) {
-            let Part::Name { name, .. } = part else { continue };
-            used.insert(name.to_owned());
-            // References in the text move what follows, so the place is looked for in what was written.
-            let found = raw.get(from..).and_then(|rest| find_placeholder(rest, name)).map(|at| from + at);
-            from = found.map_or(from, |at| at + 2);
-            if template.input(name).is_some() {
-                continue;
-            }
-            let place = found.map_or(span, |at| {
-                let end = raw[at..].find("}}").map_or(raw.len(), |length| at + length + 2);
-                Span::new(span.start() + at, span.start() + end)
-            });
-            let known = template.inputs.iter().map(|input| input.name.as_str());
-            let help = near::did_you_mean(name, known).unwrap_or_else(|| {
-                format!(
-                    "declare it: `<input name=\"{name}\"/>` in `<inputs>`; `{{{{{{{{` is a literal `{{{{`"
-                )
-            });
-            let message = format!("`{{{{{name}}}}}` names an input that is not declared");
-            self.error("undeclared-input", place, message, help);
-        }
-    }
-
     /// Where an input is declared.
     fn declaration(&self, root: ElementId, name: &str) -> Span {
         let element = self.document.element(root);
@@ -359,23 +343,8 @@ impl Make<'_> {
     }
 }
 
-/// The elements whose text is filled from the inputs.
-const SUBSTITUTED: &[&str] = &["instructions", "system", "description", "section", "file_paths", "criteria"];
-
 fn plain_input(name: &str) -> Input {
     Input { name: name.to_owned(), kind: InputType::String, default: None, description: None }
-}
-
-/// Where a placeholder of this name stands.
-fn find_placeholder(text: &str, name: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = text.get(from..)?.find("{{").map(|at| from + at) {
-        if text[at + 2..].trim_start().starts_with(name) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-    None
 }
 
 /// Without the indentation that all lines share, and without blank space at both ends.

@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::schema::is_input_name;
 
+/// The longest placeholder, in bytes between its braces.
+const LONGEST: usize = 1024;
+
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'t> {
@@ -28,7 +31,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
             plain = at;
             continue;
         }
-        let end = text[after..].find("}}").map(|length| after + length);
+        let end = closing(text, after);
         let named = end.and_then(|end| names(&text[after..end]).map(|names| (end, names)));
         match named {
             Some((end, (name, fields))) => {
@@ -43,6 +46,34 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     }
     push_text(&mut parts, &text[plain..]);
     parts
+}
+
+/// What begins like a placeholder with a name and is none, each with its braces.
+pub(crate) fn malformed(text: &str) -> Vec<&str> {
+    let mut wrong = Vec::new();
+    for part in parts(text) {
+        let Part::Text(text) = part else { continue };
+        let mut at = 0;
+        while let Some(start) = text.get(at..).and_then(|rest| rest.find("{{")).map(|found| at + found) {
+            at = start + 2;
+            let Some(end) = closing(text, at) else { continue };
+            let inside = text[at..end].trim();
+            let like_a_name = inside.starts_with(|c: char| c.is_alphabetic() || c == '_');
+            // Other languages have double braces too, around lines and other braces.
+            if like_a_name && !inside.contains(['{', '}', '\n']) {
+                wrong.push(&text[start..end + 2]);
+                at = end + 2;
+            }
+        }
+    }
+    wrong
+}
+
+/// Where the braces close, looked for no farther than a placeholder is long.
+fn closing(text: &str, from: usize) -> Option<usize> {
+    let near = text.as_bytes().get(from..)?;
+    let near = &near[..near.len().min(LONGEST)];
+    near.windows(2).position(|pair| pair == b"}}").map(|length| from + length)
 }
 
 fn push_text<'t>(parts: &mut Vec<Part<'t>>, text: &'t str) {
@@ -66,30 +97,28 @@ pub(crate) fn fill(text: &str, inputs: &Map<String, Value>, missing: &mut Vec<St
         match part {
             Part::Text(text) => filled.push_str(text),
             Part::Braces => filled.push_str("{{"),
-            Part::Name { name, fields, .. } => {
-                let value = fields.iter().try_fold(inputs.get(name), |value, field| {
-                    let value = value?;
-                    let inner = match value {
-                        Value::Object(object) => object.get(*field),
-                        Value::Array(list) => field.parse::<usize>().ok().and_then(|index| list.get(index)),
-                        _ => None,
-                    };
-                    Some(inner)
-                });
-                match value.flatten() {
-                    Some(value) => filled.push_str(&shown(value)),
-                    None => {
-                        let path: Vec<&str> = std::iter::once(name).chain(fields).collect();
-                        let path = path.join(".");
-                        if !missing.contains(&path) {
-                            missing.push(path);
-                        }
+            Part::Name { name, fields, .. } => match value_of(name, &fields, inputs) {
+                Some(value) => filled.push_str(&shown(value)),
+                None => {
+                    let path: Vec<&str> = std::iter::once(name).chain(fields).collect();
+                    let path = path.join(".");
+                    if !missing.contains(&path) {
+                        missing.push(path);
                     }
                 }
-            }
+            },
         }
     }
     filled
+}
+
+/// The value that a placeholder names.
+pub(crate) fn value_of<'v>(name: &str, fields: &[&str], inputs: &'v Map<String, Value>) -> Option<&'v Value> {
+    fields.iter().try_fold(inputs.get(name)?, |value, field| match value {
+        Value::Object(object) => object.get(*field),
+        Value::Array(list) => field.parse::<usize>().ok().and_then(|index| list.get(index)),
+        _ => None,
+    })
 }
 
 /// A value as text: strings bare, nothing for null, the rest as JSON.

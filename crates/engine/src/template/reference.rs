@@ -18,6 +18,7 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
     let content = match rule.content {
         Content::Text => " It holds text.".to_owned(),
         Content::Note | Content::Elements(_) => String::new(),
+        Content::SomeElements(_) => " It is not empty.".to_owned(),
         Content::Mixed(_) => " It holds text and elements.".to_owned(),
         Content::Value(kind) => format!(" It holds {}.", expects(kind)),
     };

@@ -32,6 +32,8 @@ pub(crate) enum Content {
     Value(Kind),
     /// Elements, no text.
     Elements(&'static [&'static ElementRule]),
+    /// The same, at least one of them.
+    SomeElements(&'static [&'static ElementRule]),
     /// Text and elements.
     Mixed(&'static [&'static ElementRule]),
 }
@@ -144,7 +146,7 @@ static SYSTEM: ElementRule = text("system", Occurs::Optional, "The system prompt
 static INPUTS: ElementRule = ElementRule {
     name: "inputs",
     occurs: Occurs::Optional,
-    content: Content::Elements(&[&INPUT]),
+    content: Content::SomeElements(&[&INPUT]),
     attributes: &[],
     about: "Declares what `{{name}}` may name.",
 };
@@ -221,7 +223,7 @@ static FRESH_CONTEXT: ElementRule = value(
 static FILE_PATHS: ElementRule = ElementRule {
     name: "file_paths",
     occurs: Occurs::Optional,
-    content: Content::Elements(&[&PATH, &COMMAND, &FILES_DESCRIPTION, &CONTEXT_QUERY]),
+    content: Content::SomeElements(&[&PATH, &COMMAND, &FILES_DESCRIPTION, &CONTEXT_QUERY]),
     attributes: &[optional(
         "source",
         Kind::OneOf(&["literal", "command", "description", "context_description"]),
@@ -230,8 +232,12 @@ static FILE_PATHS: ElementRule = ElementRule {
     about: "Files that are always shown to the model.",
 };
 static PATH: ElementRule = text("path", Occurs::Many, "A file, relative to the workspace.");
-static COMMAND: ElementRule =
-    text("command", Occurs::Optional, "A command that prints paths, one a line; it runs in the sandbox.");
+static COMMAND: ElementRule = text(
+    "command",
+    Occurs::Optional,
+    "A command whose stdout is paths, one a line; it runs in the sandbox. `{{name}}` stands for one word of the shell, \
+         quoted whatever the value holds, and stands outside of the command's own quotes.",
+);
 static FILES_DESCRIPTION: ElementRule =
     text("description", Occurs::Optional, "Words that files are searched by.");
 static CONTEXT_QUERY: ElementRule =
@@ -240,7 +246,7 @@ static CONTEXT_QUERY: ElementRule =
 static CONTEXT_RELEVANCE: ElementRule = ElementRule {
     name: "context_relevance",
     occurs: Occurs::Optional,
-    content: Content::Elements(&[&RELEVANT]),
+    content: Content::SomeElements(&[&RELEVANT]),
     attributes: &[],
     about: "Which inputs feed the search for files; all if absent.",
 };
@@ -308,7 +314,9 @@ impl ElementRule {
     /// The elements it may hold.
     pub(crate) fn children(&self) -> &'static [&'static ElementRule] {
         match self.content {
-            Content::Elements(children) | Content::Mixed(children) => children,
+            Content::Elements(children) | Content::SomeElements(children) | Content::Mixed(children) => {
+                children
+            }
             Content::Text | Content::Note | Content::Value(_) => &[],
         }
     }
@@ -368,7 +376,10 @@ impl Kind {
             Self::Bool => "`true` or `false`".to_owned(),
             Self::Name => "a name: a letter or `_`, then letters, digits, `_`, `-`, `.`, `:`".to_owned(),
             Self::InputName => "a name: a letter or `_`, then letters, digits, `_`, `-`".to_owned(),
-            Self::InputNames => "names of inputs with commas between them".to_owned(),
+            Self::InputNames => {
+                "names of inputs with a comma between two: a letter or `_`, then letters, digits, `_`, `-`"
+                    .to_owned()
+            }
             Self::SectionKey => "a key: letters, digits, `_`, `-`, at most 64".to_owned(),
             Self::Whole(_) => "a whole number from 1".to_owned(),
             Self::Fraction => "a number above 0 and at most 1".to_owned(),

@@ -250,3 +250,12 @@ fn the_right_one_of_ten_thousand_templates_is_found() {
 fn the_skeleton_is_valid() {
     assert_eq!(problems(&SKELETON.replace("NAME", "mine")), [""; 0]);
 }
+
+#[test]
+fn bytes_that_are_no_text_are_told_at_their_place() {
+    let (template, _, problems) = Template::from_bytes("t.xml", b"\xEF\xBB\xBF<task>\n \xff</task>");
+    assert!(template.is_none());
+    let told: Vec<String> =
+        problems.iter().map(|problem| format!("{} {}", problem.start, problem.code)).collect();
+    assert_eq!(told, ["2:2 xml-encoding"]);
+}

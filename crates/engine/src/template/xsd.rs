@@ -15,7 +15,9 @@ const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
       Task templates of fusee, version 1.0. Unknown elements and attributes are admitted; `fusee check` warns of them.
       Beyond what this schema can say, `fusee check` wants: the outermost element to be `task`; `instructions` or a
       `section`; `inputs`, `context_management`, `file_paths`, `context_relevance` at most once; every placeholder
-      declared; defaults of the declared type; `params` and `inputs` in agreement.
+      declared, well formed, and in a command outside of its quotes; defaults of the declared type; `params` and `inputs`
+      in agreement, no name twice; in `inputs`, `file_paths` and `context_relevance` an element that is known there, in
+      `file_paths` the one of its `source`; no `schema` of text; `fresh_context` and what is inherited in agreement.
     </xs:documentation>
   </xs:annotation>
 "#;
@@ -58,10 +60,11 @@ fn element(rules: &[&'static ElementRule], kinds: &mut Vec<Kind>) -> String {
         escaped(&about)
     );
     match first.content {
-        Content::Elements(_) | Content::Mixed(_) => {
+        Content::Elements(_) | Content::SomeElements(_) | Content::Mixed(_) => {
+            let least = u8::from(matches!(first.content, Content::SomeElements(_)));
             let mixed = if matches!(first.content, Content::Mixed(_)) { " mixed=\"true\"" } else { "" };
             text.push_str(&format!(
-                "    <xs:complexType{mixed}>\n      <xs:sequence>\n        <xs:any minOccurs=\"0\" maxOccurs=\"unbounded\" \
+                "    <xs:complexType{mixed}>\n      <xs:sequence>\n        <xs:any minOccurs=\"{least}\" maxOccurs=\"unbounded\" \
                  processContents=\"lax\"/>\n      </xs:sequence>\n{attributes}      <xs:anyAttribute processContents=\"lax\"/>\n    \
                  </xs:complexType>\n{}",
                 counts(first)
@@ -110,7 +113,7 @@ fn attributes(rules: &[&'static ElementRule], kinds: &mut Vec<Kind>) -> String {
 
 /// A field that selects two nodes is an error in any key, and one that selects none in a key that is required.
 fn counts(rule: &ElementRule) -> String {
-    let simple = |child: &&&ElementRule| !matches!(child.content, Content::Elements(_) | Content::Mixed(_));
+    let simple = |child: &&&ElementRule| child.children().is_empty();
     let once = rule.children().iter().filter(simple).filter(|child| child.occurs != Occurs::Many);
     once.map(|child| {
         let (tag, word) = match child.occurs {

@@ -19,6 +19,18 @@ pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     }
 }
 
+/// Where bytes that [`decode`] refuses stop being text, as text up to there and the place after it. `None` where it is
+/// not one place that is wrong.
+pub fn stops_being_text(bytes: &[u8]) -> Option<(Cow<'_, str>, usize)> {
+    let body = match bytes {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return None,
+        [0xEF, 0xBB, 0xBF, rest @ ..] => rest,
+        _ => bytes,
+    };
+    let at = std::str::from_utf8(body).err()?.valid_up_to();
+    Some((String::from_utf8_lossy(body), at))
+}
+
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Cow::Borrowed(text)),

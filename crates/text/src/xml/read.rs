@@ -26,7 +26,13 @@ const MOST_ELEMENTS: usize = 20_000;
 pub fn read(source: &Source) -> (Document, Diagnostics) {
     let mut reader = Reader::new(source);
     if source.text().len() > LARGEST {
-        let message = format!("the file has {} bytes, and {LARGEST} are read", source.text().len());
+        let length = source.text().len();
+        // Who reads a file stops at some size: how much larger it is, nobody knows.
+        let has = match length > 4 * LARGEST {
+            true => "more than 4 MiB".to_owned(),
+            false => format!("{length} bytes"),
+        };
+        let message = format!("the file has {has}, and at most {} MiB are read", LARGEST >> 20);
         reader.problems.push(Diagnostic::error("xml-too-large", source, Span::at(0), message));
         return (reader.document, reader.problems);
     }

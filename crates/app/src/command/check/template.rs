@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use fusee_engine::task_system::check_tools;
+use fusee_engine::task_system::{check_tools, effective};
 use fusee_engine::template::Template;
-use fusee_engine::text::{Diagnostic, xml};
+use fusee_engine::text::{Diagnostic, Source, xml};
 use fusee_engine::workflow::standard_tools;
 
 use super::Findings;
@@ -31,6 +31,7 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
     }
     let (template, source, mut problems) = Template::from_bytes(name, &bytes);
     if let Some(template) = template {
+        problems.extend(context_conflict(&template, &source));
         if let Err(slip) = check_tools(&standard_tools(), &template) {
             let (document, _) = xml::read(&source);
             let tools =
@@ -54,4 +55,16 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
         }
     }
     findings.add(problems, [source]);
+}
+
+/// Settings of the context that exclude each other as the file stands. A request may still set one of them otherwise, so
+/// the template registers all the same.
+fn context_conflict(template: &Template, source: &Source) -> Option<Diagnostic> {
+    let conflict = effective(template.subtype(), &template.context_management, None).err()?;
+    let (document, _) = xml::read(source);
+    let child = |parent, name: &str| document.children(parent).find(|(_, it)| it.name == name);
+    let (block, element) = child(document.root()?, "context_management")?;
+    let set = child(block, "fresh_context").or_else(|| child(block, "inherit_context"));
+    let span = set.map_or(element.tag_span, |(_, element)| element.text_span());
+    Some(Diagnostic::error("context-conflict", source, span, conflict.to_string()))
 }

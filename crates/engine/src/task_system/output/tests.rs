@@ -70,3 +70,18 @@ fn a_json_schema_is_held_and_the_place_named() {
     assert_eq!(schema_file(&format(Some("s.json"))), Some("s.json"));
     assert_eq!(schema_file(&format(Some("string[]"))), None);
 }
+
+#[test]
+fn a_bare_value_is_repaired_where_it_means_one_thing() {
+    let json = |schema: &str| OutputFormat { kind: OutputKind::Json, schema: Some(schema.to_owned()) };
+    let judged = |answer: &str, schema: &str, repair| judge(answer, Some(&json(schema)), None, repair);
+    assert_eq!(judged("True", "boolean", true), Output::Parsed(json!(true)));
+    assert_eq!(judged("```\nFalse\n```", "boolean", true), Output::Parsed(json!(false)));
+    let any = OutputFormat { kind: OutputKind::Json, schema: None };
+    assert_eq!(judge("None", Some(&any), None, true), Output::Parsed(json!(null)));
+    assert_eq!(judge("'it is so'", Some(&any), None, true), Output::Parsed(json!("it is so")));
+    for unclear in ["True, I think", "It is True.", "about 42", "42 apples", "yes", "", "'it's'"] {
+        assert!(matches!(judge(unclear, Some(&any), None, true), Output::Unparsed(_)), "{unclear}");
+    }
+    assert!(matches!(judged("True", "boolean", false), Output::Unparsed(_)));
+}

@@ -169,10 +169,15 @@ impl<'s> Reader<'s> {
                 break true;
             }
             if rest.is_empty() || rest.starts_with('<') || attributes.len() >= MOST_ATTRIBUTES {
-                let message = format!("the tag `<{name}` lacks its `>`");
+                let message = match attributes.len() >= MOST_ATTRIBUTES {
+                    true => format!("`<{name}` has more than {MOST_ATTRIBUTES} attributes; no more are read"),
+                    false => format!("the tag `<{name}` lacks its `>`"),
+                };
                 self.report("xml-tag", Span::new(start, self.at), message, None);
                 if attributes.len() >= MOST_ATTRIBUTES {
-                    self.at += rest.find('>').map_or(rest.len(), |at| at + 1);
+                    let end = rest.find('>').unwrap_or(rest.len());
+                    self.at += (end + 1).min(rest.len());
+                    break rest[..end].ends_with('/');
                 }
                 break false;
             }

@@ -115,3 +115,14 @@ fn encodings_are_told_apart() {
     assert_eq!(decode(b"<a>\xE9</a>").unwrap_err(), "byte 4 is not UTF-8; save the file as UTF-8");
     assert!(decode(b"<?xml version=\"1.0\" encoding=\"KOI8-R\"?><a/>").unwrap_err().contains("`koi8-r`"));
 }
+
+#[test]
+fn what_is_over_a_bound_is_told_as_that() {
+    let attributes: String = (0..300).map(|n| format!(" a{n}=\"\"")).collect();
+    let (_, problems) = read(&Source::new("t.xml", format!("<a{attributes}/>")));
+    let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(told, ["`<a` has more than 256 attributes; no more are read"]);
+    let (_, problems) = read(&Source::new("t.xml", " ".repeat(4 * LARGEST + 1)));
+    let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(told, ["the file has more than 4 MiB, and at most 1 MiB are read"]);
+}

@@ -1,0 +1,104 @@
+//! A file as a whole, for a prompt that a person wrote it into: without the pages of a model's reading, within a bound
+//! that the caller sets. What cannot be shown is told for that person, not for a model.
+
+use super::page::{Page, Window};
+use super::{binary, kind};
+use crate::content::Seen;
+use crate::look::waiting;
+use crate::picture::Picture;
+use crate::tool::{CallContext, ToolOutput};
+use crate::workspace::{Content, Opened, PathProblem, WorkspacePath};
+
+/// A whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeFile {
+    /// Its lines with their numbers, as `read_file` shows them.
+    pub text: String,
+    /// What the run has seen by that.
+    pub seen: Seen,
+}
+
+/// Why a file is not shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotShown {
+    /// It is no text.
+    NotText(String),
+    /// It has more bytes than are wanted: so many.
+    TooLarge(u64),
+    /// It cannot be read.
+    Unread(String),
+}
+
+/// Reads a file to its end if it has at most `most` bytes. It is seen from then on.
+pub async fn read_whole(path: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotShown> {
+    let given = path.to_owned();
+    let read = waiting(context, move |context| Ok(look(&given, most, context))).await;
+    read.unwrap_or_else(|failed: ToolOutput| Err(NotShown::Unread(failed.content)))
+}
+
+fn look(given: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotShown> {
+    let workspace = &context.workspace;
+    let path = workspace.locate(given).map_err(|problem| NotShown::Unread(problem.to_string()))?;
+    let opened =
+        workspace.open_to_read(&path).map_err(|problem| NotShown::Unread(explain(&problem, context)))?;
+    let (file, size) = match opened {
+        Opened::File { file, size } => (file, size),
+        Opened::Directory(_) => return Err(NotShown::Unread(format!("`{path}` is a directory"))),
+        Opened::Special(kind) => {
+            return Err(NotShown::Unread(PathProblem::Special { path, kind }.to_string()));
+        }
+    };
+    let most = most.min(context.limits.file_bytes);
+    if size > most {
+        return Err(NotShown::TooLarge(size));
+    }
+    let known = workspace
+        .content(&path, file, size, most)
+        .map_err(|error| NotShown::Unread(format!("`{path}` cannot be read: {error}")))?;
+    let Some(Content { bytes, hash }) = known else {
+        return Err(NotShown::Unread(format!("`{path}` grew while it was read")));
+    };
+    if let Some(picture) = Picture::of(&bytes) {
+        return Err(NotShown::NotText(format!("`{path}` is not text ({})", picture.words(bytes.len()))));
+    }
+    if let Some(kind) = kind::of_binary(&bytes).or_else(|| mostly_unreadable(&bytes)) {
+        return Err(NotShown::NotText(binary(&path, size, kind)));
+    }
+    let seen = Seen { path: path.as_str().to_owned(), hash };
+    context.workspace.saw(&seen);
+    Ok(WholeFile { text: shown(&path, &bytes, &seen), seen })
+}
+
+fn shown(path: &WorkspacePath, bytes: &[u8], seen: &Seen) -> String {
+    if bytes.is_empty() {
+        return format!("`{path}` is empty (0 bytes).");
+    }
+    let window = Window { first: 1, lines: usize::MAX, bytes: usize::MAX, line_characters: usize::MAX };
+    Page::of_content(bytes, window).into_read(path, Some(seen.clone())).text
+}
+
+/// Text in an old encoding has single bytes that are no UTF-8; data has little else, or NULs far from its beginning.
+fn mostly_unreadable(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.contains(&0) {
+        return Some("binary data");
+    }
+    let (mut characters, mut odd) = (0usize, 0usize);
+    for chunk in bytes.utf8_chunks() {
+        odd += usize::from(!chunk.invalid().is_empty());
+        characters += chunk.valid().chars().count();
+    }
+    (odd * 10 > characters + odd).then_some("neither UTF-8 nor close to it")
+}
+
+/// The problem, and for a missing file what may be meant.
+fn explain(problem: &PathProblem, context: &CallContext) -> String {
+    let said = match problem {
+        PathProblem::Directory { path } => format!("`{path}` is a directory"),
+        other => other.to_string().trim_end_matches('.').to_owned(),
+    };
+    let (PathProblem::Missing { path } | PathProblem::NotADirectory { path }) = problem else { return said };
+    match context.workspace.suggestions(path).as_slice() {
+        [] => said,
+        near => format!("{said}; did you mean `{}`?", near.join("`, `")),
+    }
+}
