@@ -12,6 +12,10 @@ pub(crate) fn run() -> Outcome {
     nextest(
         "local model",
         &["-p", "fusee-model", "--features", "local", "--lib", "--run-ignored", "all", "local::"],
+    )?;
+    nextest(
+        "whole runs with it",
+        &["-p", "fusee", "--features", "local", "--test", "local_model", "--run-ignored", "all"],
     )
 }
 
