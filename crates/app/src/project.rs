@@ -82,9 +82,13 @@ impl Project {
         folder_name(self.home())
     }
 
-    /// Where what is known of the files is kept: beside the journal.
-    pub(crate) fn memory_file(&self) -> PathBuf {
-        self.journal.with_file_name("memory.idx")
+    /// Where what is known of the files below a directory is kept: beside the journal. A part of the project has an index of
+    /// its own, since its paths are others.
+    pub(crate) fn memory_file(&self, below: &Path) -> PathBuf {
+        match below == self.home() {
+            true => self.journal.with_file_name("memory.idx"),
+            false => self.journal.with_file_name(format!("memory-{}.idx", folder_name(below))),
+        }
     }
 
     /// The project's configuration file, there or not.

@@ -58,7 +58,10 @@ impl Standing {
 
 /// What a run is given of them.
 pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
-    Templates { registry: Arc::new(loaded.registry), memory_file: Some(project.memory_file()) }
+    Templates {
+        registry: Arc::new(loaded.registry),
+        memory_file: Some(project.memory_file(&project.directory)),
+    }
 }
 
 /// What a run with these settings is given: a plain request needs none, unless its prompt may hand parts over.

@@ -79,7 +79,8 @@ pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failu
 
 fn open(place: &Place, process: &Process) -> Result<Memory, Failure> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
-    Ok(Memory::new(&project.directory, Some(project.memory_file())))
+    // The whole of the work tree, wherever in it one stands.
+    Ok(Memory::new(project.home(), Some(project.memory_file(project.home()))))
 }
 
 fn index(args: &IndexArgs, process: &Process) -> Result<Exit, Failure> {
@@ -119,11 +120,14 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     memory.update().map_err(Failure::failed)?;
     let entries = match &args.path {
         None => memory.global_index().map_err(Failure::failed)?,
-        Some(path) => match memory.entry(&known_as(path, &project.directory)).map_err(Failure::failed)? {
+        Some(path) => match memory
+            .entry(&known_as(path, &project.directory, project.home()))
+            .map_err(Failure::failed)?
+        {
             Some(entry) => vec![entry],
             None => {
                 return Err(Failure::usage(format!("nothing is known of `{path}`"))
-                    .help("paths are whole and relative to this directory; ignored files are left out"));
+                    .help("paths are whole; ignored files are left out"));
             }
         },
     };
@@ -136,8 +140,8 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// A path as the index has it: from the directory, without dots.
-fn known_as(given: &str, directory: &Path) -> String {
+/// A path as the index has it: one from here, from the project's directory, without dots.
+fn known_as(given: &str, directory: &Path, home: &Path) -> String {
     let mut whole = PathBuf::new();
     for part in directory.join(given).components() {
         match part {
@@ -149,8 +153,8 @@ fn known_as(given: &str, directory: &Path) -> String {
         }
     }
     // A directory that is reached through a link has two absolute paths.
-    let real = || fs::canonicalize(&whole).ok()?.strip_prefix(directory).map(Path::to_owned).ok();
-    let inside = whole.strip_prefix(directory).map(Path::to_owned).ok().or_else(real);
+    let real = || fs::canonicalize(&whole).ok()?.strip_prefix(home).map(Path::to_owned).ok();
+    let inside = whole.strip_prefix(home).map(Path::to_owned).ok().or_else(real);
     inside.map_or_else(|| given.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 

@@ -360,6 +360,14 @@ fn memory_finds_files() {
     let shown = fusee(&project).args(["memory", "show", "src/net.rs", "--json"]).run().exits(0);
     assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["symbols"], json!(["serve"]));
     fusee(&project).args(["memory", "show", "net.rs"]).run().exits(2);
+    // From anywhere in the project it is the project's index; what is named is named from where one stands.
+    std::fs::create_dir(project.dir().join(".fusee")).ok();
+    let below = ["-C", "src"];
+    let shown = fusee(&project).args(["memory", "query", "bread", "--json"]).args(below).run().exits(0);
+    let answer: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(answer["matches"][0]["path"], "b.md", "{answer}");
+    let shown = fusee(&project).args(["memory", "show", "net.rs", "--json"]).args(below).run().exits(0);
+    assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["path"], "src/net.rs");
 }
 
 #[test]
