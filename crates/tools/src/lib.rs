@@ -11,6 +11,7 @@ pub mod content;
 mod edit;
 mod endings;
 mod find;
+mod git_index;
 mod glob;
 mod list;
 mod look;

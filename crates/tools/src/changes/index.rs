@@ -3,13 +3,14 @@
 //! instead.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::scan::Stamp;
-use crate::plain;
+use crate::{git_index, plain};
 
-/// A larger index is not read.
-const MOST_BYTES: u64 = 256 << 20;
+/// The name of a file's content; repositories with longer names are not read.
+const BLOB_BYTES: usize = 20;
 
 /// Larger settings are not read.
 const SETTINGS_BYTES: u64 = 1 << 20;
@@ -22,7 +23,7 @@ pub(super) struct Index {
 }
 
 struct Entry {
-    blob: [u8; 20],
+    blob: [u8; BLOB_BYTES],
     size: u32,
     mtime: (u32, u32),
     ctime: (u32, u32),
@@ -35,7 +36,7 @@ impl Index {
     }
 
     /// What a file holds, if the index knows it under this stamp.
-    pub(super) fn blob(&self, path: &str, stamp: &Stamp) -> Option<[u8; 20]> {
+    pub(super) fn blob(&self, path: &str, stamp: &Stamp) -> Option<[u8; BLOB_BYTES]> {
         let entry = self.entries.get(path)?;
         let ns = |(seconds, nanos): (u32, u32)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         let same = u64::from(entry.size) == stamp.size & u64::from(u32::MAX)
@@ -53,12 +54,12 @@ pub(super) fn read(root: &Path) -> Option<Index> {
         return None;
     }
     let path = git.join("index");
-    let found = std::fs::metadata(&path).ok().filter(|found| found.len() <= MOST_BYTES)?;
+    let found = std::fs::metadata(&path).ok().filter(|found| found.len() <= git_index::MOST_BYTES)?;
     let written_ns = {
         use std::os::unix::fs::MetadataExt;
         i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec())
     };
-    let bytes = plain::read(&path, MOST_BYTES).ok()?;
+    let bytes = plain::read(&path, git_index::MOST_BYTES).ok()?;
     let prefix = root.strip_prefix(top).ok()?.to_str()?;
     let entries = parse(&bytes, prefix)?;
     Some(Index { entries, written_ns })
@@ -92,69 +93,34 @@ fn converts(top: &Path, git: &Path) -> bool {
 
 /// The entries below a prefix. `None` for a kind of index that is not read here.
 fn parse(bytes: &[u8], prefix: &str) -> Option<HashMap<String, Entry>> {
-    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let version = (bytes.get(..4)? == b"DIRC").then(|| number(4)).flatten()?;
-    if !(2..=4).contains(&version) {
-        return None;
-    }
-    let count = number(8)? as usize;
-    let mut entries = HashMap::with_capacity(count.min(1 << 20));
-    let (mut at, mut name) = (12, Vec::new());
-    for _ in 0..count {
-        let start = at;
-        let field = |n: usize| number(start + 4 * n);
-        let entry = Entry {
-            ctime: (field(0)?, field(1)?),
-            mtime: (field(2)?, field(3)?),
-            inode: field(5)?,
-            size: field(9)?,
-            blob: bytes.get(start + 40..start + 60)?.try_into().ok()?,
-        };
-        let mode = field(6)?;
-        let flags = u16::from_be_bytes(bytes.get(start + 60..start + 62)?.try_into().ok()?);
-        at = start + if flags & 0x4000 == 0 { 62 } else { 64 };
-        if version == 4 {
-            let (dropped, next) = variable_length(bytes, at)?;
-            name.truncate(name.len().checked_sub(dropped)?);
-            at = next;
-        } else {
-            name.clear();
-        }
-        let end = at + bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
-        name.extend_from_slice(&bytes[at..end]);
-        // Up to version 3 entries are filled up to whole groups of eight bytes.
-        at = if version == 4 { end + 1 } else { start + ((end - start) / 8 + 1) * 8 };
-        let stage = (flags >> 12) & 3;
-        match mode >> 12 {
+    let mut entries = HashMap::new();
+    let rest = git_index::each(bytes, BLOB_BYTES, |entry| {
+        let is_settled = (entry.flags >> 12) & 3 == 0;
+        match entry.kind() {
             // A directory stands for all in it: a sparse index.
-            0o4 => return None,
-            0o10 | 0o12 if stage == 0 => {
-                let below = std::str::from_utf8(&name).ok().and_then(|path| strip(path, prefix));
-                if let Some(path) = below {
-                    entries.insert(path.to_owned(), entry);
+            0o4 => return ControlFlow::Break(()),
+            0o10 | 0o12 if is_settled => {
+                let path = std::str::from_utf8(entry.path).ok().and_then(|path| strip(path, prefix));
+                if let Some((path, blob)) = path.zip(entry.content.try_into().ok()) {
+                    let known = Entry {
+                        ctime: (entry.number(0), entry.number(1)),
+                        mtime: (entry.number(2), entry.number(3)),
+                        inode: entry.number(5),
+                        size: entry.number(9),
+                        blob,
+                    };
+                    entries.insert(path.to_owned(), known);
                 }
             }
             _ => {}
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     // The rest of a split index is in another file.
-    let split = bytes.get(at..)?.get(..4) == Some(b"link");
+    let split = rest.get(..4) == Some(b"link");
     (!split).then_some(entries)
 }
 
 fn strip<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     if prefix.is_empty() { Some(path) } else { path.strip_prefix(prefix)?.strip_prefix('/') }
-}
-
-/// A number in groups of seven bits, as version 4 has them.
-fn variable_length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
-    let mut byte = *bytes.get(at)?;
-    at += 1;
-    let mut value = usize::from(byte & 0x7f);
-    while byte & 0x80 != 0 {
-        byte = *bytes.get(at)?;
-        at += 1;
-        value = value.checked_add(1)?.checked_mul(128)? + usize::from(byte & 0x7f);
-    }
-    Some((value, at))
 }

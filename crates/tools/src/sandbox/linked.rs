@@ -4,13 +4,11 @@
 //! as much as the settings of the work tree itself: `policy` guards what is there, `guard::nested` what a command made.
 
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::plain;
-
-/// A larger index is not read.
-const INDEX_BYTES: u64 = 256 << 20;
+use crate::{git_index, plain};
 
 /// A file that says where a repository is.
 const POINTER_BYTES: u64 = 4 << 10;
@@ -40,7 +38,7 @@ pub(super) fn linked(tree: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     let Some(folder) = git_folder(tree) else { return Ok(Vec::new()) };
     let mut linked = Vec::new();
     for index in indexes(&folder) {
-        let bytes = match plain::read(&index, INDEX_BYTES) {
+        let bytes = match plain::read(&index, git_index::MOST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(_) => return Err(Unreadable(index)),
@@ -77,49 +75,13 @@ fn directory(tree: &Path, path: &[u8]) -> Option<PathBuf> {
 fn links(bytes: &[u8], name_length: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     // An index that ends in the middle is none for git either.
-    let _ = each_link(bytes, name_length, |path| found.push(path.to_vec()));
+    let _ = git_index::each(bytes, name_length, |entry| {
+        if entry.kind() == git_index::LINK {
+            found.push(entry.path.to_vec());
+        }
+        ControlFlow::Continue(())
+    });
     found
-}
-
-fn each_link(bytes: &[u8], name_length: usize, mut found: impl FnMut(&[u8])) -> Option<()> {
-    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let version = (bytes.get(..4)? == b"DIRC").then(|| number(4)).flatten()?;
-    let (mut at, mut path) = (12, Vec::new());
-    for _ in 0..number(8)? {
-        let start = at;
-        let is_link = number(start + 24)? >> 12 == 0o16;
-        let flags = start + 40 + name_length;
-        let extended = *bytes.get(flags)? & 0x40 != 0;
-        at = flags + if extended { 4 } else { 2 };
-        if version == 4 {
-            let (dropped, next) = variable_length(bytes, at)?;
-            path.truncate(path.len().checked_sub(dropped)?);
-            at = next;
-        } else {
-            path.clear();
-        }
-        let end = at + bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
-        path.extend_from_slice(&bytes[at..end]);
-        // Up to version 3 entries are filled up to whole groups of eight bytes.
-        at = if version == 4 { end + 1 } else { start + ((end - start) / 8 + 1) * 8 };
-        if is_link {
-            found(&path);
-        }
-    }
-    Some(())
-}
-
-/// A number in groups of seven bits, as version 4 has them.
-fn variable_length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
-    let mut byte = *bytes.get(at)?;
-    at += 1;
-    let mut value = usize::from(byte & 0x7f);
-    while byte & 0x80 != 0 {
-        byte = *bytes.get(at)?;
-        at += 1;
-        value = value.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
-    }
-    Some((value, at))
 }
 
 #[cfg(test)]

@@ -90,3 +90,17 @@ fn any_bytes_are_read_to_their_end() {
         }
     }
 }
+
+#[test]
+fn a_link_is_one_by_the_bits_that_git_looks_at() {
+    let place = tempfile::tempdir().unwrap();
+    let tree = place.path().canonicalize().unwrap();
+    git(&tree, &format!("git init -q; mkdir sub; git update-index --add --cacheinfo 160000,{ID},sub"));
+    let index = tree.join(".git/index");
+    let mut bytes = std::fs::read(&index).unwrap();
+    for mode in [0x0001_e000_u32, 0x0000_e1ff] {
+        bytes[36..40].copy_from_slice(&mode.to_be_bytes());
+        std::fs::write(&index, &bytes).unwrap();
+        assert_eq!(names(&tree), ["sub"], "{mode:x}");
+    }
+}

@@ -1,0 +1,82 @@
+//! The entries of git's index, one after the other, as its versions 2 to 4 write them. What they mean is the business of
+//! those who read them: `changes` for what files held, `sandbox::linked` for the repositories it links to.
+
+use std::ops::ControlFlow;
+
+/// A larger index is not read.
+pub(crate) const MOST_BYTES: u64 = 256 << 20;
+
+/// The kind of an entry that links to a repository, as [`Entry::kind`] tells it.
+pub(crate) const LINK: u32 = 0o16;
+
+/// One entry.
+pub(crate) struct Entry<'i> {
+    /// Ten numbers of four bytes, the first of what an entry has.
+    numbers: &'i [u8],
+    /// The name of its content: 20 or 32 bytes.
+    pub(crate) content: &'i [u8],
+    pub(crate) flags: u16,
+    pub(crate) path: &'i [u8],
+}
+
+impl Entry<'_> {
+    /// The number at this place.
+    pub(crate) fn number(&self, place: usize) -> u32 {
+        let bytes = self.numbers.get(4 * place..4 * place + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(u32::from_be_bytes).unwrap_or_default()
+    }
+
+    /// File, link, repository or directory. Git looks at these four bits alone, whatever stands around them.
+    pub(crate) fn kind(&self) -> u32 {
+        (self.number(6) >> 12) & 0o17
+    }
+}
+
+/// Shows every entry, and gives what follows the last one. `None` for what is no index of these kinds, or ends in the
+/// middle, and where the visitor leaves.
+pub(crate) fn each<'i>(
+    bytes: &'i [u8],
+    content_length: usize,
+    mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Option<&'i [u8]> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let version = (bytes.get(..4)? == b"DIRC").then(|| number(4)).flatten()?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let (mut at, mut path) = (12, Vec::new());
+    for _ in 0..number(8)? {
+        let (start, after) = (at, at + 40 + content_length);
+        let (numbers, content) = bytes.get(start..after)?.split_at(40);
+        let flags = u16::from_be_bytes(bytes.get(after..after + 2)?.try_into().ok()?);
+        at = after + if flags & 0x4000 == 0 { 2 } else { 4 };
+        if version == 4 {
+            let (dropped, next) = variable_length(bytes, at)?;
+            path.truncate(path.len().checked_sub(dropped)?);
+            at = next;
+        } else {
+            path.clear();
+        }
+        let end = at + memchr::memchr(0, bytes.get(at..)?)?;
+        path.extend_from_slice(&bytes[at..end]);
+        // Up to version 3 entries are filled up to whole groups of eight bytes.
+        at = if version == 4 { end + 1 } else { start + ((end - start) / 8 + 1) * 8 };
+        if visit(Entry { numbers, content, flags, path: &path }).is_break() {
+            return None;
+        }
+    }
+    bytes.get(at..)
+}
+
+/// A number in groups of seven bits, as version 4 has them.
+fn variable_length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let mut byte = *bytes.get(at)?;
+    at += 1;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = *bytes.get(at)?;
+        at += 1;
+        value = value.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+    }
+    Some((value, at))
+}
