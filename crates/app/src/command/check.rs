@@ -91,6 +91,8 @@ pub(crate) struct Findings {
     sources: HashMap<String, Source>,
     /// The templates by name, with the file of each.
     templates: HashMap<String, String>,
+    /// The same of those that are the default of their subtype.
+    defaults: HashMap<String, String>,
 }
 
 impl Findings {

@@ -177,3 +177,34 @@ fn a_template_with_mistakes_costs_the_others_one_line() {
          .fusee/templates/bad.xml` tells all"
     );
 }
+
+#[test]
+fn templates_that_get_in_each_others_way_or_say_nothing_are_told() {
+    let task = |name: &str, inner: &str| {
+        format!(
+            "<task name=\"{name}\" type=\"atomic\" subtype=\"s\" default=\"true\"><description>d</description>\
+             <instructions>i</instructions>{inner}</task>\n"
+        )
+    };
+    let project = Project::new()
+        .with(".fusee/templates/a.xml", &task("a", "<provider>ollama</provider>"))
+        .with(".fusee/templates/b.xml", &task("b", ""))
+        .with(
+            ".fusee/templates/c.xml",
+            "<task name=\"c\" type=\"atomic\"><description>d</description><instructions>i</instructions>\
+             <context_management><fresh_context>enabled</fresh_context></context_management></task>\n",
+        );
+    let problems = checked(&project, &[".fusee"], 1);
+    let brief: Vec<String> = problems
+        .iter()
+        .map(|p| format!("{} {} {}", p["file"], p["severity"], p["code"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            ".fusee/templates/a.xml warning provider-without-model",
+            ".fusee/templates/b.xml error duplicate-default",
+            ".fusee/templates/c.xml error context-conflict",
+        ]
+    );
+}

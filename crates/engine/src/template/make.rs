@@ -288,6 +288,18 @@ impl Make<'_> {
         self.check_relevance(root, template);
         self.check_context(root, template);
         self.check_flow(root, template);
+        self.check_provider(root, template);
+    }
+
+    /// A provider alone chooses no model.
+    fn check_provider(&mut self, root: ElementId, template: &Template) {
+        if let (Some(_), None, Some(id)) = (&template.provider, &template.model, self.child(root, "provider"))
+        {
+            let span = self.document.element(id).tag_span;
+            let message = "`<provider>` says nothing without `<model>`: the configured model is asked";
+            let warning = Diagnostic::warning("provider-without-model", self.source, span, message);
+            self.problems.push(warning.help("add `<model>…</model>`, or leave `<provider>` out"));
+        }
     }
 
     /// Where the work is done in parts there is no one answer that could be held to a format.

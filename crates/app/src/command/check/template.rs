@@ -39,22 +39,35 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
             let span = tools.map(|(_, tools)| tools.tag_span).unwrap_or_default();
             problems.push(Diagnostic::error("unknown-tool", &source, span, slip.message));
         }
+        if template.is_default {
+            let subtype = template.subtype().to_owned();
+            let message = |first: &str| format!("the default of the subtype `{subtype}` is in {first} too");
+            match findings.defaults.get(&subtype) {
+                Some(first) => {
+                    let problem = at_attribute("duplicate-default", "default", &source, message(first));
+                    problems.push(problem.help("mark one of them alone"));
+                }
+                None => _ = findings.defaults.insert(subtype, name.to_owned()),
+            }
+        }
         match findings.templates.get(&template.name) {
             Some(first) => {
-                let (document, _) = xml::read(&source);
-                let root = document.root().map(|root| document.element(root));
-                let span = root.and_then(|task| task.attribute("name")).map(|name| name.value_span);
                 let message = format!("the template `{}` is in {first} too", template.name);
-                let problem =
-                    Diagnostic::error("duplicate-template", &source, span.unwrap_or_default(), message);
+                let problem = at_attribute("duplicate-template", "name", &source, message);
                 problems.push(problem.help("rename one of them"));
             }
-            None => {
-                findings.templates.insert(template.name, name.to_owned());
-            }
+            None => _ = findings.templates.insert(template.name, name.to_owned()),
         }
     }
     findings.add(problems, [source]);
+}
+
+/// An error at an attribute of the task.
+fn at_attribute(code: &'static str, attribute: &str, source: &Source, message: String) -> Diagnostic {
+    let (document, _) = xml::read(source);
+    let task = document.root().map(|root| document.element(root));
+    let span = task.and_then(|task| task.attribute(attribute)).map(|attribute| attribute.value_span);
+    Diagnostic::error(code, source, span.unwrap_or_default(), message)
 }
 
 /// Settings of the context that exclude each other as the file stands. A request may still set one of them otherwise, so
