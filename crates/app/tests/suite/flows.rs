@@ -415,6 +415,49 @@ fn verify_decides_when_the_work_is_done() {
 }
 
 #[test]
+fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task() {
+    let project = project();
+    let lines = [
+        Line::text("Done."),
+        Line::call("read_file", json!({"path": "a.txt"})),
+        Line::text("I am done."),
+        Line::text("It is done."),
+        Line::text("All done."),
+        Line::text("Done, really."),
+        Line::text("Believe me."),
+        Line::text("never asked for"),
+    ];
+    let verify = "seq 30; echo 'ok.txt is missing'; test -f ok.txt";
+    let script = project.script(&lines);
+    let events = run_json(&project, &script).args(["--verify", verify]).run().exits(1).events();
+    let told: Vec<&str> = of_type(&events, "message")
+        .into_iter()
+        .filter(|message| message["role"] == "user")
+        .map(|message| message["text"].as_str().unwrap())
+        .collect();
+    assert!(told[0].contains(": `seq 30;") && told[0].contains("\n1\n2\n"), "{}", told[0]);
+    let again = format!(
+        "The work is still not done: no file has changed since `{verify}` failed, and words alone change none. Change \
+         what is wrong in the files now.\n\n"
+    );
+    for text in &told[1..] {
+        let rest = text.strip_prefix(again.as_str()).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(rest.lines().count(), 8, "{rest}");
+        assert!(rest.contains("ok.txt is missing"), "{rest}");
+    }
+    assert_eq!(told.len(), 6);
+    let error = &events.last().unwrap()["error"];
+    assert_eq!(
+        *error,
+        json!({
+            "code": "TURN_FAILED",
+            "reason": "execution_halted",
+            "message": "the model answered 5 times in a row without a call or a change, and the work is not done",
+        })
+    );
+}
+
+#[test]
 fn direct_work_needs_one_answer_with_the_new_file() {
     let project = Project::new().with("leap.py", "x = 1\n").with("leap_test.py", "import leap\n");
     let lines =

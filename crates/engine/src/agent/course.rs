@@ -19,11 +19,16 @@ use crate::flow::{Asked, Feedback};
 /// Of the output of a command that verifies, so many last characters are shown.
 const VERIFY_TAIL: usize = 4000;
 
+/// And so many last lines of it when it is told again, with no file changed in between.
+const VERIFY_LINES: usize = 8;
+
 /// What the command that verifies last said, and about which state of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     /// The state of the files it was about; `None` before its first run.
     about: Option<u64>,
+    /// The state of the files that the model has been told about.
+    told: Option<u64>,
     passed: bool,
     tail: String,
     runs: u32,
@@ -117,8 +122,24 @@ impl Driver<'_> {
         if self.evidence.about == Some(self.facts.state()) && self.evidence.passed {
             return None;
         }
-        let text = format!("The work is not done: `{command}` does not pass.\n\n{}", self.evidence.tail);
+        let tail = &self.evidence.tail;
+        let text = if self.evidence.told == Some(self.facts.state()) {
+            format!(
+                "The work is still not done: no file has changed since `{command}` failed, and words alone change \
+                 none. Change what is wrong in the files now.\n\n{}",
+                last_lines(tail, VERIFY_LINES)
+            )
+        } else {
+            format!("The work is not done: `{command}` does not pass.\n\n{tail}")
+        };
         Some(Feedback { text: text.trim_end().to_owned(), sort: "verify_failed" })
+    }
+
+    /// The same, to be said to the model now.
+    fn tell_evidence(&mut self) -> Option<Feedback> {
+        let feedback = self.without_evidence();
+        self.evidence.told = self.evidence.about;
+        feedback
     }
 
     /// What a task that ended lacks. One that is verified has no need to say so as well.
@@ -145,7 +166,7 @@ impl Driver<'_> {
             return Ok(Some(feedback));
         }
         self.verify().await?;
-        Ok(self.without_evidence())
+        Ok(self.tell_evidence())
     }
 
     /// After the calls of a turn: whether they ended the task, and what the files say now.
@@ -167,7 +188,7 @@ impl Driver<'_> {
         self.verify().await?;
         let known = self.known_facts();
         let may_end = self.conduct.may_end(known).is_ok() && self.conduct.unmet(known).is_empty();
-        match self.without_evidence() {
+        match self.tell_evidence() {
             None if may_end => {
                 let command = self.task.rules.verify.as_deref().unwrap_or_default();
                 let answer = match self.turns.answer.trim() {
@@ -257,4 +278,9 @@ fn tail(text: &str) -> String {
     }
     let rest: String = text.chars().skip(count - VERIFY_TAIL).collect();
     format!("[…]\n{rest}")
+}
+
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }

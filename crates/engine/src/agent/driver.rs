@@ -224,6 +224,7 @@ impl<'t> Driver<'t> {
                     match held {
                         Some(feedback) if self.task.rules.one_answer => return Ok(self.given_up(feedback)),
                         Some(Feedback { text, sort }) => {
+                            self.turns.held_back(self.facts.state());
                             self.facts.fed_back(sort);
                             self.facts.asked_again += 1;
                             self.say(&text);

@@ -1,4 +1,5 @@
-//! Notices a model that goes in circles: the same call with the same result, again and again.
+//! Notices a model that goes in circles: the same call with the same result again and again, or answers that change
+//! nothing.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -48,6 +49,22 @@ impl Guard {
             self.times = 1;
         }
         self.result = Some(result);
+    }
+}
+
+/// Counts the answers in a row that were held back, with no call and no change of a file in between.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    files: Option<u64>,
+    times: u32,
+}
+
+impl Held {
+    /// Takes note of one, with the files in this state; how many there were, if these are enough.
+    pub(crate) fn again(&mut self, files: u64) -> Option<u32> {
+        self.times = if self.files == Some(files) { self.times + 1 } else { 1 };
+        self.files = Some(files);
+        (self.times >= HALT_AT).then_some(self.times)
     }
 }
 

@@ -4,7 +4,7 @@
 use fusee_journal::event::{ErrorCode, Event, TaskError};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
 
-use super::guard::{Guard, Verdict};
+use super::guard::{Guard, Held, Verdict};
 use super::limits::Limits;
 use super::money::Money;
 
@@ -124,7 +124,8 @@ pub(crate) struct Turns {
     overflowed: bool,
     /// Tokens after the last compaction; another is worth it only when the context has grown since.
     compacted_to: Option<u64>,
-    halted: Option<u32>,
+    halted: Option<String>,
+    held: Held,
     money: Money,
     warned: Vec<&'static str>,
     pub(crate) answer: String,
@@ -143,6 +144,7 @@ impl Turns {
             overflowed: false,
             compacted_to: None,
             halted: None,
+            held: Held::default(),
             money: Money::default(),
             warned: Vec::new(),
             answer: String::new(),
@@ -179,6 +181,15 @@ impl Turns {
     /// The guard's memory of a call that ran.
     pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
         self.guard.saw(content, changed_files);
+    }
+
+    /// An answer in words that does not end the task, with the files in this state.
+    pub(crate) fn held_back(&mut self, files: u64) {
+        if let Some(times) = self.held.again(files) {
+            self.halted = Some(format!(
+                "the model answered {times} times in a row without a call or a change, and the work is not done"
+            ));
+        }
     }
 
     /// A reply to a question beside the conversation: paid for, and no turn.
@@ -234,9 +245,8 @@ impl Turns {
     }
 
     fn limit_reached(&self, gauge: Gauge) -> Option<Ending> {
-        if let Some(times) = self.halted {
-            let message = format!("the model made the same call {times} times in a row with the same result");
-            return Some(fail(ErrorCode::TurnFailed, "execution_halted", message));
+        if let Some(message) = &self.halted {
+            return Some(fail(ErrorCode::TurnFailed, "execution_halted", message.clone()));
         }
         if self.all_turns() >= self.limits.max_turns {
             let message = format!(
@@ -293,6 +303,7 @@ impl Turns {
         }
         if !reply.tool_calls.is_empty() {
             self.asked_again = false;
+            self.held = Held::default();
             return Effect::Call(self.plan(reply.tool_calls));
         }
         let problem = match reply.stop {
@@ -338,7 +349,9 @@ impl Turns {
                     Verdict::Run => Planning::Run,
                     Verdict::Hint { times } => Planning::Circling(times),
                     Verdict::Halt { times } => {
-                        self.halted = Some(times);
+                        self.halted = Some(format!(
+                            "the model made the same call {times} times in a row with the same result"
+                        ));
                         Planning::Circling(times)
                     }
                 },
