@@ -11,20 +11,23 @@ use crate::{Outcome, root, stage};
 const USAGE: &str = "cargo xtask effect BASE_URL MODEL [WAY…]
 
 Needs a server: testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. BASE_URL is like
-http://127.0.0.1:8080/v1, MODEL like llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct.";
+http://127.0.0.1:8080/v1, MODEL like llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct, and
+direct-again, which may try once more after a failure.";
 
-/// How a model is asked: a name, the tool format, further flags.
+/// How a model is asked: a name, the tool format, further flags, further tries of one that failed.
 struct Way {
     name: &'static str,
     tool_format: &'static str,
     flags: &'static [&'static str],
+    tries: &'static str,
 }
 
 const WAYS: &[Way] = &[
-    Way { name: "native", tool_format: "native", flags: &[] },
-    Way { name: "schema", tool_format: "schema", flags: &[] },
-    Way { name: "staged", tool_format: "schema", flags: &["--flow", "staged"] },
-    Way { name: "direct", tool_format: "native", flags: &["--flow", "direct"] },
+    Way { name: "native", tool_format: "native", flags: &[], tries: "0" },
+    Way { name: "schema", tool_format: "schema", flags: &[], tries: "0" },
+    Way { name: "staged", tool_format: "schema", flags: &["--flow", "staged"], tries: "0" },
+    Way { name: "direct", tool_format: "native", flags: &["--flow", "direct"], tries: "0" },
+    Way { name: "direct-again", tool_format: "native", flags: &["--flow", "direct"], tries: "1" },
 ];
 
 /// What all of them have: the tests cannot be changed, and the task ends when they pass.
@@ -96,6 +99,7 @@ fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -
         .args(COMMON)
         .args(way.flags)
         .env("FUSEE_TOOL_FORMAT", way.tool_format)
+        .env("FUSEE_TASK_REPLAN_MAX", way.tries)
         .env("FUSEE_TEMPERATURE", "0")
         .current_dir(&work)
         .stdin(Stdio::null())

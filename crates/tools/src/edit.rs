@@ -82,8 +82,10 @@ impl Alter for EditFile {
         let current =
             workspace.current(&path, context.limits.file_bytes).map_err(|problem| problem.to_string())?;
         let Some(current) = current else {
-            let missing = PathProblem::Missing { path };
-            return Err(format!("{} To create it use write_file.", explain(&missing, context)));
+            // Where a near name is, that one was meant.
+            let creating =
+                if workspace.suggestions(&path).is_empty() { " To create it use write_file." } else { "" };
+            return Err(format!("{}{creating}", explain(&PathProblem::Missing { path }, context)));
         };
         let before = ContentHash::of(&current.content);
         require_fresh_view(&path, before, context)?;

@@ -26,7 +26,7 @@ const MOST_IGNORED_SHOWN: usize = 5;
 pub(crate) fn find_files() -> impl Tool {
     LookingTool::<FindFiles>::new(Definition {
         name: Cow::Borrowed("find_files"),
-        description: Cow::Borrowed("Finds files by glob, such as `src/**/*.rs`."),
+        description: Cow::Borrowed("Finds files by glob, such as `*.py`."),
         parameters: json!({
             "type": "object",
             "properties": {

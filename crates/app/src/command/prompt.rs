@@ -147,7 +147,8 @@ fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure>
     let environment = surroundings(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
-    let kind = PromptKind { review: false, planning: config.flow()?.planning };
+    let flow = config.flow()?;
+    let kind = PromptKind { review: false, planning: flow.planning, direct: flow.is_direct() };
     DefaultPrompt::new(&environment, kind).map_err(|problems| {
         Failure::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })

@@ -23,6 +23,7 @@ mod conversation;
 mod conversation_commands;
 mod default_prompt;
 mod delegation;
+mod direct;
 mod discovery;
 mod events;
 mod exit_codes;

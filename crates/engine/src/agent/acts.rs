@@ -13,8 +13,12 @@ use super::driver::{Driver, to_value};
 use super::turns::Ending;
 use crate::flow::{EditFormat, Feedback, Material, edits, read_before, shown_before};
 
+/// The sort of feedback about edits in an answer that could not be made.
+pub(crate) const EDIT_REFUSED: &str = "edit_refused";
+
 impl Driver<'_> {
-    /// What is done before the model is asked for the first time; what comes of it is put behind the request.
+    /// What is done before the model is asked for the first time. What comes of it is put before the request: a small
+    /// model follows best what it is told last.
     pub(crate) async fn prelude(&mut self) -> Result<(), Stop> {
         let before = self.task.rules.before.clone();
         let mut pieces = Vec::new();
@@ -32,8 +36,8 @@ impl Driver<'_> {
         if !pieces.is_empty() {
             let mut messages = self.conversation.messages().to_vec();
             if let Some(Message::User { text }) = messages.last_mut() {
-                text.push_str("\n\n");
-                text.push_str(&pieces.join("\n\n"));
+                pieces.push(std::mem::take(text));
+                *text = pieces.join("\n\n");
             }
             self.conversation.rewrite(messages);
         }
@@ -123,7 +127,7 @@ impl Driver<'_> {
             self.emit_result(&call, &called, recorded.duration_ms);
         }
         let text = complaints.join("\n");
-        Ok((!text.is_empty()).then_some(Feedback { text, sort: "edit_refused" }))
+        Ok((!text.is_empty()).then_some(Feedback { text, sort: EDIT_REFUSED }))
     }
 
     /// The end of a task that had one answer, and it was not good enough.

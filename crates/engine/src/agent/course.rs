@@ -7,6 +7,7 @@ use fusee_model::{Open, OpenTool, RequestOptions, ToolCall};
 use fusee_tools::ToolOutput;
 use serde_json::{Value, json};
 
+use super::acts::EDIT_REFUSED;
 use super::calling::Calling;
 use super::calls::Resolved;
 use super::control;
@@ -14,7 +15,7 @@ use super::disclosure::Shown;
 use super::driver::Driver;
 use super::nameable::Paths;
 use super::turns::{Answered, Ending};
-use crate::flow::{Asked, Feedback};
+use crate::flow::{Asked, EditFormat, Feedback};
 
 /// Of the output of a command that verifies, so many last characters are shown.
 const VERIFY_TAIL: usize = 4000;
@@ -86,7 +87,7 @@ impl Driver<'_> {
     }
 
     /// Whether a word that the task is done could be true: nothing stands against it, as far as is known now.
-    fn may_say_done(&self) -> bool {
+    pub(crate) fn may_say_done(&self) -> bool {
         let found_wrong = self.evidence.about == Some(self.facts.state()) && !self.evidence.passed;
         self.conduct.may_end(self.known_facts()).is_ok() && !found_wrong
     }
@@ -126,13 +127,22 @@ impl Driver<'_> {
         let text = if self.evidence.told == Some(self.facts.state()) {
             format!(
                 "The work is still not done: no file has changed since `{command}` failed, and words alone change \
-                 none. Change what is wrong in the files now.\n\n{}",
+                 none.\n\n{}",
                 last_lines(tail, VERIFY_LINES)
             )
         } else {
             format!("The work is not done: `{command}` does not pass.\n\n{tail}")
         };
-        Some(Feedback { text: text.trim_end().to_owned(), sort: "verify_failed" })
+        Some(Feedback { text: format!("{}{}", text.trim_end(), self.way_on()), sort: "verify_failed" })
+    }
+
+    /// What to do about a failure. It is said last: a small model follows that best.
+    fn way_on(&self) -> &'static str {
+        match self.task.rules.edit_format {
+            _ if self.task.rules.one_answer => "",
+            EditFormat::Tools => "\n\nFind out why, and call a tool that changes what is wrong.",
+            EditFormat::Whole | EditFormat::Blocks => "\n\nFind out why, and change what is wrong.",
+        }
     }
 
     /// The same, to be said to the model now.
@@ -159,14 +169,22 @@ impl Driver<'_> {
 
     /// Why a reply without calls does not end the task, if it does not.
     pub(crate) async fn held_back(&mut self) -> Result<Option<Feedback>, Stop> {
-        if let Some(feedback) = self.take_edits().await? {
-            return Ok(Some(feedback));
+        let refused = self.take_edits().await?;
+        // An edit that was refused, of a protected test for instance, takes nothing from work that is verified.
+        let verifiable = self.task.rules.verify.is_some() && self.facts.has_changes();
+        if refused.as_ref().is_some_and(|feedback| !verifiable || feedback.sort != EDIT_REFUSED) {
+            return Ok(refused);
         }
         if let Err(feedback) = self.conduct.may_end(self.known_facts()) {
             return Ok(Some(feedback));
         }
         self.verify().await?;
-        Ok(self.tell_evidence())
+        Ok(match (refused, self.tell_evidence()) {
+            (Some(refused), Some(failed)) => {
+                Some(Feedback { text: format!("{}\n\n{}", refused.text, failed.text), ..failed })
+            }
+            (_, failed) => failed,
+        })
     }
 
     /// After the calls of a turn: whether they ended the task, and what the files say now.

@@ -22,7 +22,7 @@ use super::spawn;
 use super::stopping::UnderWay;
 use super::task::{AgentTask, TaskOutcome, Worked};
 use super::terms::Terms;
-use super::turns::{Effect, Ending, Gauge, Input, Turns};
+use super::turns::{EMPTY_REPLY, EMPTY_TOO_EARLY, Effect, Ending, Gauge, Input, Turns};
 use crate::approval::rules::Rules;
 use crate::flow::{self, Conduct, Feedback, Phases, Sending};
 use crate::task_system::ResourceMetrics;
@@ -209,7 +209,8 @@ impl<'t> Driver<'t> {
                     self.complete_turn();
                     self.facts.fed_back("asked_again");
                     self.facts.asked_again += 1;
-                    self.say(hint);
+                    let early = hint == EMPTY_REPLY && !self.may_say_done();
+                    self.say(if early { EMPTY_TOO_EARLY } else { hint });
                     self.phase_after_turn().await?;
                     Input::Ready
                 }

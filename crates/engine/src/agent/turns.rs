@@ -107,8 +107,10 @@ pub(crate) struct Gauge {
     pub(crate) active_ms: u64,
 }
 
-const EMPTY_REPLY: &str =
+pub(crate) const EMPTY_REPLY: &str =
     "Your last reply was empty. Call a tool to go on, or answer in words if you are done.";
+/// The same where the work is known not to be done: a small model repeats that it is as soon as it hears the word.
+pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
 
 /// The state of the loop.

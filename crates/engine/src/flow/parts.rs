@@ -26,6 +26,8 @@ pub(crate) struct Part {
     pub(crate) description: String,
     /// What the model is to do in it.
     pub(crate) task: String,
+    /// The same in a further attempt that is told why the last one failed, where it is another.
+    pub(crate) again: Option<String>,
     pub(crate) rules: Rules,
     /// How often it may be tried.
     pub(crate) attempts: u32,
@@ -219,8 +221,8 @@ impl<'a> Parts<'a> {
         if !self.plan.tasks().is_empty() && !matches!(part.rules.course, Course::Planning(_)) {
             pieces.push(format!("The plan:\n{}", self.plan.render()));
         }
-        pieces.push(part.task.clone());
-        pieces.extend(hint.map(|hint| format!("The last attempt at this did not succeed: {hint}")));
+        pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
+        pieces.push(part.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&part.task).clone());
         pieces.join("\n\n")
     }
 

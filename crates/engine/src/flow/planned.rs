@@ -101,6 +101,7 @@ fn planning(flow: &FlowSettings) -> Part {
             "First make a plan: call plan_tasks with action \"create\" and a short list of tasks. Each task is then \
              worked on by itself. {how}"
         ),
+        again: None,
         rules,
         attempts: flow.stage_retries + 1,
         window: flow.context_window,
@@ -134,6 +135,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
         label: label.to_owned(),
         description: task.description.clone(),
         task: words,
+        again: None,
         rules,
         attempts: flow.replan_max + 1,
         window: flow.context_window,

@@ -65,6 +65,13 @@ pub struct FlowSettings {
     pub benchmark: Option<Benchmark>,
 }
 
+impl FlowSettings {
+    /// Whether the model answers once, with the new files, and has no tools.
+    pub fn is_direct(&self) -> bool {
+        self.mode == FlowMode::Direct && self.stages.is_empty()
+    }
+}
+
 impl Default for FlowSettings {
     fn default() -> Self {
         Self {

@@ -26,8 +26,8 @@ const PLAN: &str = "This is the second of three stages: plan. Call plan_tasks wi
     tasks; only planning is open. Then answer in one sentence, without a call.";
 const IMPLEMENT: &str = "This is the last of three stages: implement. Carry out the plan: change the files now, and verify \
     what you did. When it is done, answer in a few sentences, without a call.";
-const DIRECT: &str = "Answer with the complete new content of each file that has to change: first the file's path on a \
-    line of its own, then the whole file in a fenced block. No tools are there, and nothing else is needed.";
+const DIRECT: &str = "the complete new content of each file that has to change: first the file's path on a \
+    line of its own, then the whole file in a fenced block. Leave out files that stay as they are.";
 
 /// Works through the task.
 pub(crate) async fn work(
@@ -107,6 +107,7 @@ fn stages(flow: &FlowSettings) -> Vec<Part> {
             label: stage.shown().to_owned(),
             description: stage.shown().to_owned(),
             task: format!("{title}\n\n{}", task.trim()),
+            again: None,
             rules,
             attempts: flow.stage_retries + 1,
             window: stage.context_window.unwrap_or(flow.context_window),
@@ -155,6 +156,7 @@ fn staged3(flow: &FlowSettings) -> Vec<Part> {
             label: id.to_owned(),
             description: id.to_owned(),
             task: task.to_owned(),
+            again: None,
             rules,
             attempts: flow.stage_retries + 1,
             window: flow.context_window,
@@ -186,9 +188,9 @@ fn direct(flow: &FlowSettings) -> Vec<Part> {
     };
     rules.after = flow.after.clone();
     rules.further_attempts = flow.replan_max;
-    let how = match rules.edit_format {
+    let what = match rules.edit_format {
         EditFormat::Blocks => {
-            "Answer with search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+            "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
              lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
         }
         EditFormat::Whole | EditFormat::Tools => DIRECT,
@@ -197,7 +199,9 @@ fn direct(flow: &FlowSettings) -> Vec<Part> {
         id: "direct".to_owned(),
         label: "direct".to_owned(),
         description: "direct".to_owned(),
-        task: how.to_owned(),
+        task: format!("Answer with {what}"),
+        // A small model that has to say what is wrong finds it more often.
+        again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
         rules,
         attempts: flow.replan_max + 1,
         window: 0,

@@ -13,6 +13,9 @@ use super::task::AnyTask;
 /// How to work.
 const DEFAULT: &str = include_str!("default.md");
 
+/// The same where there are no tools: the files are in the request, and the answer holds them.
+const DIRECT: &str = include_str!("direct.md");
+
 /// What is added in review mode.
 const REVIEW: &str = include_str!("review.md");
 
@@ -21,7 +24,8 @@ pub(super) const SKILLS: &str =
     "Instructions for certain kinds of work. Read the one that is about your task before you begin.";
 
 /// The sections whose text a project may override, with the product's own text.
-const OVERRIDABLE: [(&str, &str); 3] = [("work", DEFAULT), ("review", REVIEW), ("skills", SKILLS)];
+const OVERRIDABLE: [(&str, &str); 4] =
+    [("work", DEFAULT), ("direct", DIRECT), ("review", REVIEW), ("skills", SKILLS)];
 
 /// The same of all prompts that the product has.
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -35,6 +39,8 @@ pub struct PromptKind {
     pub review: bool,
     /// How to plan, where that was said.
     pub planning: Option<PlanningStrategy>,
+    /// Whether the model answers once, with the files, and has no tools.
+    pub direct: bool,
 }
 
 /// The prompt of a plain run, and what a person should know of it.
@@ -59,6 +65,11 @@ impl DefaultPrompt {
 fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<String>) {
     let mut notices = environment.notices.clone();
     let mut text = |key: &str| overrides::worded(key, environment, &mut notices);
+    if kind.direct {
+        let mut sections = vec![Section::literal("direct", "How to Work", text("direct"))];
+        sections.extend(environment.instructions.as_deref().map(Section::instructions));
+        return (sections, notices);
+    }
     let mut sections = vec![Section::literal("work", "How to Work", text("work"))];
     if kind.review {
         sections.push(Section::literal("review", "Review", text("review")));

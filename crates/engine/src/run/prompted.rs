@@ -64,7 +64,11 @@ fn changed_plan(plan: &Plan) -> String {
 
 /// The sort of default prompt that the settings ask for.
 pub(super) fn kind(settings: &Settings) -> PromptKind {
-    PromptKind { review: settings.review.is_some(), planning: settings.flow.planning }
+    PromptKind {
+        review: settings.review.is_some(),
+        planning: settings.flow.planning,
+        direct: settings.flow.is_direct(),
+    }
 }
 
 /// The task with the default prompt. It opens sections only where there are skills; else its text is all there is.

@@ -93,8 +93,8 @@ pub fn compose(
     prepared: &Prepared,
     environment: &Environment,
 ) -> Result<Composed, String> {
-    let system =
-        template.system.clone().unwrap_or_else(|| default_system(environment, PromptKind::default()));
+    let kind = PromptKind { direct: template.flow.as_deref() == Some("direct"), ..PromptKind::default() };
+    let system = template.system.clone().unwrap_or_else(|| default_system(environment, kind));
     let request = request(template, prepared);
     if template.sections.is_empty() {
         return Ok(Composed { system, request, disclosure: None });

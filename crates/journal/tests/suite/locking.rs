@@ -183,9 +183,12 @@ async fn opening_a_second_handle_gives_up_no_lock_of_the_first() {
     // not open the file beside it. Without its lock another process may take the log away.
     let place = Place::new();
     let _first = place.open();
-    let before = kernel_locks(&place.path());
+    let before = (0..100).map(|_| kernel_locks(&place.path())).find(|locks| !locks.is_empty());
+    let before = before.expect("a lock");
     assert_eq!(before.len(), 1);
     drop(place.open());
     drop(Journal::open_to_read(&place.path(), clock()).expect("readable"));
-    assert_eq!(kernel_locks(&place.path()), before);
+    // The kernel's list can miss an entry while other processes lock and unlock; a lock that was given up stays away.
+    let found = (0..100).any(|_| kernel_locks(&place.path()) == before);
+    assert!(found, "{before:?} is gone");
 }

@@ -110,6 +110,12 @@ fn edits_that_change_nothing_are_said_to() {
 }
 
 #[test]
+fn a_wrong_path_with_a_near_one_is_not_an_invitation_to_create_it() {
+    let trial = seen(&[("solution.py", "one\n")]);
+    assert_snapshot!(trial.refusal("edit_file", json!({"path": "src/solution.py", "old": "x", "new": "y"})), @"`src/solution.py` does not exist. Did you mean `solution.py`?");
+}
+
+#[test]
 fn crlf_is_kept_when_line_feeds_are_given() {
     let trial = seen(&[("dos", "one\r\ntwo\r\nthree\r\n"), ("mixed", "one\r\ntwo\r\nthree\n")]);
     for path in ["dos", "mixed"] {
