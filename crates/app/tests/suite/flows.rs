@@ -417,6 +417,43 @@ fn verify_decides_when_the_work_is_done() {
 }
 
 #[test]
+fn a_write_that_changes_nothing_is_verified_once_and_the_failure_told() {
+    let project = project();
+    let same = Line::call("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    let lines = [
+        read("a.txt"),
+        same.clone(),
+        same,
+        Line::call("write_file", json!({"path": "ok.txt", "content": "ok\n"})),
+        Line::text("never asked for"),
+    ];
+    let script = project.script(&lines);
+    let events = run_json(&project, &script).args(["--verify", "test -f ok.txt"]).run().exits(0).events();
+    insta::assert_snapshot!(outline(&events), @r"
+    main: started
+    main: ok true
+    main: ok true
+    main: ok false
+    main: told: The work is not done: `test -f ok.txt` does not pass.
+    main: ok true
+    main: ok true
+    main: ok true
+    main: completed
+    ");
+}
+
+#[test]
+fn tasks_of_a_plan_that_share_an_id_get_ids_of_their_own() {
+    let project = project();
+    let task = |description: &str| json!({"id": "x", "description": description});
+    let tasks = json!([task("First"), task("Second"), task("Third")]);
+    let lines = [Line::call("plan_tasks", json!({"action": "create", "tasks": tasks})), Line::text("Done.")];
+    let events = run_json(&project, &project.script(&lines)).run().exits(0).events();
+    let shown = of_type(&events, "tool_result")[0]["content"].as_str().unwrap();
+    assert_eq!(shown, "[ ] x. First\n[ ] x-2. Second\n[ ] x-3. Third");
+}
+
+#[test]
 fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task() {
     let project = project();
     let lines = [

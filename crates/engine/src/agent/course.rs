@@ -197,7 +197,7 @@ impl Driver<'_> {
             return Ok(Some(Ending::Completed { answer }));
         }
         if self.task.rules.verify.is_none()
-            || !self.facts.has_changes()
+            || !(self.facts.has_changes() || self.facts.idle_write)
             || answered.finished.is_some()
             || self.evidence.about == Some(self.facts.state())
         {

@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     pub(crate) asked_again: u32,
     /// Whether commands ran: then files may have changed that no tool told of.
     pub(crate) commands: bool,
+    /// Whether a file was written that held just that already: a change was meant.
+    pub(crate) idle_write: bool,
     verification: Option<Verification>,
     /// Plans made.
     plans: u32,
@@ -46,6 +48,8 @@ impl Facts {
     /// A call that ran.
     pub(crate) fn called(&mut self, name: &str, output: &ToolOutput) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
+        let writes = matches!(name, "write_file" | "edit_file" | "apply_patch");
+        self.idle_write |= writes && output.ok && output.changed.is_empty();
         if !output.ok {
             *self.errors.entry(name.to_owned()).or_default() += 1;
         }

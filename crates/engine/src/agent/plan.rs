@@ -134,10 +134,7 @@ impl Plan {
             if description.is_empty() {
                 return Err(format!("Task {} has no description.", n + 1));
             }
-            let id = draft.id.unwrap_or_else(|| (n + 1).to_string());
-            if tasks.iter().any(|task| task.id == id) {
-                return Err(format!("Two tasks have the id `{id}`."));
-            }
+            let id = free_id(draft.id.unwrap_or_else(|| (n + 1).to_string()), &tasks);
             let status = draft.status.unwrap_or(PlanStatus::Pending);
             let (goal, priority, summary) = (draft.goal, draft.priority, None);
             tasks.push(PlannedTask { id, description, goal, status, priority, summary });
@@ -200,4 +197,10 @@ impl Plan {
         });
         lines.collect::<Vec<_>>().join("\n")
     }
+}
+/// The id, or one like it where a task before has it: a plan is not worth a refusal.
+fn free_id(wanted: String, tasks: &[PlannedTask]) -> String {
+    let is_free = |id: &String| tasks.iter().all(|task| task.id != *id);
+    let others = (2..).map(|n| format!("{wanted}-{n}"));
+    std::iter::once(wanted.clone()).chain(others).find(is_free).unwrap_or(wanted)
 }
