@@ -440,6 +440,9 @@ fn a_write_that_changes_nothing_is_verified_once_and_the_failure_told() {
     main: ok true
     main: completed
     ");
+    std::fs::remove_file(project.dir().join("ok.txt")).unwrap();
+    let events = run_json(&project, &script).args(["--verify", "true"]).run().exits(0).events();
+    assert!(project.read("ok.txt") == "ok\n" && report(&events)["files_changed"] == json!(["ok.txt"]));
 }
 
 #[test]

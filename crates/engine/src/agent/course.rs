@@ -205,7 +205,10 @@ impl Driver<'_> {
         }
         self.verify().await?;
         let known = self.known_facts();
-        let may_end = self.conduct.may_end(known).is_ok() && self.conduct.unmet(known).is_empty();
+        // Where nothing was changed yet, a command that passes says nothing about the work.
+        let may_end = self.facts.has_changes()
+            && self.conduct.may_end(known).is_ok()
+            && self.conduct.unmet(known).is_empty();
         match self.tell_evidence() {
             None if may_end => {
                 let command = self.task.rules.verify.as_deref().unwrap_or_default();
