@@ -34,11 +34,11 @@ impl Entry<'_> {
 
 /// Shows every entry, and gives what follows the last one. `None` for what is no index of these kinds, or ends in the
 /// middle, and where the visitor leaves.
-pub(crate) fn each<'i>(
-    bytes: &'i [u8],
+pub(crate) fn each(
+    bytes: &[u8],
     content_length: usize,
     mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
-) -> Option<&'i [u8]> {
+) -> Option<&[u8]> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let version = (bytes.get(..4)? == b"DIRC").then(|| number(4)).flatten()?;
     if !(2..=4).contains(&version) {
