@@ -7,6 +7,7 @@
 //! string is what breaks small models. [`crate::wire::plain`] is the form in which both stand in the conversation.
 
 mod body;
+mod telling;
 mod union;
 
 use serde_json::{Map, Value, json};
@@ -21,6 +22,9 @@ use crate::{
 
 /// The bound of a header, unless the user's is lower: it may hold an answer.
 const HEADER_TOKENS: u32 = 2_048;
+
+/// A thought is at most so long: two or three sentences about what is wrong, or the end of one that repeats itself.
+const THOUGHT_CHARACTERS: u32 = 300;
 
 /// One request of the two: `more` is what it adds to the conversation's messages, encoded.
 pub(crate) trait Exchange: Sync {
@@ -188,7 +192,7 @@ fn alternative(tool: &str, arguments: &Value) -> Value {
     json!({
         "type": "object",
         "properties": {
-            "thought": { "type": "string", "maxLength": 120 },
+            "thought": { "type": "string", "maxLength": THOUGHT_CHARACTERS },
             "tool": { "const": tool },
             "arguments": arguments,
         },

@@ -5,6 +5,7 @@
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
+use super::telling::Telling;
 use super::{Exchange, Header};
 use crate::profile::Constraint;
 use crate::stream::Sink;
@@ -14,8 +15,9 @@ use crate::{
     Conversation, Delta, ErrorKind, Message, ModelError, Reply, RequestOptions, StopReason, ToolChoice,
 };
 
-/// The bound of a body, unless the user says otherwise.
-const BODY_TOKENS: u32 = 8_192;
+/// The bound of a body, unless the user says otherwise: about four hundred lines. A small model that does not find
+/// an end comes to one.
+const BODY_TOKENS: u32 = 4_096;
 
 /// What a request adds to the messages of its conversation.
 #[derive(Clone, Copy, Debug)]
@@ -61,28 +63,38 @@ pub(super) async fn ask(
         max_output_tokens: Some(options.max_output_tokens.unwrap_or(BODY_TOKENS)),
         ..options.clone()
     };
-    // Pieces of a block are no arguments yet: the call is told when it is whole.
-    let mut quiet = |delta: Delta<'_>| {
-        if let Delta::Waiting { .. } = delta {
-            sink(delta);
-        }
-    };
     let constraint = conversation.dialect().traits.constraint;
     if let Some(fields) = grammar_fields(constraint, &grammar(body, fence)) {
         let mut constrained = asked.clone();
         constrained.extra.extend(fields);
         let more = More { header: &begun, instruction: None };
-        let outcome = server.exchange(conversation, Some(more), &constrained, &mut quiet).await;
+        let mut telling = match body {
+            // The reply is the text itself, so it can be told as it comes.
+            Body::Whole(field) => Telling::of(&header.arguments, field, fence, &shown),
+            Body::Replace { .. } => None,
+        };
+        let mut grow = |delta: Delta<'_>| match (delta, &mut telling) {
+            (Delta::Waiting { .. }, _) => sink(delta),
+            (Delta::Text(text), Some(telling)) => telling.more(text, sink),
+            _ => {}
+        };
+        let outcome = server.exchange(conversation, Some(more), &constrained, &mut grow).await;
         match outcome {
             // Templates that think first refuse a reply that has begun.
             Err(error) if error.kind == ErrorKind::Invalid => {}
-            outcome => return finish(outcome?, body, header, fence, sink),
+            outcome => return finish(outcome?, body, header, fence, telling, sink),
         }
     }
     let instruction = instruction(body, path, fence, language);
     let more = More { header: &shown, instruction: Some(&instruction) };
+    // Words may stand before the block: the call is told when it is whole.
+    let mut quiet = |delta: Delta<'_>| {
+        if let Delta::Waiting { .. } = delta {
+            sink(delta);
+        }
+    };
     let reply = server.exchange(conversation, Some(more), &asked, &mut quiet).await?;
-    finish(reply, body, header, fence, sink)
+    finish(reply, body, header, fence, None, sink)
 }
 
 fn finish(
@@ -90,12 +102,19 @@ fn finish(
     body: Body,
     header: &Header,
     fence: &str,
+    telling: Option<Telling<'_>>,
     sink: &mut Sink<'_>,
 ) -> Result<(Option<String>, Reply), ModelError> {
     if reply.stop == StopReason::Length {
         return Ok((None, reply));
     }
-    let text = inside(&reply.text, fence);
+    let is_told = telling.is_some();
+    let told = telling.map(|telling| telling.end(sink));
+    // A server that does not keep to the grammar may have sent words, or a fence of the model's own, before the block.
+    let text = match told {
+        Some(text) if reply.text.lines().filter(|line| line.starts_with(fence)).count() == 1 => text,
+        _ => inside(&reply.text, fence),
+    };
     let mut arguments = header.arguments.clone();
     match body {
         Body::Whole(field) => _ = arguments.insert(field.to_owned(), text.into()),
@@ -106,7 +125,9 @@ fn finish(
         }
     }
     let arguments = Value::Object(arguments).to_string();
-    sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+    if !is_told {
+        sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+    }
     Ok((Some(arguments), reply))
 }
 
@@ -171,7 +192,8 @@ fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, 
 
 /// The rest of a block whose fence has begun, in GBNF. A line that begins as the next mark does would end the part before
 /// it, so none does: a model that begins to close its block can only close it. Line breaks after the fence are let
-/// through, because models have one token for a fence and its line's end.
+/// through, because models have one token for a fence and its line's end. The mark of a search and replace block is no line
+/// of a whole file: a small model that has just seen one would write one into it.
 fn grammar(body: Body, fence: &str) -> String {
     const END: &str = r#"end ::= "\n"? "\n"?"#;
     // Where the fence is longer, three marks are text.
@@ -179,7 +201,7 @@ fn grammar(body: Body, fence: &str) -> String {
     match body {
         Body::Whole(_) => format!(
             "root ::= line* \"{fence}\" end\n\
-             line ::= ([^`\\n] [^\\n]* | \"`\" [^`\\n] [^\\n]*{shorter})? \"\\n\"\n{END}\n"
+             line ::= ([^`<\\n] [^\\n]* | \"<\"{{1,6}} ([^<\\n] [^\\n]*)? | \"`\"{{1,2}} ([^`\\n] [^\\n]*)?{shorter})? \"\\n\"\n{END}\n"
         ),
         Body::Replace { .. } => format!(
             "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\" end\n\

@@ -158,6 +158,18 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
         serde_json::from_str::<Value>(&reply.tool_calls[0].arguments).unwrap(),
         json!({"path": "a.py", "content": code})
     );
+    assert_eq!(
+        asked.told,
+        [
+            "Started",
+            "Reasoning(\"so\")",
+            "ToolCall { index: 0, name: \"write_file\" }",
+            r#"ToolArguments { index: 0, fragment: "{\"path\":\"a.py\",\"content\":\"" }"#,
+            r#"ToolArguments { index: 0, fragment: "def f():\\n" }"#,
+            r#"ToolArguments { index: 0, fragment: "    return \\\"x\\\"\\n" }"#,
+            r#"ToolArguments { index: 0, fragment: "\"}" }"#,
+        ]
+    );
     let usage = Usage { input_tokens: 190, output_tokens: 29, held_tokens: 120, ..Usage::default() };
     assert_eq!((reply.usage.unwrap(), reply.usage.unwrap().held()), (usage, 120));
     let [first, second] = asked.bodies.as_slice() else { panic!("{:?}", asked.bodies) };
@@ -174,6 +186,62 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
     let next: Value =
         serde_json::from_slice(&conversation.body(&RequestOptions::default()).to_vec()).unwrap();
     assert_eq!(next["messages"][2]["content"], json!(format!("{begun}{code}```")));
+}
+
+#[tokio::test]
+async fn a_body_is_found_where_a_server_does_not_keep_to_the_grammar() {
+    let code = "x = 1\n";
+    for (said_of_it, content) in [
+        (format!("{code}```\n"), code),
+        (format!("```python\n{code}```\n"), code),
+        (format!("Here it is:\n```python\n{code}```\nDone."), code),
+        ("  ```x\n```\n".to_owned(), "  ```x\n"),
+        ("`\n<\n```\n".to_owned(), "`\n<\n"),
+        ("```\n".to_owned(), ""),
+    ] {
+        let answers =
+            vec![said(&header("write_file", json!({"path": "a.py"})), (9, 9)), said(&said_of_it, (9, 9))];
+        let asked = ask(
+            traits(ToolFormat::Schema, Constraint::LlamaCpp),
+            vec![],
+            &RequestOptions::default(),
+            answers,
+        )
+        .await;
+        let arguments = asked.reply.unwrap().tool_calls.remove(0).arguments;
+        assert_eq!(arguments, json!({"path": "a.py", "content": content}).to_string(), "{said_of_it}");
+    }
+}
+
+#[tokio::test]
+async fn the_grammar_of_a_body_knows_its_end_and_no_mark_of_another_form() {
+    for (path, grammar) in [
+        (
+            "a.py",
+            r#"root ::= line* "```" end
+line ::= ([^`<\n] [^\n]* | "<"{1,6} ([^<\n] [^\n]*)? | "`"{1,2} ([^`\n] [^\n]*)?)? "\n"
+end ::= "\n"? "\n"?
+"#,
+        ),
+        (
+            "a.md",
+            r#"root ::= line* "````" end
+line ::= ([^`<\n] [^\n]* | "<"{1,6} ([^<\n] [^\n]*)? | "`"{1,2} ([^`\n] [^\n]*)? | "```" ([^`\n] [^\n]*)?)? "\n"
+end ::= "\n"? "\n"?
+"#,
+        ),
+    ] {
+        let answers =
+            vec![said(&header("write_file", json!({"path": path})), (9, 9)), said("x\n````\n", (9, 9))];
+        let asked = ask(
+            traits(ToolFormat::Schema, Constraint::LlamaCpp),
+            vec![],
+            &RequestOptions::default(),
+            answers,
+        )
+        .await;
+        assert_eq!(asked.bodies[1]["grammar"], grammar);
+    }
 }
 
 #[tokio::test]

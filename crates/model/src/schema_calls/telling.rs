@@ -1,0 +1,164 @@
+//! Tells the body of a call while it comes: the same pieces of JSON that a call by tools would have, line by line, so that
+//! a long file is seen to grow. Together they are the arguments of the call, whole, if the server keeps to the grammar; the
+//! reply decides where it does not.
+
+use serde_json::{Map, Value};
+
+use crate::Delta;
+use crate::stream::Sink;
+
+/// A body that comes, up to the fence that closes it.
+pub(super) struct Telling<'a> {
+    header: &'a Map<String, Value>,
+    field: &'a str,
+    fence: &'a str,
+    /// What the reply was begun with. Servers that do not stream send it along.
+    shown: &'a str,
+    /// What has come of the line that is not whole yet.
+    line: String,
+    part: Part,
+    began: bool,
+    /// All of the body that was told.
+    text: String,
+}
+
+/// Which part of the reply is coming.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    FirstLine,
+    /// The beginning that was sent, up to the fence that opens the block.
+    Echo,
+    Block,
+    Closed,
+}
+
+impl<'a> Telling<'a> {
+    /// Of a call with these other arguments. None if the model gave the body there already: then it is told at its end.
+    pub(super) fn of(
+        header: &'a Map<String, Value>,
+        field: &'a str,
+        fence: &'a str,
+        shown: &'a str,
+    ) -> Option<Self> {
+        (!header.contains_key(field)).then(|| Self {
+            header,
+            field,
+            fence,
+            shown,
+            line: String::new(),
+            part: Part::FirstLine,
+            began: false,
+            text: String::new(),
+        })
+    }
+
+    /// More of it came.
+    pub(super) fn more(&mut self, text: &str, sink: &mut Sink<'_>) {
+        for piece in text.split_inclusive('\n') {
+            self.line.push_str(piece);
+            if piece.ends_with('\n') {
+                self.tell_line(sink);
+            }
+        }
+    }
+
+    /// It is over. Gives the whole body.
+    pub(super) fn end(mut self, sink: &mut Sink<'_>) -> String {
+        self.tell_line(sink);
+        self.begin(sink);
+        tell("\"}", sink);
+        self.text
+    }
+
+    fn tell_line(&mut self, sink: &mut Sink<'_>) {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            return;
+        }
+        let is_fence = line.starts_with(self.fence);
+        self.part = match self.part {
+            Part::FirstLine if line.trim_end() == self.shown => Part::Echo,
+            Part::Echo if is_fence => {
+                self.part = Part::Block;
+                return;
+            }
+            Part::FirstLine | Part::Block if is_fence => Part::Closed,
+            Part::FirstLine => Part::Block,
+            part => part,
+        };
+        if self.part == Part::Block {
+            self.begin(sink);
+            self.text.push_str(&line);
+            let quoted = Value::String(line).to_string();
+            tell(&quoted[1..quoted.len() - 1], sink);
+        }
+    }
+
+    fn begin(&mut self, sink: &mut Sink<'_>) {
+        if !std::mem::replace(&mut self.began, true) {
+            let mut arguments = self.header.clone();
+            arguments.insert(self.field.to_owned(), Value::String(String::new()));
+            let whole = Value::Object(arguments).to_string();
+            // Without the quotation mark and the brace that end it.
+            tell(&whole[..whole.len() - 2], sink);
+        }
+    }
+}
+
+fn tell(fragment: &str, sink: &mut Sink<'_>) {
+    sink(Delta::ToolArguments { index: 0, fragment });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is told of a body that comes in these pieces.
+    fn told(header: &Value, pieces: &[&str]) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut sink = |delta: Delta<'_>| match delta {
+            Delta::ToolArguments { index: 0, fragment } => told.push(fragment.to_owned()),
+            other => panic!("{other:?}"),
+        };
+        let mut telling = Telling::of(header.as_object().unwrap(), "content", "```", "{the header}").unwrap();
+        pieces.iter().for_each(|piece| telling.more(piece, &mut sink));
+        let body = telling.end(&mut sink);
+        let mut whole = header.clone();
+        whole["content"] = body.into();
+        assert_eq!(told.concat(), whole.to_string());
+        told
+    }
+
+    #[test]
+    fn a_line_is_told_as_soon_as_it_is_whole() {
+        let header = json!({"path": "a.py"});
+        assert_eq!(
+            told(&header, &["def f", "():\n    ", "return \"x\"\n``", "`\n"]),
+            [r#"{"path":"a.py","content":""#, r"def f():\n", r#"    return \"x\"\n"#, r#""}"#]
+        );
+        let echoed = ["{the head", "er}\n```python\ndef f():\n```\n"];
+        assert_eq!(told(&header, &echoed).concat(), r#"{"path":"a.py","content":"def f():\n"}"#);
+        assert_eq!(told(&json!({}), &["```\n"]), [r#"{"content":""#, r#""}"#]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_together_are_the_call(
+            lines in proptest::collection::vec("[ `<]{0,2}[^`\n]{0,12}", 0..8),
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let stream = format!("{body}```\n");
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len())).filter(|at| stream.is_char_boundary(*at)).collect();
+            at.extend([0, stream.len()]);
+            at.sort_unstable();
+            let pieces: Vec<&str> = at.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
+            let header = json!({"path": "ä.py", "all": true});
+            let whole = json!({"path": "ä.py", "all": true, "content": body}).to_string();
+            prop_assert_eq!(told(&header, &pieces).concat(), whole);
+        }
+    }
+}
