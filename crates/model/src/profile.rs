@@ -134,6 +134,9 @@ pub struct Traits {
     /// Whether it takes images in the results of calls.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub images: bool,
+    /// Whether its server refuses to be told how to sample: then it is not told.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fixed_sampling: bool,
 }
 
 impl Traits {
@@ -167,6 +170,8 @@ pub struct Profile {
     pub provider_tools: Option<ProviderTools>,
     /// See [`Traits`].
     pub images: Option<bool>,
+    /// See [`Traits`].
+    pub fixed_sampling: Option<bool>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
     /// Nucleus sampling, unless the user sets it.
@@ -199,6 +204,7 @@ impl Profile {
             edit_format: self.edit_format.unwrap_or(usual.edit_format),
             provider_tools: self.provider_tools.unwrap_or(usual.provider_tools),
             images: self.images.unwrap_or(usual.images),
+            fixed_sampling: self.fixed_sampling.unwrap_or(usual.fixed_sampling),
         }
     }
 
@@ -214,6 +220,7 @@ impl Profile {
             edit_format: self.edit_format.or(below.edit_format),
             provider_tools: self.provider_tools.or(below.provider_tools),
             images: self.images.or(below.images),
+            fixed_sampling: self.fixed_sampling.or(below.fixed_sampling),
             temperature: self.temperature.or(below.temperature),
             top_p: self.top_p.or(below.top_p),
             max_output_tokens: self.max_output_tokens.or(below.max_output_tokens),
@@ -337,6 +344,7 @@ const KEYS: &[&str] = &[
     "edit_format",
     "provider_tools",
     "images",
+    "fixed_sampling",
     "temperature",
     "top_p",
     "max_output_tokens",

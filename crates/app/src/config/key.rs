@@ -181,8 +181,8 @@ const BASE: &[Key] = &[
         Some("200"),
         "The wait before the first of them, in milliseconds; each further one is twice as long, up to 30 s.",
     ),
-    key("temperature", Kind::Number { least: 0.0, most: 5.0 }, None, "Sampling temperature; the server's own if not set."),
-    key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's own if not set."),
+    key("temperature", Kind::Number { least: 0.0, most: 5.0 }, None, "Sampling temperature; the server's own if not set. Not sent where a profile has fixed_sampling."),
+    key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's own if not set. Not sent where a profile has fixed_sampling."),
     key("max_output_tokens", whole(1, u32::MAX as u64), None, "Upper bound of one reply; the server's own if not set."),
     key("reasoning_effort", Kind::Text, None, "low, medium, high, or what the server knows."),
     key(

@@ -44,6 +44,11 @@ fn a_version_has_the_price_of_its_own_family() {
     assert_eq!(input("openai", "gpt-5"), Some(1.25));
     assert_eq!(input("openai", "gpt-5-mini-2025-08-07"), Some(0.25));
     assert_eq!(input("anthropic", "claude-sonnet-4-5-20250929"), Some(3.0));
+    assert_eq!(input("openai", "gpt-4o-2024-05-13"), Some(5.0));
+    assert_eq!(input("openai", "o4-mini-deep-research"), Some(2.0));
+    assert_eq!(input("anthropic", "claude-opus-5"), Some(5.0));
+    assert_eq!(input("anthropic", "claude-opus-5-5"), Some(4.0));
+    assert_eq!(input("mistral", "mistral-medium-latest"), Some(1.5));
     assert_eq!(input("ollama", "whatever:7b"), Some(0.0));
     assert_eq!(input("openai", "gpt-unheard-of"), None);
     assert_eq!(prices.of(None, "gpt-5"), None, "who serves it decides what it costs");

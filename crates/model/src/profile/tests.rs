@@ -108,3 +108,32 @@ fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
     assert_eq!(serde_json::from_value::<Traits>(kept).unwrap(), traits);
     assert_eq!(serde_json::to_value(Traits::default()).unwrap().get("provider_tools"), None);
 }
+
+#[test]
+fn models_that_reason_are_asked_in_the_way_their_servers_take() {
+    let of = |provider: &str, model: &str| shipped().of(Some(provider), model);
+    for model in
+        ["claude-opus-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-4-8", "claude-fable-5"]
+    {
+        let profile = of("anthropic", model);
+        let traits = profile.traits();
+        assert_eq!(traits.thinking, Thinking::Adaptive, "{model}");
+        assert!(traits.fixed_sampling && traits.images, "{model}");
+        assert_eq!(profile.context_tokens, Some(1_000_000), "{model}");
+    }
+    for (model, fixed, context) in [
+        ("gpt-6-sol", true, Some(922_000)),
+        ("gpt-5.4-mini-2026-03-17", true, Some(272_000)),
+        ("gpt-5.3-chat-latest", false, Some(128_000)),
+        ("o3-mini", true, Some(200_000)),
+        ("gpt-4.1", false, Some(1_047_576)),
+        ("gpt-5.5", true, Some(922_000)),
+        ("gpt-unheard-of", false, None),
+    ] {
+        let profile = of("openai", model);
+        assert_eq!((profile.traits().fixed_sampling, profile.context_tokens), (fixed, context), "{model}");
+    }
+    // Old ones keep what they had.
+    let haiku = of("anthropic", "claude-haiku-4-5");
+    assert_eq!((haiku.traits().thinking, haiku.traits().fixed_sampling), (Thinking::Budget, false));
+}

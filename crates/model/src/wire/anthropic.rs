@@ -203,7 +203,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
     let thinks = thinking.is_some();
     let closing = Closing::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
     // The API refuses sampling beside thinking.
-    let closing = if thinks { closing } else { closing.sampling(options) };
+    let closing = if thinks { closing } else { closing.sampling(options, traits) };
     closing
         .field("tool_choice", choice(&options.tool_choice, traits))
         .field("output_config", (!output.is_empty()).then_some(output))

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 
 use super::json;
-use crate::{RequestOptions, ToolChoice};
+use crate::{RequestOptions, ToolChoice, Traits};
 
 /// Fields in the order in which they were added.
 pub(crate) struct Closing(Map<String, Value>);
@@ -23,8 +23,11 @@ impl Closing {
         self
     }
 
-    /// How the reply is sampled.
-    pub(crate) fn sampling(self, options: &RequestOptions) -> Self {
+    /// How the reply is sampled, where that can be said.
+    pub(crate) fn sampling(self, options: &RequestOptions, traits: Traits) -> Self {
+        if traits.fixed_sampling {
+            return self;
+        }
         self.field("temperature", options.temperature).field("top_p", options.top_p)
     }
 

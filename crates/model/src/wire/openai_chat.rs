@@ -125,7 +125,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
     };
     let one_call = traits.one_call && traits.tool_format == ToolFormat::Native;
     Closing::of(id)
-        .sampling(options)
+        .sampling(options, traits)
         .field(limit, options.max_output_tokens)
         .field("reasoning_effort", options.reasoning_effort.as_deref())
         .choice(&options.tool_choice, |name| json!({ "type": "function", "function": { "name": name } }))

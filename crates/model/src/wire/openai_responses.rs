@@ -140,7 +140,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
     // The conversation is ours to keep. Reasoning must then come along, and comes encrypted.
     let replayed = traits.reasoning_replay != ReasoningReplay::Nothing;
     Closing::of(id)
-        .sampling(options)
+        .sampling(options, traits)
         .field("max_output_tokens", options.max_output_tokens)
         .field("reasoning", effort.map(|effort| json!({ "effort": effort, "summary": "auto" })))
         .choice(&options.tool_choice, |name| json!({ "type": "function", "name": name }))

@@ -96,6 +96,21 @@ fn a_field_given_word_for_word_wins_in_every_format() {
     }
 }
 
+#[test]
+fn a_server_that_samples_as_it_pleases_is_not_told_how_in_any_format() {
+    let options = RequestOptions { temperature: Some(0.0), top_p: Some(0.5), ..RequestOptions::default() };
+    for (wire, fixed_sampling) in [Wire::Chat, Wire::Responses, Wire::Anthropic]
+        .into_iter()
+        .flat_map(|wire| [(wire, true), (wire, false)])
+    {
+        let traits = crate::Traits { fixed_sampling, ..crate::Traits::default() };
+        let conversation = Conversation::new(Dialect { wire, traits }, String::new(), vec![]);
+        let body: Value = serde_json::from_slice(&conversation.body(&options).to_vec()).unwrap();
+        let told = ["temperature", "top_p"].map(|key| body.get(key).is_some());
+        assert_eq!(told, [!fixed_sampling; 2], "{wire:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_split_of_a_stream_gives_the_same_reply(
