@@ -12,7 +12,7 @@ const USAGE: &str = "cargo xtask effect BASE_URL MODEL [WAY…]
 
 Needs a server: testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. BASE_URL is like
 http://127.0.0.1:8080/v1, MODEL like llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct, and
-direct-again, which may try once more after a failure.";
+direct-again, which may try once more after a failure. One at a time: all work in one temporary directory.";
 
 /// How a model is asked: a name, the tool format, further flags, further tries of one that failed.
 struct Way {
@@ -86,7 +86,8 @@ fn tasks() -> Result<Vec<PathBuf>, String> {
 
 fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -> Result<Figures, String> {
     let fault = |error: std::io::Error| format!("{}: {error}", task.display());
-    let work = std::env::temp_dir().join(format!("fusee-effect-{}", std::process::id()));
+    // One name for all: the directory stands in the prompt, and another one changes what a small model does.
+    let work = std::env::temp_dir().join("fusee-effect").join("project");
     let _ = std::fs::remove_dir_all(&work);
     std::fs::create_dir_all(work.join(".fusee")).map_err(fault)?;
     for name in ["solution.py", "test_solution.py"] {

@@ -20,6 +20,7 @@ mod driver;
 mod earlier;
 mod facts;
 mod guard;
+mod leading;
 mod limits;
 mod meanwhile;
 mod money;

@@ -29,17 +29,12 @@ fn header(tool: &str, arguments: Value) -> Reply {
 }
 
 fn run<'p>(project: &'p Project, server: &Server, request: &str) -> Command<'p> {
+    run_with(project, server, "llama.cpp:m", request)
+}
+
+fn run_with<'p>(project: &'p Project, server: &Server, model: &str, request: &str) -> Command<'p> {
     fusee(project)
-        .args([
-            "run",
-            request,
-            "--model",
-            "llama.cpp:m",
-            "--base-url",
-            &server.base_url(),
-            "--approve",
-            "auto",
-        ])
+        .args(["run", request, "--model", model, "--base-url", &server.base_url(), "--approve", "auto"])
         .env("FUSEE_TOOL_FORMAT", "schema")
 }
 
@@ -88,7 +83,14 @@ fn a_small_model_is_led_through_the_stages() {
     // Both are read: a plan is made, and nothing is left to read.
     assert!(requests[3].contains(&"plan_tasks".to_owned()), "{:?}", requests[3]);
     assert!(!requests[3].iter().any(|name| name.starts_with("read_")), "{:?}", requests[3]);
-    // It is made by updating what is not there. Then files may be changed, and after a look nothing else.
+    // It is made by updating what is not there. Then files may be changed, and what is to be changed is said last.
+    let last = server.requests()[4].arrived.json()["messages"].as_array().unwrap().last().unwrap()["content"]
+        .clone();
+    let last = last.as_str().unwrap();
+    assert!(last.contains("`python3 test_solution.py` does not pass yet:\n\nTraceback"), "{last}");
+    let asked = "Now make the change. Fix solution.py. The tests are in test_solution.py. In `thought`, say first what is wrong in the code.";
+    assert!(last.ends_with(asked), "{last}");
+    // After a look nothing else is open.
     assert!(requests[4].contains(&"write_file".to_owned()), "{:?}", requests[4]);
     assert_eq!(requests[5], ["write_file"]);
     // The tests fail: what was changed may be read again; it is not done.
@@ -113,4 +115,26 @@ fn protected_tests_cannot_be_named_by_what_changes_files() {
         assert!(open.contains(&name.to_owned()), "{open:?}");
     }
     assert!(open.contains(&r#"read_file ["solution.py","test_solution.py"]"#.to_owned()), "{open:?}");
+}
+
+#[test]
+fn a_model_that_writes_files_whole_is_not_led_into_other_ways() {
+    let project = Project::new().with("solution.py", "x = 1\n");
+    let open_of = |model: &str| {
+        let server = Server::start([header("finish", json!({"status": "blocked", "summary": "No."}))]);
+        run_with(&project, &server, model, "Fix solution.py.").run();
+        open(&server.requests()[0])
+    };
+    let changes = |open: &[String]| -> Vec<String> {
+        let names = open.iter().filter_map(|name| name.split(' ').next());
+        names
+            .filter(|name| ["write_file", "edit_file", "apply_patch"].contains(name))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(changes(&open_of("llama.cpp:qwen2.5-coder-1.5b")), ["write_file"]);
+    assert_eq!(changes(&open_of("llama.cpp:m")), ["write_file", "edit_file", "apply_patch"]);
+    // A long file is not written anew for a small change.
+    project.write("long.py", &"x = 1\n".repeat(2_000));
+    assert_eq!(changes(&open_of("llama.cpp:qwen2.5-coder-1.5b")), ["write_file", "edit_file", "apply_patch"]);
 }

@@ -244,6 +244,16 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// How the files stand before anything is changed: what does not pass, told as it is. `None` if all does.
+    pub(crate) async fn failing_now(&mut self) -> Result<Option<String>, Stop> {
+        self.verify().await?;
+        let Some(command) = self.task.rules.verify.as_deref().filter(|_| !self.evidence.passed) else {
+            return Ok(None);
+        };
+        self.evidence.told = self.evidence.about;
+        Ok(Some(format!("`{command}` does not pass yet:\n\n{}", self.evidence.tail.trim())))
+    }
+
     /// Calls that the runtime makes on its own account.
     pub(crate) fn of_runtime(&self) -> Calling<'_> {
         Calling { kind: Kind::Environment, image_bytes: 0, ..self.calling() }

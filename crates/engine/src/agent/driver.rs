@@ -68,6 +68,8 @@ pub(crate) struct Driver<'t> {
     pub(crate) files: Option<Vec<Listed>>,
     /// How far the phase has come, and the turn before which that was so first.
     pub(crate) standing: (u64, u32),
+    /// Whether it was told what to change, as that opened.
+    pub(crate) led: bool,
     /// Since when the server loads its model, if it does.
     pub(crate) loading: Option<Loading>,
     /// What holds now.
@@ -136,6 +138,7 @@ impl<'t> Driver<'t> {
             context_asked: false,
             files: None,
             standing: (0, 0),
+            led: false,
             loading: None,
             terms,
             rules: session.gatekeeper.rules.clone(),
@@ -179,6 +182,7 @@ impl<'t> Driver<'t> {
         self.prelude().await?;
         self.move_on(true);
         self.phase_begins();
+        self.lead().await?;
         let mut input = Input::Ready;
         loop {
             self.take_terms();
@@ -199,6 +203,7 @@ impl<'t> Driver<'t> {
                         Some(ending) => return Ok(ending),
                         None => {
                             if answered.finished.is_none() && !answered.aborted {
+                                self.lead().await?;
                                 self.phase_after_turn().await?;
                             }
                             Input::Answered(answered)

@@ -3,7 +3,7 @@
 //! request.
 
 use fusee_journal::{Call, Kind, Stop};
-use fusee_model::{Message, ToolFormat};
+use fusee_model::{EditFormat, Message, ToolFormat};
 use fusee_tools::{Definition, Workspace};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +17,9 @@ const FEW: usize = 40;
 
 /// A file this long is shown whole, with room to spare.
 const SHORT_BYTES: u64 = 32 << 10;
+
+/// A file that a model writes anew, by its profile, is at most so long: it has to fit into one reply.
+const WHOLE_BYTES: u64 = 8 << 10;
 
 /// A file there was at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,7 @@ impl Driver<'_> {
             "read_file" | "read_files" => {
                 all.filter(|path| !self.has_before_it(path)).map(str::to_owned).collect()
             }
+            "edit_file" | "apply_patch" if self.writes_whole() => return Paths::None,
             "edit_file" | "write_file" => match self.task.rules.protected.as_deref() {
                 Some(protected) => all.filter(|path| !protected.covers(path)).map(str::to_owned).collect(),
                 None if tool == "edit_file" => all.map(str::to_owned).collect(),
@@ -84,8 +88,22 @@ impl Driver<'_> {
     /// Whether a tool needs no more than paths: files that are short are read whole, and a model that is not asked which
     /// lines it wants does not read the same file line by line.
     pub(crate) fn is_bare(&self, tool: &str) -> bool {
-        let short = |files: &Vec<Listed>| files.iter().all(|file| file.bytes <= SHORT_BYTES);
-        tool == "read_file" && self.files.as_ref().is_some_and(short)
+        tool == "read_file" && self.files_hold_at_most(SHORT_BYTES)
+    }
+
+    /// Whether files are changed by writing them anew and in no other way: those of a model that is good at that, by its
+    /// profile, and mixes the ways up.
+    fn writes_whole(&self) -> bool {
+        self.session().model.dialect().traits.edit_format == EditFormat::Whole
+            && self.files_hold_at_most(WHOLE_BYTES)
+            && self.session().toolbox.find("write_file").is_some()
+            && self.open("write_file").is_ok()
+            && self.paths_of("write_file") != Paths::None
+    }
+
+    /// Whether the files are listed and none of them is longer.
+    fn files_hold_at_most(&self, bytes: u64) -> bool {
+        self.files.as_ref().is_some_and(|files| files.iter().all(|file| file.bytes <= bytes))
     }
 
     /// Of these tools all, or after a turn that brought the phase no further only those that do: a small model goes round in

@@ -115,6 +115,11 @@ impl Conduct {
         matches!(self.course, Course::Staged(_)) && gate::brings_on(self.part, tool)
     }
 
+    /// Whether a staged task has come to the phase that changes files.
+    pub(crate) fn changes_now(&self) -> bool {
+        matches!(self.course, Course::Staged(_)) && self.part == Part::Implement
+    }
+
     /// What the phase of a staged task waits for, as far as it has come: the same number as long as nothing does.
     pub(crate) fn standing(&self, known: Known<'_>) -> u64 {
         use std::hash::{Hash, Hasher};
