@@ -188,6 +188,13 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
     assert_eq!(next["messages"][2]["content"], json!(format!("{begun}{code}```")));
 }
 
+/// A model of llama.cpp's server that writes this file with this body.
+async fn ask_to_write(path: &str, body: &str) -> Asked {
+    let answers = vec![said(&header("write_file", json!({ "path": path })), (9, 9)), said(body, (9, 9))];
+    let schema = traits(ToolFormat::Schema, Constraint::LlamaCpp);
+    ask(schema, vec![], &RequestOptions::default(), answers).await
+}
+
 #[tokio::test]
 async fn a_body_is_found_where_a_server_does_not_keep_to_the_grammar() {
     let code = "x = 1\n";
@@ -199,15 +206,7 @@ async fn a_body_is_found_where_a_server_does_not_keep_to_the_grammar() {
         ("`\n<\n```\n".to_owned(), "`\n<\n"),
         ("```\n".to_owned(), ""),
     ] {
-        let answers =
-            vec![said(&header("write_file", json!({"path": "a.py"})), (9, 9)), said(&said_of_it, (9, 9))];
-        let asked = ask(
-            traits(ToolFormat::Schema, Constraint::LlamaCpp),
-            vec![],
-            &RequestOptions::default(),
-            answers,
-        )
-        .await;
+        let asked = ask_to_write("a.py", &said_of_it).await;
         let arguments = asked.reply.unwrap().tool_calls.remove(0).arguments;
         assert_eq!(arguments, json!({"path": "a.py", "content": content}).to_string(), "{said_of_it}");
     }
@@ -231,15 +230,7 @@ end ::= "\n"? "\n"?
 "#,
         ),
     ] {
-        let answers =
-            vec![said(&header("write_file", json!({"path": path})), (9, 9)), said("x\n````\n", (9, 9))];
-        let asked = ask(
-            traits(ToolFormat::Schema, Constraint::LlamaCpp),
-            vec![],
-            &RequestOptions::default(),
-            answers,
-        )
-        .await;
+        let asked = ask_to_write(path, "x\n````\n").await;
         assert_eq!(asked.bodies[1]["grammar"], grammar);
     }
 }
