@@ -1,4 +1,4 @@
-//! Replies of chat completions, cut anywhere.
+//! Fuzzes decoding of chat completions responses in chunks of any size.
 #![no_main]
 
 use fusee_fuzz::reply_is_the_same_however_it_is_cut;

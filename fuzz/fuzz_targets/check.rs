@@ -1,4 +1,4 @@
-//! Any text is checked without a panic, and every diagnostic points into it.
+//! Fuzzes the workflow checker: it never panics, and every diagnostic points into the text.
 #![no_main]
 
 use fusee_lang::{Callable, Catalog, NoFiles, Param, ParamType, compile};

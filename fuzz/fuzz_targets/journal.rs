@@ -1,5 +1,5 @@
-//! Journals: however the bytes of the file are changed nothing panics and nothing is read that was not written;
-//! and whatever JSON a step holds comes back as it was.
+//! Fuzzes the journal: a damaged file never panics and never yields rows that were not written, and any JSON
+//! value in a step round-trips.
 #![no_main]
 
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// SQLite has two tables of one name in its one file, which the sanitizer takes for two definitions of one thing.
+/// SQLite defines two tables of the same name in its amalgamation, which ASan reports as an ODR violation.
 #[unsafe(no_mangle)]
 extern "C" fn __asan_default_options() -> *const std::ffi::c_char {
     c"detect_odr_violation=0".as_ptr()
 }
 
-/// A whole journal: the bytes of its file and what can be read from it.
+/// An intact journal: the bytes of its file and the rows read from it.
 struct Sample {
     directory: tempfile::TempDir,
     file: Vec<u8>,
@@ -43,7 +43,7 @@ fn sample() -> &'static Sample {
             record(&journal, name, &json!({"long": format!("{name} ").repeat(300), "n": [1, 2.5, null]}));
         }
         let rows = read(&journal).expect("it is whole").concat();
-        // Collecting moves the log into the file.
+        // Garbage collection checkpoints the WAL into the database file.
         runtime().block_on(journal.collect(usize::MAX)).expect("collected");
         drop(journal);
         let file = std::fs::read(&path).expect("a file");
@@ -51,7 +51,7 @@ fn sample() -> &'static Sample {
     })
 }
 
-/// Each five bytes of the input are an edit: where, and what.
+/// Flips bits in a copy of the sample: each five bytes of input are a position and an XOR mask.
 fn damage(edits: &[u8]) {
     let sample = sample();
     let mut file = sample.file.clone();
@@ -103,12 +103,12 @@ fn record(journal: &Journal, name: &str, value: &Value) {
     });
 }
 
-/// What can be read, run by run; a run that cannot is left out.
+/// The readable rows of each run; unreadable runs are skipped.
 fn read(journal: &Journal) -> Result<Vec<Vec<String>>, fusee_journal::JournalError> {
     let runs = journal.runs()?.into_iter().map(|run| {
         let mut rows: Vec<_> = journal.steps(&run.id)?.iter().map(|row| format!("{row:?}")).collect();
         let events = journal.events(&run.id, 0, u64::MAX, 1000)?;
-        // Without the run's name, which is of another row.
+        // Without the run id, which is stored in another row.
         rows.extend(events.iter().map(|row| format!("{:?}", (row.seq, row.ts_ms, &row.task, &row.event))));
         Ok(rows)
     });

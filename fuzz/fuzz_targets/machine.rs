@@ -1,4 +1,5 @@
-//! Any program that passes the checker runs, pauses, asks and ends within its limits, the same way each time.
+//! Fuzzes the workflow machine: a program that passes the checker ends within its limits and is
+//! deterministic.
 #![no_main]
 
 use std::sync::Arc;
@@ -35,7 +36,8 @@ fn run(program: &Arc<Program>) -> String {
     }
 }
 
-/// Answers everything, evaluates branches one after the other, and gives up after so many answers.
+/// Runs the machine to its end: answers every effect, runs branches sequentially, and stops when `answers` is
+/// used up.
 fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fusee_lang::Value, String> {
     let mut input = Input::Go;
     loop {

@@ -1,5 +1,5 @@
-//! Patches: whatever is patched with whatever, no panic, and nothing but an answer or new content; and a diff between
-//! two texts turns the one into the other.
+//! Fuzzes patches: applying any patch to any content never panics and gives the same plan twice; and a diff
+//! between two texts turns the first into the second.
 #![no_main]
 
 use fusee_tools::patch::{Source, plan};
@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     }
     let Ok(old) = std::str::from_utf8(first) else { return };
-    // A carriage return is a line's end to the diff and may be a part of a line to us.
+    // The diff treats a carriage return as a line ending; a patch may treat it as part of the line.
     if old == second
         || old.is_empty()
         || second.is_empty()

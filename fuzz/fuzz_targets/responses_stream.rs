@@ -1,4 +1,4 @@
-//! Replies of OpenAI responses, cut anywhere.
+//! Fuzzes decoding of OpenAI Responses responses in chunks of any size.
 #![no_main]
 
 use fusee_fuzz::reply_is_the_same_however_it_is_cut;

@@ -1,4 +1,5 @@
-//! Any text is read in bounded time into a tree whose spans lie in it; what reads without problems is laid out stably.
+//! Fuzzes the S-expression reader and formatter: spans lie within the text, and formatting valid text is
+//! idempotent.
 #![no_main]
 
 use fusee_text::Source;

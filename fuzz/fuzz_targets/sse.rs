@@ -1,4 +1,4 @@
-//! Event streams: whatever the bytes and wherever they are cut, no panic and the same events.
+//! Fuzzes the SSE parser: any bytes in chunks of any size give the same events and never panic.
 #![no_main]
 
 use fusee_model::sse::{Event, Parser, SseError};

@@ -1,5 +1,5 @@
-//! Any bytes get a verdict as a template: valid, or with problems that point into the text. What is valid can be filled
-//! or says which names have no value, and reads the same again.
+//! Fuzzes templates: any bytes are either a valid template or give diagnostics that point into the text. A
+//! valid template can be filled or reports missing values, and parses to the same template again.
 #![no_main]
 
 use fusee_engine::template::Template;

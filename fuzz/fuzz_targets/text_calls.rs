@@ -1,4 +1,4 @@
-//! Calls that come as text: whatever a model writes, no panic, and what is found stood in it.
+//! Fuzzes parsing of tool calls in text: it never panics, and everything found occurs in the text.
 #![no_main]
 
 use fusee_model::text_calls;

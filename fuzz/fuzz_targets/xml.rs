@@ -1,4 +1,4 @@
-//! Any bytes are read in bounded time into a document whose spans lie in the text, and every problem can be shown.
+//! Fuzzes the XML reader: spans lie within the text, and every diagnostic can be rendered.
 #![no_main]
 
 use fusee_text::Source;

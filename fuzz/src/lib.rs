@@ -1,10 +1,10 @@
-//! What the fuzz targets of the three wire formats share.
+//! Helpers shared by the fuzz targets of the three wire formats.
 
 use fusee_model::stream::Decoder;
 use fusee_model::{Delta, ModelError, Reply, Wire};
 
-/// Whatever a server sends and wherever it is cut: no panic, the same reply, and deltas that add up to it. The first byte
-/// says how long the pieces are.
+/// Asserts that a response decodes to the same reply however it is chunked, that its deltas add up to the
+/// reply, and that nothing panics. The first byte of `input` is the chunk length.
 pub fn reply_is_the_same_however_it_is_cut(wire: Wire, input: &[u8]) {
     let Some((step, bytes)) = input.split_first() else { return };
     let whole = decode(wire, bytes.chunks(bytes.len().max(1)));

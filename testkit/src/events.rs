@@ -1,7 +1,8 @@
-//! Reading an event stream: every line valid by the shipped schema, the whole in the order of a task's life.
+//! Reads event streams and checks that every line fits the shipped schema and that the order fits a task's
+//! lifecycle.
 //!
-//! The schema says what one event is; [`lifecycle`] says what may follow what. Every test that reads events goes
-//! through here, so every run of every test is held to both.
+//! The schema defines a single event; [`lifecycle`] defines which may follow which. Every test that reads
+//! events goes through here, so every run of every test is checked against both.
 
 mod lifecycle;
 
@@ -13,12 +14,12 @@ use serde_json::Value;
 
 pub use lifecycle::{Part, faults};
 
-/// The schema that ships with the product.
+/// Path of the schema that ships with the product.
 pub fn schema_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../schema/events.schema.json")
 }
 
-/// Reads JSON Lines and stops the test at the first thing that is wrong, all of it named.
+/// Reads JSON Lines; panics with all faults if there are any.
 #[track_caller]
 pub fn read_checked(lines: &str, part: Part) -> Vec<Value> {
     let events = read(lines);
@@ -28,7 +29,7 @@ pub fn read_checked(lines: &str, part: Part) -> Vec<Value> {
     events
 }
 
-/// Reads JSON Lines; a last line without its newline, which a kill leaves behind, is dropped.
+/// Reads JSON Lines; an incomplete last line, as left by a kill, is dropped.
 #[track_caller]
 pub fn read(lines: &str) -> Vec<Value> {
     let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
@@ -38,17 +39,17 @@ pub fn read(lines: &str) -> Vec<Value> {
     whole.lines().map(parse).collect()
 }
 
-/// The events of one type, in order.
+/// Events of one type, in order.
 pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).collect()
 }
 
-/// The types in order, without deltas, whose number depends on how a stream was cut.
+/// Event types in order, without deltas, whose number depends on how the stream was split.
 pub fn outline(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| !is_passing(event)).filter_map(|event| event["type"].as_str()).collect()
 }
 
-/// The events that the journal keeps: all but the pieces of what is under way.
+/// Events that the journal stores: all but the transient ones.
 pub fn kept(events: &[Value]) -> Vec<Value> {
     events.iter().filter(|event| !is_passing(event)).cloned().collect()
 }
@@ -57,7 +58,7 @@ fn is_passing(event: &Value) -> bool {
     ["message_delta", "reasoning_delta", "tool_output", "gap"].iter().any(|kind| event["type"] == *kind)
 }
 
-/// The events with everything that differs from run to run replaced, for comparing whole streams.
+/// Events with everything that differs from run to run replaced, for comparing entire streams.
 pub fn steady(events: &[Value]) -> Vec<Value> {
     events
         .iter()

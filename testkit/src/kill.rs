@@ -1,8 +1,8 @@
-//! Ending the unmodified binary with SIGKILL at a chosen write to its journal.
+//! Kills the unmodified binary with SIGKILL at a chosen write to its journal.
 //!
-//! A small C library (`kill/preload.c`), built here with `cc` and loaded with `LD_PRELOAD`, counts the writes, syncs and
-//! truncations of `journal.db` and its log. [`Killer`] first counts them in a run that nobody disturbs, then
-//! ends one run after the other at each of them.
+//! A small C library (`kill/preload.c`), built here with `cc` and loaded with `LD_PRELOAD`, counts the
+//! writes, syncs and truncations of `journal.db` and its log. [`Killer`] first counts them in an undisturbed
+//! run, then kills one run after another at each of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use crate::project::Command;
 
 const SOURCE: &str = include_str!("kill/preload.c");
 
-/// When, at the chosen write, the process ends.
+/// When the process is killed, relative to the chosen write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Nothing of it is written.
+    /// Nothing of the write reaches the file.
     Before,
-    /// All of it is written.
+    /// The write is complete.
     After,
-    /// Half of its bytes are written.
+    /// Half of the bytes are written.
     Torn,
 }
 
-/// The built library.
+/// The built preload library.
 pub struct Killer {
     directory: tempfile::TempDir,
     traces: AtomicUsize,
 }
 
-/// The record of one watched run.
+/// Record of the journal writes of one run.
 pub struct Trace(PathBuf);
 
 impl Killer {
-    /// Builds the library; `cc` is among the needs that `cargo xtask test` checks.
+    /// Builds the library; `cargo xtask test` checks that `cc` is installed.
     pub fn build() -> Self {
         let directory =
             tempfile::Builder::new().prefix("fusee-kill-").tempdir().expect("a temporary directory");
@@ -49,7 +49,7 @@ impl Killer {
         Self { directory, traces: AtomicUsize::new(0) }
     }
 
-    /// The command with its journal writes counted.
+    /// Counts the command's journal writes.
     pub fn watch<'p>(&self, command: Command<'p>) -> (Command<'p>, Trace) {
         let n = self.traces.fetch_add(1, Ordering::Relaxed);
         let trace = self.directory.path().join(format!("trace-{n}"));
@@ -58,7 +58,7 @@ impl Killer {
         (command, Trace(trace))
     }
 
-    /// The command ended at the n-th journal write, counted from 1.
+    /// Kills the command at the n-th journal write, counted from 1.
     pub fn kill_at<'p>(&self, command: Command<'p>, n: usize, when: When) -> Command<'p> {
         let when = match when {
             When::Before => "before",
@@ -71,12 +71,13 @@ impl Killer {
 }
 
 impl Trace {
-    /// One letter a call, in order: `w`, `s`, `t` for write, sync, truncate of the log, capitals for the database.
+    /// One letter per call, in order: `w`, `s`, `t` for write, sync, truncate of the log, capitals for the
+    /// database.
     pub fn letters(&self) -> String {
         fs::read_to_string(&self.0).unwrap_or_default()
     }
 
-    /// How many calls there were.
+    /// Number of calls.
     pub fn count(&self) -> usize {
         self.letters().len()
     }

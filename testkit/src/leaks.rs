@@ -1,24 +1,25 @@
-//! Keys that got out: after every command of every test, what it printed and every file that it left are searched for the
-//! keys of its environment. Journals, cassettes, logs and events are all among them. `project` starts the commands.
+//! Finds leaked keys: after every command of every test, its output and every file it left are searched for
+//! the keys in its environment. That includes journals, cassettes, logs and events. `project` starts the
+//! commands.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Shorter values are not taken for keys: the product does not hide them by value either.
+/// Shorter values do not count as keys; the product does not redact them by value either.
 const SHORTEST: usize = 8;
 
-/// What must not be found, and where.
+/// The keys to search for, and where.
 pub(crate) struct Watch {
     root: PathBuf,
     keys: Vec<String>,
-    /// Files that held one before: the test wrote it there.
+    /// Files that contained a key before the command, because the test put it there.
     planted: HashSet<PathBuf>,
 }
 
 impl Watch {
-    /// The keys in this environment, and the folder in which the command leaves whatever it leaves.
+    /// Collects the keys of this environment; `root` is the directory that is searched.
     pub(crate) fn over(root: &Path, environment: &[(OsString, OsString)]) -> Self {
         let keys: Vec<String> = environment
             .iter()
@@ -34,14 +35,14 @@ impl Watch {
         watch
     }
 
-    /// Stops the test if a key is somewhere now. `line` is the command.
+    /// Panics if a key has been leaked. `line` is the command line.
     pub(crate) fn assert_kept(&self, line: &str) {
         let mut leaked: Vec<PathBuf> = self.found().difference(&self.planted).cloned().collect();
         leaked.sort();
         assert!(leaked.is_empty(), "`fusee {line}` left a key in {leaked:?}");
     }
 
-    /// The files with a key in them.
+    /// Files that contain a key.
     fn found(&self) -> HashSet<PathBuf> {
         let (mut found, mut folders) = (HashSet::new(), vec![self.root.clone()]);
         while !self.keys.is_empty()

@@ -1,14 +1,14 @@
-//! The outside world of the tests and benches: everything `fusee` meets that is not `fusee`.
+//! Test environment for the tests and benches: everything outside `fusee` that it interacts with.
 //!
-//! [`server`] is a model server that misbehaves on request, [`kill`] ends the real binary at a chosen
-//! journal write, [`project`] builds workspaces and runs commands in them, [`events`] reads what they print and
-//! holds it to the schema and to the order of a task's life. Nothing here imitates our own code: the tests
-//! in `crates/app/tests` drive the unmodified binary, and this crate is what surrounds it.
+//! [`server`] is a model server that misbehaves on request, [`kill`] kills the real binary at a chosen
+//! journal write, [`project`] creates workspaces and runs commands in them, [`events`] checks their event
+//! streams against the schema and a task's lifecycle. Nothing here imitates our own code: the tests in
+//! `crates/app/tests` drive the unmodified binary.
 #![expect(
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a test kit stops the test that misuses it, and stands outside the seams of the product"
+    reason = "a test kit panics when misused, and does not go through the product's seams"
 )]
 
 pub mod events;

@@ -1,7 +1,7 @@
 //! A project in a temporary directory, and commands run in it the way a user would.
 //!
-//! [`Project`] holds the files, a home of its own and the model scripts; [`Command`] is one invocation of the binary,
-//! [`Running`] the same while it runs, [`Outcome`] what it left behind. What an event stream must look like is `events`'.
+//! [`Project`] holds the files, its own home directory and the model scripts; [`Command`] is one invocation
+//! of the binary, [`Running`] a started one, [`Outcome`] its result. `events` checks event streams.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -19,17 +19,18 @@ use crate::events::{self, Part};
 use crate::leaks::Watch;
 use crate::script::Line;
 
-/// No test command may run longer: a hang is a failure with its output shown, not a stuck suite.
+/// Time limit of every test command: a hang fails the test and shows the output instead of blocking the
+/// suite.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A git repository with a home beside it.
+/// A git repository with a separate home directory.
 pub struct Project {
     root: tempfile::TempDir,
     scratch: AtomicUsize,
 }
 
 impl Project {
-    /// An empty repository: `git init`, no commit.
+    /// Creates an empty repository: `git init`, no commit.
     pub fn new() -> Self {
         let root = tempfile::Builder::new().prefix("fusee-test-").tempdir().expect("a temporary directory");
         let project = Self { root, scratch: AtomicUsize::new(0) };
@@ -45,35 +46,35 @@ impl Project {
         project
     }
 
-    /// The same with one more file.
+    /// Adds a file.
     #[must_use]
     pub fn with(self, path: &str, text: &str) -> Self {
         self.write(path, text);
         self
     }
 
-    /// The workspace.
+    /// Workspace directory.
     pub fn dir(&self) -> PathBuf {
         self.root.path().join("project")
     }
 
-    /// The user's home while in this project.
+    /// Home directory for commands in this project.
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// The journal of the project.
+    /// Path of the project's journal.
     pub fn journal(&self) -> PathBuf {
         self.dir().join(".fusee/journal.db")
     }
 
-    /// A path that no other call got, outside the workspace.
+    /// Returns a unique path outside the workspace.
     pub fn scratch(&self, name: &str) -> PathBuf {
         let n = self.scratch.fetch_add(1, Ordering::Relaxed);
         self.root.path().join(format!("{n}-{name}"))
     }
 
-    /// Writes a file of the workspace.
+    /// Writes a file in the workspace.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.dir().join(path);
         if let Some(parent) = path.parent() {
@@ -82,12 +83,12 @@ impl Project {
         fs::write(path, text).expect("a file of the workspace");
     }
 
-    /// Reads a file of the workspace; a missing one is empty.
+    /// Reads a file in the workspace; empty if it is missing.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.dir().join(path)).unwrap_or_default()
     }
 
-    /// Every file of the project and of its home, the journal included.
+    /// All files in the project and its home directory, including the journal.
     pub fn all_files(&self) -> Vec<PathBuf> {
         let (mut found, mut folders) = (Vec::new(), vec![self.dir(), self.home()]);
         while let Some(folder) = folders.pop() {
@@ -103,7 +104,7 @@ impl Project {
         found
     }
 
-    /// Writes a model script and returns what `--model` takes.
+    /// Writes a model script and returns the value for `--model`.
     pub fn script(&self, lines: &[Line]) -> String {
         let path = self.scratch("script.jsonl");
         let text: String = lines.iter().map(|line| line.to_json() + "\n").collect();
@@ -111,7 +112,7 @@ impl Project {
         format!("script:{}", path.display())
     }
 
-    /// The processes whose working directory is in the workspace: after a run there must be none.
+    /// Processes whose working directory is in the workspace; after a run there must be none.
     pub fn processes(&self) -> Vec<u32> {
         let inside = |pid: &u32| {
             fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(self.dir()))
@@ -121,7 +122,7 @@ impl Project {
         pids.filter(inside).collect()
     }
 
-    /// Waits until no process is left in the workspace, and stops the test if one stays.
+    /// Waits until no process is left in the workspace; panics if one remains.
     #[track_caller]
     pub fn assert_no_process_left(&self) {
         let begun = Instant::now();
@@ -133,7 +134,7 @@ impl Project {
         }
     }
 
-    /// A command in the workspace, with an environment of nothing but a path and a home.
+    /// Creates a command in the workspace, with an otherwise empty environment of PATH, HOME and LANG.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command<'_> {
         Command {
             project: self,
@@ -166,42 +167,42 @@ pub struct Command<'a> {
 }
 
 impl Command<'_> {
-    /// More arguments.
+    /// Adds arguments.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// A variable of the environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// What it can read; otherwise stdin stays open and empty, so that waiting for it shows as a hang.
+    /// Sets stdin; without it stdin stays open and empty, so that waiting for input shows up as a hang.
     #[must_use]
     pub fn stdin(mut self, text: &str) -> Self {
         self.stdin = Some(text.to_owned());
         self
     }
 
-    /// How long it may take before the test fails.
+    /// Sets the time after which the test fails.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Where it is started, if not in the workspace.
+    /// Sets the working directory, if not the workspace.
     #[must_use]
     pub fn in_directory(mut self, directory: &Path) -> Self {
         directory.clone_into(&mut self.directory);
         self
     }
 
-    /// Starts it in a process group of its own.
+    /// Starts the command in its own process group.
     pub fn start(self) -> Running {
         let stdout = self.project.scratch("stdout");
         let stderr = self.project.scratch("stderr");
@@ -228,20 +229,20 @@ impl Command<'_> {
         if let Some(text) = &self.stdin {
             use std::io::Write;
             let mut pipe = child.stdin.take().expect("a pipe was asked for");
-            // A command that ends without reading is allowed to.
+            // A command may exit without reading its input.
             let _ = pipe.write_all(text.as_bytes());
         }
         let line = self.args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
         Running { child, begun, limit: self.limit, line, stdout, stderr, watch }
     }
 
-    /// Starts it and waits for its end.
+    /// Starts the command and waits for its end.
     pub fn run(self) -> Outcome {
         self.start().wait()
     }
 }
 
-/// A command that runs. Dropping it ends its process group.
+/// A running command. Dropping it kills its process group.
 pub struct Running {
     child: Child,
     begun: Instant,
@@ -258,7 +259,7 @@ impl Running {
         self.child.id()
     }
 
-    /// The process that it started: under `script`, the one that has the terminal.
+    /// Process id of its first child: under `script`, the process attached to the terminal.
     pub fn child(&self) -> u32 {
         let (id, begun) = (self.id(), Instant::now());
         loop {
@@ -271,24 +272,24 @@ impl Running {
         }
     }
 
-    /// Sends it a signal; one that has ended already is left alone.
+    /// Sends a signal; does nothing if the process has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// Types at it: stdin gets this and stays open.
+    /// Writes to stdin and keeps it open.
     pub fn type_in(&mut self, keys: &str) {
         use std::io::Write;
         let pipe = self.child.stdin.as_mut().expect("a command whose stdin was not given");
         pipe.write_all(keys.as_bytes()).expect("a command that reads");
     }
 
-    /// What it has printed so far.
+    /// Output on stdout so far.
     pub fn stdout_so_far(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap_or_default()
     }
 
-    /// Waits until stdout satisfies the condition, and stops the test if it never does.
+    /// Waits until stdout satisfies the condition; panics if it never does.
     pub fn wait_for_stdout(&mut self, what: &str, seen: impl Fn(&str) -> bool) {
         while !seen(&self.stdout_so_far()) {
             let ended = self.child.try_wait().expect("a child can be waited for").is_some();
@@ -299,12 +300,12 @@ impl Running {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("a child can be waited for").is_none()
     }
 
-    /// Waits for its end; past the limit it is killed and the test fails with what it printed.
+    /// Waits for the end; past the limit the command is killed and the test fails with its output.
     pub fn wait(mut self) -> Outcome {
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
@@ -351,25 +352,25 @@ fn read_lossy(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-/// What a command left behind.
+/// Result of a command.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its arguments, for messages.
+    /// Arguments, for messages.
     pub line: String,
-    /// The exit code, unless a signal ended it.
+    /// Exit code, unless killed by a signal.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that killed the process.
     pub signal: Option<i32>,
-    /// All of stdout.
+    /// Entire stdout.
     pub stdout: String,
-    /// All of stderr.
+    /// Entire stderr.
     pub stderr: String,
-    /// From start to end.
+    /// Time from start to end.
     pub elapsed: Duration,
 }
 
 impl Outcome {
-    /// Holds the exit code against the expected one and shows everything if it differs.
+    /// Asserts the exit code; shows the output if it differs.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(
@@ -384,24 +385,24 @@ impl Outcome {
         self
     }
 
-    /// Whether kill -9 ended it.
+    /// Whether SIGKILL ended the process.
     pub fn was_killed(&self) -> bool {
         self.signal == Some(Signal::KILL.as_raw())
     }
 
-    /// The events on stdout, each valid by the schema and together a whole life of a task.
+    /// Events on stdout, checked against the schema and as a complete task lifecycle.
     #[track_caller]
     pub fn events(&self) -> Vec<Value> {
         events::read_checked(&self.stdout, Part::Whole)
     }
 
-    /// The events of a resumed run, which may begin where the killed one stopped.
+    /// Events of a resumed run, which may begin where the killed one stopped.
     #[track_caller]
     pub fn events_after_resume(&self) -> Vec<Value> {
         events::read_checked(&self.stdout, Part::Tail)
     }
 
-    /// The events of a run that was killed: valid, in order, and without an end.
+    /// Events of a killed run: valid and in order, but without an end.
     #[track_caller]
     pub fn events_until_killed(&self) -> Vec<Value> {
         events::read_checked(&self.stdout, Part::Head)

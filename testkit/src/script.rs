@@ -1,4 +1,4 @@
-//! Lines of a `script:FILE` model, in the form that formats.md fixes. Where the file is written is `project`'s.
+//! Builds lines of a `script:FILE` model, in the format defined in formats.md. `project` writes the file.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct Line(Value);
 
 impl Line {
-    /// An answer in words.
+    /// A text answer.
     pub fn text(text: &str) -> Self {
         Self(json!({ "text": text }))
     }
@@ -17,17 +17,17 @@ impl Line {
         Self(json!({})).and_call(name, arguments)
     }
 
-    /// A refusal or failure of the server.
+    /// An error response of the server.
     pub fn error(status: u16, message: &str) -> Self {
         Self(json!({"error": {"status": status, "message": message}}))
     }
 
-    /// Any object, for a line that no method here makes.
+    /// An arbitrary object, for lines that no other method creates.
     pub fn raw(line: Value) -> Self {
         Self(line)
     }
 
-    /// One more tool call. Arguments that are a string are sent as they stand.
+    /// Adds a tool call. String arguments are sent verbatim.
     #[must_use]
     pub fn and_call(mut self, name: &str, arguments: Value) -> Self {
         let call = json!({"name": name, "arguments": arguments});
@@ -38,37 +38,37 @@ impl Line {
         self
     }
 
-    /// Words beside the calls.
+    /// Adds text to the calls.
     #[must_use]
     pub fn saying(self, text: &str) -> Self {
         self.with("text", json!(text))
     }
 
-    /// Reasoning before the rest.
+    /// Adds reasoning before the rest.
     #[must_use]
     pub fn reasoning(self, text: &str) -> Self {
         self.with("reasoning", json!(text))
     }
 
-    /// Reported usage.
+    /// Sets the reported usage.
     #[must_use]
     pub fn usage(self, input: u64, output: u64) -> Self {
         self.with("usage", json!({"input_tokens": input, "output_tokens": output}))
     }
 
-    /// The stream breaks off after that many characters.
+    /// Cuts the stream off after this many characters.
     #[must_use]
     pub fn cut_after(self, characters: u64) -> Self {
         self.with("cut_after", json!(characters))
     }
 
-    /// A wait before the reply.
+    /// Delays the reply.
     #[must_use]
     pub fn delay_ms(self, ms: u64) -> Self {
         self.with("delay_ms", json!(ms))
     }
 
-    /// Only for a request whose last message matches the expression.
+    /// Restricts the line to requests whose last message matches the regular expression.
     #[must_use]
     pub fn matching(self, expression: &str) -> Self {
         self.with("match", json!(expression))

@@ -1,8 +1,8 @@
-//! A scripted model server on loopback that can be slow, broken, silent and rude.
+//! A scripted model server on loopback that can be slow, broken, silent or abruptly disconnect.
 //!
-//! [`Server`] accepts connections and keeps the record of what arrived; [`reply`] says what is sent back,
-//! [`script`] which reply a request gets, [`request`] reads HTTP from the socket. A thread a connection keeps pauses, cuts
-//! and hangs plain to read, and costs nothing at the few dozen connections of a test.
+//! [`Server`] accepts connections and records requests; [`reply`] builds replies, [`script`] chooses the
+//! reply for a request, [`request`] reads HTTP from the socket. One thread per connection keeps pauses, cuts
+//! and hangs easy to read, and costs nothing at the few dozen connections of a test.
 
 mod chat;
 mod formats;
@@ -29,37 +29,38 @@ use reply::Finish;
 use request::Reader;
 use script::Choose;
 
-/// A request as the server saw it.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The bytes and head of the request.
+    /// Head and body of the request.
     pub arrived: Arrived,
     /// When its first byte was read.
     pub began: Instant,
     /// When its last byte was read.
     pub complete: Instant,
-    /// When the last byte of the reply was handed to the kernel; none while it is being sent, or if the client left.
+    /// When the last byte of the reply was written to the socket; `None` while it is being sent, or if the
+    /// client left.
     pub answered: Option<Instant>,
-    /// When the client was seen to have left a reply that hangs.
+    /// When the client was seen to leave a hanging reply.
     pub abandoned: Option<Instant>,
-    /// Which connection it came on, counted from zero.
+    /// Connection it came on, counted from zero.
     pub connection: usize,
 }
 
-/// A running server; dropping it ends every connection.
+/// A running server; dropping it closes every connection.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// Whether what arrives is kept.
+/// How requests are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Record {
-    /// And held to what every request must be, when the server ends.
+    /// Recorded, and checked for invariants when the server is dropped.
     Checked,
     Kept,
-    /// Kept, and what is no request for a model is answered by the test, too.
+    /// Recorded, and the test also answers requests that are not model requests.
     Everything,
     Forgotten,
 }
@@ -75,12 +76,12 @@ struct Shared {
 }
 
 impl Server {
-    /// A server that plays the script: one reply after the other, or by match.
+    /// Starts a server that plays the script: replies in order, or by match.
     pub fn start(script: impl Into<Script>) -> Self {
         Self::listening(loopback(), script.into().into_choice(), Record::Checked)
     }
 
-    /// A server whose replies are computed, given the number of requests answered before.
+    /// Starts a server with computed replies; `answer` gets the number of earlier model requests.
     pub fn answering(mut answer: impl FnMut(usize, &Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
         let mut count = 0;
         let choose: Choose = Box::new(move |arrived| {
@@ -90,13 +91,13 @@ impl Server {
         Self::listening(loopback(), choose, Record::Kept)
     }
 
-    /// A server that also tells of itself: its list of models, their sizes.
+    /// Starts a server that also answers metadata requests, such as its list of models and their sizes.
     pub fn telling(mut answer: impl FnMut(&Arrived) -> Reply + Send + 'static) -> Self {
         let choose: Choose = Box::new(move |arrived| answer(arrived).prepare());
         Self::listening(loopback(), choose, Record::Everything)
     }
 
-    /// The same as `answering`, without any memory of what arrived, for very many requests.
+    /// Like `answering`, without recording requests, for very large numbers of them.
     pub fn forgetting(answer: impl FnMut(&Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
         Self::listening(loopback(), Box::new(answer), Record::Forgotten)
     }
@@ -119,39 +120,39 @@ impl Server {
         Self { address, shared, acceptor: Some(acceptor) }
     }
 
-    /// The port it listens on.
+    /// Port the server listens on.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What `--base-url` takes.
+    /// Value for `--base-url`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The model requests so far, in order of arrival. Probes such as `GET /v1/models` are not among them.
+    /// Model requests so far, in order of arrival, without probes such as `GET /v1/models`.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.log).iter().filter(|r| r.arrived.is_for_a_model()).cloned().collect()
     }
 
-    /// All requests so far, probes included.
+    /// All requests so far, including probes.
     pub fn everything(&self) -> Vec<Request> {
         lock(&self.shared.log).clone()
     }
 
-    /// How many connections were accepted.
+    /// Number of accepted connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Ends every connection and takes new ones, as a server does that keeps none for long.
+    /// Closes every connection but keeps accepting new ones, like a server with a short keep-alive.
     pub fn hang_up(&self) {
         for stream in lock(&self.shared.open).values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Waits until `count` model requests have arrived, and stops the test if they do not.
+    /// Waits until `count` model requests have arrived; panics after `limit`.
     pub fn wait_for_requests(&self, count: usize, limit: Duration) -> Vec<Request> {
         self.wait_until(limit, &format!("{count} requests"), |log| {
             log.iter().filter(|r| r.arrived.is_for_a_model()).count() >= count
@@ -159,7 +160,7 @@ impl Server {
         self.requests()
     }
 
-    /// Waits until the client has left the hanging reply to model request `index`.
+    /// Waits until the client has left the hanging reply to model request `index`; panics after `limit`.
     pub fn wait_until_abandoned(&self, index: usize, limit: Duration) {
         self.wait_until(limit, &format!("request {index} to be abandoned"), |log| {
             log.iter()
@@ -184,7 +185,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.hang_up();
-        // accept() has no time limit: one connection of our own wakes it.
+        // accept() has no timeout: a connection of our own wakes it.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -198,7 +199,7 @@ impl Drop for Server {
     }
 }
 
-/// A port that refuses connections and that nobody else can take while this lives.
+/// A port that refuses connections and that no other process can bind while this value lives.
 pub struct ClosedPort {
     bound: OwnedFd,
     port: u16,
@@ -215,12 +216,12 @@ impl ClosedPort {
         Self { bound: socket, port: address.port() }
     }
 
-    /// What `--base-url` takes.
+    /// Value for `--base-url`.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    /// A server comes up behind it.
+    /// Starts a server on the port.
     pub fn open(self, script: impl Into<Script>) -> Server {
         rustix::net::listen(&self.bound, 128).expect("a bound socket can listen");
         Server::listening(TcpListener::from(self.bound), script.into().into_choice(), Record::Checked)
@@ -242,11 +243,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let id = shared.connections.fetch_add(1, Ordering::SeqCst);
         lock(&shared.open).insert(id, copy);
         let shared = Arc::clone(shared);
-        // A thread that is over keeps its stack until somebody lets go of it.
+        // A finished thread keeps its stack until its handle is dropped.
         served.retain(|thread| !thread.is_finished());
         served.push(thread::spawn(move || {
             let finish = serve(&stream, id, &shared).unwrap_or(Finish::Close);
-            // The copy goes first: the connection ends with its last descriptor, and how it ends is decided here.
+            // Drop the copy first: the connection closes with its last descriptor, and how it closes is
+            // decided here.
             lock(&shared.open).remove(&id);
             if finish == Finish::Reset {
                 let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
@@ -318,7 +320,7 @@ fn mark(shared: &Shared, index: Option<usize>, change: impl FnOnce(&mut Request)
     shared.changed.notify_all();
 }
 
-/// A test that failed while holding a lock has said why already; the others may go on.
+/// Ignores poisoning: a test that panicked while holding the lock has already reported why.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
-//! One run of very many turns on a server that fails in every way it can, while the conversation is compacted again and
-//! again. What the process holds is looked at on its way. The short form is a test, the long one `cargo xtask bench soak`.
+//! A run of very many turns on a server that fails in every possible way, while the conversation is compacted
+//! again and again. Memory, descriptors and threads are sampled on the way. A short version is a test, the
+//! long one is `cargo xtask bench soak`.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +13,25 @@ use serde_json::json;
 use crate::project::Project;
 use crate::server::{Arrived, At, Message, Prepared, Reply, Server};
 
-/// Files that are read, and lines of each.
+/// Number of files that are read, and lines in each.
 const FILES: usize = 30;
 const LINES: usize = 40;
 
-/// Of so many turns one meets a fault, and of so many one a server that says nothing.
+/// Turns per fault, and turns per fault in which the server stays silent.
 const FAULT_EVERY: usize = 5;
 const SILENCE_EVERY: usize = 500;
 
-/// A look is the least that was held in so many turns: what comes and goes is no leak.
+/// Turns per sample; a sample is the minimum over them, because what comes and goes is no leak.
 const LOOKS: usize = 10;
 
-/// What the process held about one turn.
+/// Resources the process held around one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Resident memory.
+    /// Resident memory in KiB.
     pub resident_kb: u64,
-    /// Open files, pipes and sockets.
+    /// Number of open files, pipes and sockets.
     pub descriptors: usize,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
@@ -52,24 +53,24 @@ impl Look {
     }
 }
 
-/// What came of it.
+/// Result of a soak run.
 #[derive(Debug)]
 pub struct Soaked {
-    /// After a fifth of the turns.
+    /// Sample after a fifth of the turns.
     pub early: Look,
-    /// At the end.
+    /// Sample at the end.
     pub late: Look,
-    /// The median time of a turn that reads, about turn 100.
+    /// Median time of a read turn, around turn 100.
     pub early_turn: Duration,
-    /// The same of the last turns.
+    /// Median time of a read turn, at the end.
     pub late_turn: Duration,
-    /// Faults of the server.
+    /// Number of injected server faults.
     pub faults: usize,
-    /// How often the conversation was compacted.
+    /// Number of compactions.
     pub compactions: usize,
 }
 
-/// What the server knows.
+/// State of the scripted server.
 struct Course {
     turns: usize,
     turn: usize,
@@ -77,7 +78,7 @@ struct Course {
     faults: usize,
     pid: Arc<AtomicU32>,
     looks: [Option<Look>; 2],
-    /// When the last good reply was given out, if it asked for a read.
+    /// When the last good reply was sent, if it called for a read.
     last: Option<Instant>,
     times: Vec<Duration>,
 }
@@ -151,7 +152,7 @@ fn median(times: impl Iterator<Item = Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Runs the program for so many turns, and stops the test if it does not come to its end.
+/// Runs the program for this many turns; panics if it does not complete.
 pub fn soak(program: &Path, turns: usize) -> Soaked {
     let text = "timeout_s = 1\nmax_tokens = 16000\n\n[retry_policy]\nmax_retries = 3\nbackoff_ms = 1\n";
     let mut project = Project::new().with("fusee.toml", text);

@@ -1,4 +1,4 @@
-//! The bare loop of the benches does what it is compared for: growing requests, the same commands.
+//! The baseline program of the benches sends growing requests and runs the same commands.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Server};

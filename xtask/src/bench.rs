@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: builds what is measured and starts the test kit's `bench` program, which measures it.
+//! `cargo xtask bench`: builds the programs and starts the test kit's `bench` program, which measures them.
 
 use crate::{Outcome, needs, root, stage};
 
-/// Release builds of the product, the floor and the bench; the names pick some of the figures.
+/// Builds the product, the baseline and the bench in release mode; `names` selects figures.
 pub(crate) fn run(names: &[String]) -> Outcome {
     needs::meet(needs::BENCH)?;
-    // In one go: built apart, the packages would be given other features and everything be built twice.
+    // A single build: separate builds would unify features differently and compile everything twice.
     let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
     let packages = packages.into_iter().flat_map(|name| ["-p", name]);
     let parts = ["build", "--release", "--locked", "--bins"];

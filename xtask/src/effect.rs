@@ -1,6 +1,6 @@
-//! `cargo xtask effect`: what the ways of asking a small model are worth. Ten small repair tasks (`testkit/effect`), each in
-//! every way, on a server with a real coding model that somebody started. Not part of the tests: it takes long, and what it
-//! measures is the model as much as us.
+//! `cargo xtask effect`: compares the ways of prompting a small model. Ten small repair tasks
+//! (`testkit/effect`), each in every way, on an already running server with a real coding model. Not part of
+//! the tests: it takes long, and it measures the model as much as Fusee.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use crate::{Outcome, root, stage};
 
-const USAGE: &str = "cargo xtask effect BASE_URL MODEL [WAY…]
+const USAGE: &str = "Usage: cargo xtask effect BASE_URL MODEL [WAY…]
 
-Needs a server: testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. BASE_URL is like
-http://127.0.0.1:8080/v1, MODEL like llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct, and
-direct-again, which may try once more after a failure. One at a time: all work in one temporary directory.";
+Requires a running server; testkit/real_model/serve.py MODEL.gguf PORT serves a GGUF file. Example BASE_URL:
+http://127.0.0.1:8080/v1, example MODEL: llama.cpp:qwen2.5-coder-1.5b. Ways: native, schema, staged, direct, and
+direct-again, which retries once after a failure [default: all]. Run only one instance at a time, because all
+use the same temporary directory.";
 
-/// How a model is asked: a name, the tool format, further flags, further tries of one that failed.
+/// A way of prompting: tool format, additional flags, and retries of a failed task.
 struct Way {
     name: &'static str,
     tool_format: &'static str,
@@ -30,11 +31,11 @@ const WAYS: &[Way] = &[
     Way { name: "direct-again", tool_format: "native", flags: &["--flow", "direct"], tries: "1" },
 ];
 
-/// What all of them have: the tests cannot be changed, and the task ends when they pass.
+/// Flags shared by all ways: the tests cannot be changed, and the task ends when they pass.
 const COMMON: &[&str] =
     &["--json", "--max-turns", "12", "--benchmark", "--verify", "python3 -m unittest -q test_solution"];
 
-/// What one task came to.
+/// Measurements of one task, or their sum.
 #[derive(Default)]
 struct Figures {
     solved: u32,
@@ -86,7 +87,7 @@ fn tasks() -> Result<Vec<PathBuf>, String> {
 
 fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -> Result<Figures, String> {
     let fault = |error: std::io::Error| format!("{}: {error}", task.display());
-    // One name for all: the directory stands in the prompt, and another one changes what a small model does.
+    // The same directory for all: it is part of the prompt, and another name changes what a small model does.
     let work = std::env::temp_dir().join("fusee-effect").join("project");
     let _ = std::fs::remove_dir_all(&work);
     std::fs::create_dir_all(work.join(".fusee")).map_err(fault)?;
@@ -107,10 +108,10 @@ fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -
         .output()
         .map_err(fault)?;
     let seconds = begun.elapsed().as_secs_f64();
-    // Stdout has the line of the benchmark.
+    // Events are on stderr, because stdout has the benchmark's result line.
     let text = String::from_utf8_lossy(&output.stderr);
     let last = text.lines().rfind(|line| line.contains("\"task_complete\"")).unwrap_or_default();
-    // Judged by the task's own tests, whatever became of its copy.
+    // Judge by the original tests, in case the copy was changed.
     std::fs::copy(task.join("test_solution.py"), work.join("test_solution.py")).map_err(fault)?;
     let passed = Command::new("python3")
         .args(["-m", "unittest", "-q", "test_solution"])
@@ -130,7 +131,7 @@ fn attempt(binary: &Path, task: &Path, way: &Way, base_url: &str, model: &str) -
     })
 }
 
-/// A number of the last event.
+/// Extracts a number from the JSON text of an event.
 fn number(line: &str, key: &str) -> u64 {
     let after = line.split_once(&format!("\"{key}\":")).map_or("", |(_, after)| after);
     after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)

@@ -1,9 +1,9 @@
-//! `cargo xtask lint`: what can be said about the code without running it.
+//! `cargo xtask lint`: static checks.
 
 use crate::stage::{self, cargo};
 use crate::{Outcome, needs};
 
-/// The format, then the lints, then the dependencies: the quick ones first.
+/// Checks the format, then dependencies, then clippy: the quick ones first.
 pub(crate) fn run() -> Outcome {
     needs::meet(needs::LINT)?;
     stage::run("format", cargo(), ["fmt", "--all", "--check"])?;

@@ -1,9 +1,9 @@
-//! `cargo xtask local`: the tests of the model inside the process. A command of its own, because llama.cpp is compiled for
-//! it, which takes long.
+//! `cargo xtask local`: tests of the in-process model. A separate command because it compiles llama.cpp,
+//! which takes long.
 
 use crate::{Outcome, needs, real_model, root, stage};
 
-/// Lints what only the feature has, then runs its tests, those with the real model included.
+/// Lints the `local` feature, then runs its tests, including those with the real model.
 pub(crate) fn run() -> Outcome {
     needs::meet(needs::LOCAL)?;
     real_model::install()?;
@@ -14,7 +14,7 @@ pub(crate) fn run() -> Outcome {
         &["-p", "fusee-model", "--features", "local", "--lib", "--run-ignored", "all", "local::"],
     )?;
     nextest(
-        "whole runs with it",
+        "runs with the local model",
         &["-p", "fusee", "--features", "local", "--test", "local_model", "--run-ignored", "all"],
     )
 }

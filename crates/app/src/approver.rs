@@ -1,5 +1,5 @@
-//! Asking the person at the terminal. The question is shown by the face, which reads it from the events; here the
-//! answer is read.
+//! Reads approval answers from stdin. The question itself is displayed by the [`face`](crate::face), which
+//! reads it from the events.
 
 use std::io::BufRead;
 use std::sync::Mutex as StdMutex;
@@ -14,20 +14,20 @@ use crate::output;
 #[cfg(test)]
 mod tests;
 
-/// Answers that were typed ahead of their question; more are not kept.
+/// Maximum number of lines buffered ahead of their question.
 const TYPED_AHEAD: usize = 16;
 
-/// The person at the terminal.
+/// Approver that asks the user at the terminal.
 pub(crate) struct Person {
-    /// Where answers that are to last are kept.
+    /// Where "always" answers are saved.
     approvals: Approvals,
-    /// One thread reads for the whole process: a read cannot be taken back once nobody wants it any more.
+    /// Lines from stdin. One thread reads for the whole process because a blocking read cannot be cancelled.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
     thread: StdMutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Person {
-    /// One whose lasting answers are kept there.
+    /// An approver that saves "always" answers in `approvals`.
     pub(crate) fn new(approvals: Approvals) -> Self {
         Self { approvals, lines: Mutex::default(), thread: StdMutex::default() }
     }
@@ -35,12 +35,12 @@ impl Person {
     async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         if let Some(lines) = lines.as_mut() {
-            // What was typed before the question is no answer to it.
+            // Discard what was typed before the question.
             while lines.try_recv().is_ok() {}
             return lines.recv().await;
         }
-        // Of a run that goes on the first question stands on the screen before it is asked again: whoever is quick has
-        // answered it by now.
+        // The first question of a resumed run is on screen before it is asked again, so a line typed by now
+        // is kept.
         *lines = self.listen();
         lines.as_mut()?.recv().await
     }
@@ -67,7 +67,7 @@ impl Approver for Person {
             loop {
                 let line = self.line().await?;
                 match line.trim() {
-                    "" => output::error("your answer, on one line: "),
+                    "" => output::error("answer on one line: "),
                     answer => return Some(answer.to_owned()),
                 }
             }
@@ -89,18 +89,20 @@ impl Approver for Person {
                         if answer.lasts == Lasts::Always
                             && let Err(error) = self.approvals.add(question.lasting())
                         {
-                            output::error(&format!("this holds for this run only: {error}\n"));
+                            output::error(&format!("warning: cannot save the answer, so it applies to this run only: {error}\n"));
                         }
                         return answer;
                     }
-                    None => output::error("y, s for the rest of this run, a for always here, or n and why: "),
+                    None => output::error(
+                        "y once, s the rest of this run, a always in this project, n [REASON]: ",
+                    ),
                 }
             }
         })
     }
 }
 
-/// `y`, `s`, `a`, or `n` with a reason after it; anything else is neither.
+/// Parses `y`, `s`, `a`, or `n` with an optional reason; `None` for anything else.
 pub(crate) fn understand(line: &str) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -1,5 +1,6 @@
-//! What was typed. Each command's own arguments are in its file under [`crate::command`]; what several share is
-//! in [`shared`]. What is needed to do it is worked out there, from this, the configuration and the environment.
+//! Command-line parsing. Each command's own arguments are in its file under [`crate::command`]; flags shared
+//! by several commands are in [`shared`]. The commands combine them with the configuration and the
+//! environment.
 
 pub(crate) mod shared;
 
@@ -15,7 +16,7 @@ use crate::command::{Command, Tools};
 #[cfg(test)]
 mod tests;
 
-/// Tasks for language models: journaled step by step, resumable after a crash, replayable in a test.
+/// Run LLM agents durably: every step is journaled, runs resume after a crash and replay without the model.
 #[derive(Parser)]
 #[command(name = "fusee", version, help_template = TEMPLATE, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -26,16 +27,16 @@ pub(crate) struct Typed {
     pub(crate) command: Option<Command>,
 }
 
-/// The list of commands is ours: the short help shows a choice, the long one groups all.
+/// The command list is rendered by us: the short help shows a selection, the long help groups all commands.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
 
-/// The commands of the short help.
+/// Commands listed in the short help.
 const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];
 
-/// All commands, by what they are about.
+/// All commands, grouped for the long help and the reference page.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
-        "Work",
+        "Tasks",
         &[
             "demo",
             "run",
@@ -50,37 +51,37 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "fmt",
         ],
     ),
-    ("What was done", &["runs", "show", "replay"]),
-    ("Set up", &["init", "config", "trust", "doctor", "models", "completions"]),
+    ("History", &["runs", "show", "replay"]),
+    ("Setup", &["init", "config", "trust", "doctor", "models", "completions"]),
 ];
 
-/// An answer to what was typed that needs no command: help, a version, a complaint.
+/// Output that needs no command: help, version, or a usage error.
 pub(crate) struct Answer(clap::Error);
 
 impl Answer {
-    /// Gives it.
+    /// Prints it and returns the exit code.
     pub(crate) fn give(&self) -> ExitCode {
-        // Where this fails there is nobody left to tell.
+        // If printing fails there is no other channel left.
         let _ = self.0.print();
         ExitCode::from(u8::try_from(self.0.exit_code()).unwrap_or(2))
     }
 }
 
-/// Reads the arguments of the process.
+/// Parses the process arguments.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Typed, Answer> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(arguments).map_err(|error| Answer(with_advice(error)))?;
     Typed::from_arg_matches(&matches).map_err(|error| Answer(error.format(&mut command)))
 }
 
-/// The parser with its help.
+/// The parser with its help texts.
 pub(crate) fn command() -> clap::Command {
     let command = Typed::command();
     let (short, long) = (short_help(&command), long_help(&command));
     command.after_help(short).after_long_help(long)
 }
 
-/// What `fusee` alone prints.
+/// The short help, printed by `fusee` without input or terminal.
 pub(crate) fn short_help_text() -> String {
     command().render_help().to_string()
 }
@@ -88,14 +89,14 @@ pub(crate) fn short_help_text() -> String {
 fn short_help(command: &clap::Command) -> String {
     let mut text = String::from("Commands:\n");
     SHORT.iter().filter_map(|name| command.find_subcommand(name)).for_each(|entry| line(&mut text, entry));
-    text.push_str("\n`fusee` alone opens the conversation in a terminal.\n`fusee COMMAND --help` tells all about a command, `fusee --help` names all commands.");
+    text.push_str("\nWithout a command, `fusee` opens a chat in the terminal.\nSee `fusee COMMAND --help` for a command, `fusee --help` for all commands.");
     text
 }
 
 fn long_help(command: &clap::Command) -> String {
     let mut text = String::from(
-        "Without a command: the conversation, in a terminal or as plain lines (--plain, or input from a pipe). It\n\
-         takes -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of `fusee run`.\n\n",
+        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input). It\n\
+         accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of `fusee run`.\n\n",
     );
     for (group, names) in GROUPS {
         let _ = writeln!(text, "{group}:");
@@ -106,9 +107,9 @@ fn long_help(command: &clap::Command) -> String {
         text.push('\n');
     }
     text.push_str(
-        "Exit codes: 0 completed, 1 the task failed, 2 wrong usage or configuration, 3 a limit was reached,\n\
-         4 the model could not be reached, 130 cancelled.\n\n\
-         `fusee COMMAND --help` tells all about a command.",
+        "Exit codes: 0 completed, 1 task failed, 2 usage or configuration error, 3 limit reached,\n\
+         4 model unreachable, 130 cancelled.\n\n\
+         See `fusee COMMAND --help` for details.",
     );
     text
 }
@@ -119,19 +120,19 @@ fn line(text: &mut String, entry: &clap::Command) {
 }
 
 impl Typed {
-    /// What it does with a model's tools.
+    /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> Tools {
-        // A conversation runs them; without a terminal it may come to no more than a help text.
+        // The chat runs tools, but without a terminal it may only print the help.
         self.command.as_ref().map_or(Tools::Examined, Command::tools)
     }
 }
 
-/// A word too many is mostly a request without quotes.
+/// Hints at missing quotes: an extra word is usually an unquoted request.
 fn with_advice(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let is_word = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'));
     if error.kind() == ErrorKind::UnknownArgument && is_word {
-        let advice = "a request is one argument: put it into quotes";
+        let advice = "the request must be one argument: put it in quotes";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.to_owned().into()]));
     }
     error

@@ -1,4 +1,4 @@
-//! Benchmark mode: whether it is on, and the one line that a script reads.
+//! Benchmark mode: whether it is enabled, and the one line that scripts read.
 
 use fusee_engine::agent::TaskOutcome;
 use fusee_engine::flow::Benchmark;
@@ -10,10 +10,10 @@ use crate::environment::Environment;
 #[cfg(test)]
 mod tests;
 
-/// A reason longer than this is cut.
+/// Maximum length of the reason, in characters.
 const REASON_CHARACTERS: usize = 300;
 
-/// What a benchmark asks of a run, if it is one.
+/// The benchmark settings of a run, if benchmark mode is enabled by flag or variable.
 pub(crate) fn asked(
     flag: bool,
     continues: bool,
@@ -33,7 +33,7 @@ pub(crate) fn asked(
     Some(Benchmark { attempt: if continues { 2 } else { 1 }, line, protects_tests })
 }
 
-/// What goes to stdout.
+/// The line printed to stdout.
 pub(crate) fn line(benchmark: Benchmark, outcome: &TaskOutcome) -> String {
     let attempt = benchmark.attempt;
     let reason = match (outcome.status, &outcome.error) {

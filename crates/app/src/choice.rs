@@ -1,5 +1,5 @@
-//! Which model answers, where it is and with which key: from what was typed and configured to what the model
-//! crate opens. Where nothing was said, [`crate::discover`] looks.
+//! Model selection: resolves flags and configuration to a model, its server and its key, for the model crate
+//! to open. If nothing is configured, [`crate::discover`] looks for models.
 
 mod known;
 mod local;
@@ -30,28 +30,28 @@ pub(crate) use stand_in::StandIn;
 #[cfg(test)]
 mod tests;
 
-/// The variable for a key that belongs to whatever server a command uses.
+/// The variable with an API key for whatever server a command uses.
 const ANY_KEY: &str = "FUSEE_API_KEY";
 
-/// A model that was chosen and not yet opened.
+/// A model that is selected but not yet opened.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// PROVIDER:MODEL, an id, local:FILE, script:FILE or replay:FILE. Names of the configuration are resolved, so that a run
-    /// goes on with the model it began with although the configuration has changed.
+    /// PROVIDER:MODEL, an id, local:FILE, script:FILE or replay:FILE. Configured names are resolved, so that
+    /// a run resumes with the model it started with even if the configuration has changed.
     pub(crate) name: String,
-    /// How it is reached.
+    /// Connection settings.
     pub(crate) settings: Settings,
-    /// The size of its context, where the configuration or its profile says.
+    /// Context size, if configured or known from the profile.
     pub(crate) context_tokens: Option<u64>,
-    /// What it costs, where that is known.
+    /// Token price, if known.
     pub(crate) price: Option<Price>,
-    /// Whose it is, where that is known.
+    /// Provider, if known.
     pub(crate) provider: Option<&'static Provider>,
     profile: Profile,
 }
 
 impl Choice {
-    /// The model that flags and configuration name, or else the one that is found here.
+    /// The model named by flags or configuration, or else the only one found on this machine.
     pub(crate) async fn make(config: &Config, environment: &Environment) -> Result<Self, Failure> {
         if let Some(name) = config.text("model") {
             return Self::named(name, config, environment);
@@ -64,18 +64,18 @@ impl Choice {
         Self::named(&name, config, environment)
     }
 
-    /// Nobody: for a workflow that begins no task.
+    /// No model, for a workflow that starts no task.
     pub(crate) fn nobody() -> Self {
         let settings = Settings::default();
         let (context_tokens, price, profile) = (None, None, Profile::default());
         Self { name: run::NO_MODEL.to_owned(), settings, context_tokens, price, provider: None, profile }
     }
 
-    /// The model called so.
+    /// The model with this name.
     pub(crate) fn named(name: &str, config: &Config, environment: &Environment) -> Result<Self, Failure> {
         let entry = config.models().iter().find(|entry| entry.name == name);
         let said = config.value("base_url");
-        // What was said for this one command goes before the entry, what stands in a file after it.
+        // Flags and variables override the `[models.NAME]` entry; a value from a file does not.
         let now = said.filter(|(_, origin)| matches!(origin, Origin::Flag(_) | Origin::Variable(_)));
         let base_url = now
             .map(|(value, _)| value.to_string())
@@ -107,7 +107,8 @@ impl Choice {
         Ok(choice)
     }
 
-    /// The model of a run that continues another: the one named for this command, else that of the other.
+    /// The model of a run that continues another: the one named for this command, or else that of the earlier
+    /// run.
     pub(crate) fn continued(
         earlier: &run::Settings,
         config: &Config,
@@ -121,7 +122,7 @@ impl Choice {
         }
     }
 
-    /// Whatever the server at this address has.
+    /// Any model of the server at this URL.
     pub(crate) fn at(url: &str, config: &Config, environment: &Environment) -> Result<Self, Failure> {
         match Kind::Url.read_text(url) {
             Ok(url) => Self::reach("any", Some(url.to_string()), None, config, environment),
@@ -129,7 +130,7 @@ impl Choice {
         }
     }
 
-    /// The model of a run that goes on.
+    /// The model of a resumed run.
     pub(crate) fn again(
         began: &run::Settings,
         config: &Config,
@@ -177,8 +178,8 @@ impl Choice {
         let (provider, base_url) = server(name, named, base_url, config, environment)?;
         let api_key = key(name, provider, base_url.as_deref(), entry, environment)?;
         let address = base_url.as_deref().or(provider.map(|provider| provider.base_url)).unwrap_or_default();
-        // Whose format it is: that of the provider somebody named, or whose place it is. A server that only stands in
-        // for a provider speaks what almost all speak.
+        // The wire format is that of the named provider, or of the provider that owns the server. A server
+        // that merely stands in for a provider speaks the default format.
         let speaker = named.or(provider.filter(|provider| host(provider.base_url) == host(address)));
         let profile = known::profile(speaker.map(|provider| provider.name), &model, environment)?;
         let settings = Settings {
@@ -198,7 +199,7 @@ impl Choice {
         Ok(Self { name: name.to_owned(), settings, context_tokens, price, provider: speaker, profile })
     }
 
-    /// The knobs of its requests: what the user says, else what its profile does.
+    /// Sampling options: from the configuration, or else from the profile.
     pub(crate) fn options(&self, config: &Config) -> RequestOptions {
         let said = config.options();
         RequestOptions {
@@ -210,7 +211,7 @@ impl Choice {
         }
     }
 
-    /// The limits of a task with it: never more tokens than it can hold.
+    /// Limits of a task with this model; `max_tokens` is capped at the context size.
     pub(crate) fn limits(&self, config: &Config) -> Limits {
         let limits = config.limits();
         let max_tokens =
@@ -218,7 +219,7 @@ impl Choice {
         Limits { max_tokens, price: self.price, ..limits }
     }
 
-    /// Opens it, recorded into a cassette if one is given.
+    /// Opens the model, recording into a cassette if one is given.
     pub(crate) fn open(&self, record: Option<&Path>) -> Result<Arc<dyn Model>, Failure> {
         if self.name == run::NO_MODEL {
             return Ok(run::no_model());
@@ -231,7 +232,7 @@ impl Choice {
     }
 }
 
-/// The models that stages of a flow name, opened.
+/// Opens the models named by the stages of a flow.
 pub(crate) fn of_stages(
     settings: &run::Settings,
     config: &Config,
@@ -252,7 +253,7 @@ pub(crate) fn of_stages(
     Ok(models)
 }
 
-/// Whose server it is, and where, if that is not the provider's own place.
+/// The provider of a server, and its URL if that is not the provider's default.
 fn server(
     name: &str,
     provider: Option<&'static Provider>,
@@ -262,7 +263,7 @@ fn server(
 ) -> Result<(Option<&'static Provider>, Option<String>), Failure> {
     match (provider, base_url) {
         (None, Some(url)) => {
-            // Keys go to the server they belong to and nowhere else.
+            // An API key is sent only to the server it belongs to.
             let known = PROVIDERS.iter().find(|provider| host(provider.base_url) == host(&url));
             Ok((known, Some(url)))
         }
@@ -280,13 +281,13 @@ fn server(
     }
 }
 
-/// The place in an address, port included; this machine has one name.
+/// Host and port of a URL, with `localhost` normalized to `127.0.0.1`.
 fn host(url: &str) -> Option<String> {
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next())?;
     Some(host.replace("localhost:", "127.0.0.1:"))
 }
 
-/// Where the environment says that a provider's server is.
+/// The base URL of a provider set in the environment.
 pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Result<Option<String>, Failure> {
     let variable = provider.url_variable();
     let (variable, text) = match environment.text(&variable) {
@@ -303,10 +304,10 @@ pub(crate) fn own_url(provider: &Provider, environment: &Environment) -> Result<
     }
 }
 
-/// The variable by which Ollama itself is told where to listen, and its own client where it is.
+/// The variable that tells Ollama where to listen, and its own client where to connect.
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
-/// The base URL in what stands there: a host, a port, both, or an address without the path of its version.
+/// The base URL for an `OLLAMA_HOST` value: a host, a port, both, or a URL without the version path.
 fn of_ollama_host(text: &str) -> String {
     let (scheme, rest) = text.trim().split_once("://").unwrap_or(("http", text.trim()));
     let place = rest.split('/').next().unwrap_or_default();
@@ -315,7 +316,7 @@ fn of_ollama_host(text: &str) -> String {
         None if scheme == "https" => (place, "443"),
         None => (place, "11434"),
     };
-    // What a server listens on everywhere is here, too.
+    // A server that listens on all interfaces is reached on the loopback interface.
     let host = if matches!(host, "" | "0.0.0.0" | "[::]") { "127.0.0.1" } else { host };
     format!("{scheme}://{host}:{port}/v1")
 }
@@ -329,11 +330,11 @@ fn nowhere(name: &str, config: &Config) -> Failure {
     );
     let names = providers.collect::<Vec<_>>().join(", ");
     let advice = format!(
-        "say where it is with --base-url URL, or who has it with PROVIDER:MODEL; providers are {names}; \
+        "set its server with --base-url URL, or its provider with PROVIDER:MODEL; providers are {names}; \
          local:FILE.gguf, script:FILE and replay:FILE need no server"
     );
     let help = near.map_or_else(|| advice.clone(), |near| format!("{near}\n{advice}"));
-    Failure::usage(format!("no server is known for the model `{name}`")).help(help)
+    Failure::usage(format!("no server known for model `{name}`")).help(help)
 }
 
 fn key(
@@ -349,21 +350,21 @@ fn key(
     if let Some(variable) = entry.and_then(|entry| entry.api_key_env.as_deref()) {
         return environment.secret(variable).map(Some).ok_or_else(|| {
             let entry = entry.map(|entry| entry.name.as_str()).unwrap_or_default();
-            Failure::usage(format!("the key of the model `{entry}` is not set: {variable}"))
+            Failure::usage(format!("missing API key for model `{entry}`: {variable} is not set"))
                 .help(format!("export {variable}=…, or change api_key_env in [models.{entry}]"))
         });
     }
     let Some(variable) = provider.and_then(|provider| provider.key_variable) else { return Ok(None) };
     match environment.secret(variable) {
         Some(key) => Ok(Some(key)),
-        // A server of one's own may need none.
+        // A self-hosted server may need no key.
         None if base_url.is_some() => Ok(None),
-        None => Err(Failure::usage(format!("the model `{name}` needs a key: {variable} is not set"))
-            .help(format!("export {variable}=…, or point --base-url at a server that needs none"))),
+        None => Err(Failure::usage(format!("missing API key for model `{name}`: {variable} is not set"))
+            .help(format!("export {variable}=…, or point --base-url at a server that needs no key"))),
     }
 }
 
-/// The proxy for an address, as other programs understand the variables. This machine is never behind one.
+/// The proxy for an address, from the usual variables. The loopback interface is never proxied.
 fn proxy(address: &str, environment: &Environment) -> Option<String> {
     let (scheme, rest) = address.split_once("://")?;
     let host = rest.split(['/', ':']).next().unwrap_or_default();
@@ -380,7 +381,7 @@ fn first_text(environment: &Environment, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| environment.text(name)).map(str::to_owned)
 }
 
-/// The one model that may be used without being named: a server's of one's own. Nobody pays for that.
+/// The only model that may be used without being named: one on a local server, which costs nothing.
 fn only(found: &Found) -> Result<String, Failure> {
     let models: Vec<String> = found
         .servers
@@ -389,25 +390,25 @@ fn only(found: &Found) -> Result<String, Failure> {
         .collect();
     match (models.as_slice(), found.keys.as_slice()) {
         ([only], _) => Ok(only.clone()),
-        ([], []) => Err(Failure::usage("no model is configured, and none was found").help(nothing_found())),
+        ([], []) => Err(Failure::usage("no model configured and none found").help(nothing_found())),
         ([], keys) => {
             let lines = keys.iter().map(|provider| {
                 let variable = provider.key_variable.unwrap_or_default();
                 format!("{variable} is set: fusee run -m {}:MODEL …", provider.name)
             });
-            let help = lines.chain(["or put model = \"PROVIDER:MODEL\" into the configuration".to_owned()]);
-            Err(Failure::usage("no model is chosen, and none that costs money is taken unasked")
+            let help = lines.chain(["or set model = \"PROVIDER:MODEL\" in the configuration".to_owned()]);
+            Err(Failure::usage("no model configured; paid models are never picked automatically")
                 .help(help.collect::<Vec<_>>().join("\n")))
         }
         (several, _) => {
             let lines = several.iter().take(10).map(|model| format!("fusee run -m {model} …"));
-            Err(Failure::usage(format!("no model is chosen, and {} are there", several.len()))
+            Err(Failure::usage(format!("no model configured, and {} are available", several.len()))
                 .help(lines.collect::<Vec<_>>().join("\n")))
         }
     }
 }
 
-/// What to do where there is no model.
+/// Hint for users without a model.
 pub(crate) fn nothing_found() -> String {
     let keys: Vec<&str> = PROVIDERS.iter().filter_map(|provider| provider.key_variable).collect();
     let own: Vec<&str> = PROVIDERS
@@ -417,14 +418,14 @@ pub(crate) fn nothing_found() -> String {
         .collect();
     let named = |provider: &&Provider| provider.key_variable.is_some();
     let others: Vec<&str> = PROVIDERS.iter().filter(named).skip(1).map(|provider| provider.name).collect();
-    // A line each, short enough for any terminal: this is the first that many people see.
+    // Short lines that fit any terminal: this is the first output many users see.
     format!(
-        "one of these will do\n\
-         \u{20} start a server here: {}\n\
-         \u{20} export {}=… and fusee -m openai:MODEL\n\
+        "do one of the following\n\
+         \u{20} start a local server: {}\n\
+         \u{20} export {}=… and run fusee -m openai:MODEL\n\
          \u{20}   (or {})\n\
-         \u{20} fusee -m MODEL --base-url URL, wherever one is\n{}\
-         fusee doctor says what works here, fusee demo needs no model",
+         \u{20} run fusee -m MODEL --base-url URL for another server\n{}\
+         fusee doctor shows what works here; fusee demo needs no model",
         own.join(", "),
         keys.first().copied().unwrap_or_default(),
         others.join(", "),

@@ -1,4 +1,4 @@
-//! The commands, one a file. A command's arguments and its manual stand beside what it does.
+//! The commands, one per file, each with its arguments and its help text.
 
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -31,15 +31,14 @@ use crate::arguments::Typed;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// What a command has from its process.
+/// Process-wide resources a command can use.
 pub(crate) struct Process {
-    /// Where it runs.
     pub(crate) environment: Environment,
-    /// Starts commands for tools; only commands that run tools have it.
+    /// Fork server that spawns commands for tools; `None` for commands that run no tools.
     pub(crate) keeper: Option<Keeper>,
 }
 
-/// All of them.
+/// All subcommands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
@@ -69,7 +68,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What it does with a model's tools.
+    /// Whether the command needs the fork server for tools.
     pub(crate) fn tools(&self) -> Tools {
         match self {
             Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => Tools::Run,
@@ -94,18 +93,18 @@ impl Command {
     }
 }
 
-/// What a command does with a model's tools, and so with the process that keeps commands.
+/// How a command uses tools, which decides whether the fork server is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tools {
-    /// Nothing: it does without, and starts faster.
+    /// Not at all: no fork server, so the command starts faster.
     None,
-    /// It runs them.
+    /// Runs tools; a fork server that cannot start is an error.
     Run,
-    /// It says whether they could run.
+    /// Reports whether tools could run; a missing fork server is tolerated.
     Examined,
 }
 
-/// Does what was typed.
+/// Runs the parsed command.
 pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Failure> {
     match typed.command {
         None => converse::converse(typed.conversation, process).await,

@@ -1,7 +1,8 @@
-//! The effective configuration: built-in values, the user's file, the project's `fusee.toml`, an agent file,
-//! `FUSEE_*` variables, flags, each over the ones before. Every value knows where it came from.
+//! The effective configuration: built-in defaults, the user's file, the project's `fusee.toml`, an agent
+//! file, `FUSEE_*` variables and flags, each overriding the ones before. Every value knows its origin.
 //!
-//! `key.rs` is the table of keys; `file.rs` reads one file; `schema.rs` and `reference.rs` are made from the table.
+//! `key.rs` is the table of keys; `file.rs` reads one file; `schema.rs` and `reference.rs` are generated from
+//! the table.
 
 mod file;
 mod flow;
@@ -44,7 +45,7 @@ pub(crate) use value::{Kind, Value, switch};
 #[cfg(test)]
 mod tests;
 
-/// Files are layers 1 to 3.
+/// Precedence of variables and flags; files are ranks 1 to 3.
 const VARIABLE_RANK: u8 = 4;
 const FLAG_RANK: u8 = 5;
 
@@ -68,7 +69,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A model that the user gave a name.
+/// A `[models.NAME]` entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelEntry {
     pub(crate) name: String,
@@ -101,26 +102,26 @@ impl ModelEntry {
     }
 }
 
-/// A value that a flag gives.
+/// A key and the value given by a flag.
 pub(crate) type FlagValue = (&'static str, Value);
 
-/// What holds.
+/// The effective configuration.
 #[derive(Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (Value, Origin)>,
-    /// The layer each value came from, counted from the built-in ones, 0.
+    /// The rank each value came from; 0 is built in.
     ranks: BTreeMap<&'static str, u8>,
     models: Vec<ModelEntry>,
     rules: Vec<Rule>,
     mcp: Vec<McpEntry>,
-    /// The files that were looked for, and whether they were there.
+    /// The files that were looked for, and whether each exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
     warnings: Vec<Diagnostic>,
     sources: Vec<Source>,
 }
 
 impl Config {
-    /// Puts the layers together. All that is wrong in any of them is told at once.
+    /// Merges all layers. Errors of all layers are reported together.
     pub(crate) fn gather(
         project_file: Option<&Path>,
         environment: &Environment,
@@ -129,7 +130,7 @@ impl Config {
         Self::gather_for(project_file, None, environment, flags)
     }
 
-    /// The same with an agent file over the project's.
+    /// Like [`gather`](Self::gather), with an agent file above the project's file.
     pub(crate) fn gather_for(
         project_file: Option<&Path>,
         agent_file: Option<&Path>,
@@ -159,7 +160,7 @@ impl Config {
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
             if !path.exists() {
-                return Err(Failure::usage(format!("there is no agent file {}", path.display())));
+                return Err(Failure::usage(format!("agent file {} not found", path.display())));
             }
             config.add_file(&path, |_| Whose::Agent, 3, &mut problems);
         }
@@ -222,7 +223,7 @@ impl Config {
         self.look_for_slips(environment, problems);
     }
 
-    /// A variable that is nearly the name of a key was probably meant to be one.
+    /// Warns about variables whose name is close to that of a key.
     fn look_for_slips(&mut self, environment: &Environment, problems: &mut Diagnostics) {
         let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
         let ours = environment
@@ -231,9 +232,9 @@ impl Config {
             .filter(|name| name.starts_with("FUSEE_"));
         for name in ours.filter(|name| !known.iter().any(|key| key == name)) {
             if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {
-                // Its value is not shown: who knows what it is.
+                // The value is not shown because it may be secret.
                 let source = Source::new(name, "");
-                let message = format!("the variable {name} sets nothing");
+                let message = format!("unknown variable {name}");
                 problems
                     .push(Diagnostic::warning("unknown-variable", &source, Span::at(0), message).help(help));
             }
@@ -252,22 +253,22 @@ impl Config {
         )
     }
 
-    /// What a person should know although it stops nothing, ready to be shown.
+    /// Rendered warnings, if any.
     pub(crate) fn warnings(&self, colour: Colour) -> Option<String> {
         (!self.warnings.is_empty()).then(|| self.rendered(colour))
     }
 
-    /// A key's value and where it came from.
+    /// A key's value and its origin.
     pub(crate) fn value(&self, key: &str) -> Option<&(Value, Origin)> {
         self.values.get(key)
     }
 
-    /// The layer its value came from; 0 is built in, or nowhere.
+    /// The rank of a key's value; 0 if built in or unset.
     fn rank(&self, key: &str) -> u8 {
         self.ranks.get(key).copied().unwrap_or_default()
     }
 
-    /// A key's text.
+    /// A key's value if it is text.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.values.get(key) {
             Some((Value::Text(text), _)) => Some(text),
@@ -289,12 +290,12 @@ impl Config {
         }
     }
 
-    /// The models that have names.
+    /// The `[models.NAME]` entries.
     pub(crate) fn models(&self) -> &[ModelEntry] {
         &self.models
     }
 
-    /// What is decided about commands by how they begin.
+    /// Approval rules for commands, by command prefix.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -336,7 +337,7 @@ impl Config {
         }
     }
 
-    /// The limits that the user gave for this run alone, by flag or variable: they win over a template's.
+    /// Limits given for this run by flag or variable; they override a template's.
     pub(crate) fn given_limits(&self) -> Option<LimitOverrides> {
         let given = |key: &str| {
             let (_, origin) = self.value(key)?;
@@ -351,7 +352,7 @@ impl Config {
         (limits != LimitOverrides::default()).then_some(limits)
     }
 
-    /// What the user says that tokens cost, where that is not known.
+    /// The configured token price, used where the model's price is not known.
     pub(crate) fn price(&self) -> Option<Price> {
         let (input, output) = (self.number("price.input"), self.number("price.output"));
         let known = input.is_some() || output.is_some();
@@ -363,7 +364,7 @@ impl Config {
         })
     }
 
-    /// The knobs of a request.
+    /// Sampling options of a request.
     pub(crate) fn options(&self) -> RequestOptions {
         RequestOptions {
             temperature: self.number("temperature"),
@@ -376,7 +377,7 @@ impl Config {
         }
     }
 
-    /// When a person is asked.
+    /// When to ask the user for approval.
     pub(crate) fn approve(&self) -> Approve {
         match self.text("approve") {
             Some("ask") => Approve::Ask,
@@ -385,7 +386,7 @@ impl Config {
         }
     }
 
-    /// Whether commands are confined.
+    /// Whether commands are sandboxed.
     pub(crate) fn sandbox(&self) -> SandboxMode {
         match self.text("sandbox") {
             Some("off") => SandboxMode::Off,
@@ -393,7 +394,7 @@ impl Config {
         }
     }
 
-    /// What confined commands have beyond the usual.
+    /// Sandbox permissions and limits beyond the defaults.
     pub(crate) fn confine(&self, environment: &Environment) -> Confine {
         let home = environment.text("HOME").unwrap_or("/");
         let paths = |key: &str| match self.values.get(key) {
@@ -420,7 +421,7 @@ impl Config {
         }
     }
 
-    /// How the journal is kept.
+    /// Journal options.
     pub(crate) fn journal(&self) -> Options {
         let default = Options::default();
         Options {
@@ -433,7 +434,8 @@ impl Config {
     }
 }
 
-/// A flag's value by the same rules as a file's. The value itself is not repeated: it may hold a password.
+/// Validates a flag's value like a file's. The error does not repeat the value because it may contain a
+/// password.
 fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
     let Value::Text(text) = &value else { return Ok(value) };
     key.kind.read_text(text).map_err(|misfit| {
@@ -445,11 +447,11 @@ fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
     })
 }
 
-/// Everything that is wrong with one configuration or agent file, and its text if it can be read.
+/// The problems of one configuration or agent file, and its text if it can be read.
 pub(crate) fn check_file(path: &Path, name: &str, whose: Whose) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
     let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
-    // It is called what the user called it.
+    // Report the file under the name the user typed.
     let named = |mut problem: Diagnostic| {
         problem.file = name.into();
         problem
@@ -458,7 +460,7 @@ pub(crate) fn check_file(path: &Path, name: &str, whose: Whose) -> (Diagnostics,
     (problems, source.map(|source| Source::new(name, source.text())))
 }
 
-/// The wire format of this name.
+/// The wire format with this name.
 pub(crate) fn wire(name: &str) -> Option<Wire> {
     match name {
         "chat" => Some(Wire::Chat),

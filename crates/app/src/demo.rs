@@ -1,5 +1,5 @@
-//! The demo's project and recording, which ship inside the binary: unpacking them, and telling afterwards what
-//! became of them. What is done with them is [`crate::command::demo`]'s part.
+//! The demo project and its recordings, embedded in the binary: unpacks them and reports the result.
+//! [`crate::command::demo`] runs them.
 
 pub(crate) mod change;
 pub(crate) mod check;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-/// What the model is asked.
+/// The request sent to the model.
 pub(crate) const REQUEST: &str = "The tests fail: free time is offered in the middle of a meeting. \
                                   Find the cause and fix it. Leave the tests as they are.";
 
-/// The project's name, and its directory's.
+/// Name of the project and of its directory.
 pub(crate) const NAME: &str = "freetime";
 
-/// The project: a small Python package with a bug in it, and tests that show the bug.
+/// The project: a small Python package with a bug, and tests that expose it.
 pub(crate) const FILES: &[(&str, &str)] = &[
     (".gitignore", include_str!("demo/project/.gitignore")),
     ("README.md", include_str!("demo/project/README.md")),
@@ -33,20 +33,20 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("tests/test_span.py", include_str!("demo/project/tests/test_span.py")),
 ];
 
-/// The model's replies, in the format of `script:FILE`.
+/// The model's replies, in the `script:FILE` format.
 const RECORDING: &str = include_str!("demo/recording.jsonl");
 
-/// The replies of a reviewer of the same project.
+/// The reviewer's replies for the same project.
 const REVIEW: &str = include_str!("demo/review.jsonl");
 
-/// The unpacked demo. It is removed in the end unless it is kept.
+/// The unpacked demo, deleted on drop unless it is kept.
 pub(crate) struct Unpacked {
     directory: PathBuf,
     keep: bool,
 }
 
 impl Unpacked {
-    /// Unpacks into a new directory of this path. No reply of the recording waits longer than `longest_wait_ms`.
+    /// Unpacks into the new directory `directory`. Delays in the recordings are capped at `longest_wait_ms`.
     pub(crate) fn make(directory: PathBuf, longest_wait_ms: u64, keep: bool) -> io::Result<Self> {
         fs::create_dir(&directory)?;
         let unpacked = Self { directory, keep };
@@ -56,14 +56,14 @@ impl Unpacked {
             fs::create_dir_all(path.parent().unwrap_or(&project))?;
             fs::write(path, text)?;
         }
-        // It makes this the root of a project, so that the journal is in it and goes with it.
+        // Marks the project root, so the journal is created inside and deleted with it.
         fs::create_dir(project.join(".fusee"))?;
         fs::write(unpacked.recording(), recording(RECORDING, longest_wait_ms))?;
         fs::write(unpacked.review(), recording(REVIEW, longest_wait_ms))?;
         Ok(unpacked)
     }
 
-    /// Where the project is.
+    /// The project directory.
     pub(crate) fn project(&self) -> PathBuf {
         self.directory.join(NAME)
     }
@@ -82,13 +82,13 @@ impl Unpacked {
 impl Drop for Unpacked {
     fn drop(&mut self) {
         if !self.keep {
-            // A temporary directory that stays is the system's to clean.
+            // The system cleans up temporary directories that could not be deleted.
             let _ = fs::remove_dir_all(&self.directory);
         }
     }
 }
 
-/// A recording with its waits cut to this length.
+/// A recording with its delays capped.
 fn recording(recorded: &str, longest_wait_ms: u64) -> String {
     recorded.lines().map(|line| with_shorter_wait(line, longest_wait_ms) + "\n").collect()
 }
@@ -100,17 +100,17 @@ fn with_shorter_wait(line: &str, longest_ms: u64) -> String {
             reply.insert("delay_ms".to_owned(), wait.min(longest_ms).into());
             Value::Object(reply).to_string()
         }
-        // The model that reads it says what is wrong, and where.
+        // The scripted model reports the error and its position.
         Err(_) => line.to_owned(),
     }
 }
 
-/// A bundled file as it was unpacked.
+/// The original content of a bundled file.
 pub(crate) fn original(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
 }
 
-/// A path under which the demo can be unpacked.
+/// The path to unpack the demo into.
 pub(crate) fn new_directory(temporary: &Path, name: &str) -> PathBuf {
     temporary.join(format!("fusee-demo-{name}"))
 }

@@ -1,7 +1,7 @@
-//! Looking for models when none is configured: keys in the environment, servers on this machine.
+//! Finds models when none is configured: keys in the environment, servers on this machine.
 //!
-//! A server is asked for its list with one plain request, by hand: the model crate's client keeps connections
-//! and waits, which is not wanted for a short look.
+//! The model list is fetched with one hand-written HTTP request: the model crate's client keeps connections
+//! open and waits for slow servers, which is not wanted for a quick probe.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use crate::environment::Environment;
 #[cfg(test)]
 mod tests;
 
-/// A server answers within this time or is not there. Where none listens that is known at once; one that loads a model, or
-/// a machine that is busy, takes its time.
+/// Time limit for a server to answer. A refused connection fails at once; a server that is loading a model,
+/// or a busy machine, needs longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// No local list of models is longer.
+/// Maximum size of a response.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What there is.
+/// Models that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Providers whose key is set.
     pub(crate) keys: Vec<&'static Provider>,
-    /// Servers that answer.
+    /// Local servers that respond.
     pub(crate) servers: Vec<Server>,
 }
 
@@ -36,12 +36,11 @@ pub(crate) struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) provider: &'static Provider,
-    /// Where it answers.
     pub(crate) base_url: String,
     pub(crate) models: Vec<String>,
 }
 
-/// Looks everywhere at once.
+/// Probes all sources concurrently.
 pub(crate) async fn look(environment: &Environment) -> Found {
     let keyed = |provider: &&Provider| key(provider, environment).is_some();
     let keys = PROVIDERS.iter().filter(keyed).collect();
@@ -54,7 +53,7 @@ fn key<'e>(provider: &Provider, environment: &'e Environment) -> Option<&'e str>
     provider.key_variable.and_then(|name| environment.text(name))
 }
 
-/// Asks one server what it has.
+/// Fetches the model list of one server.
 async fn ask(provider: &'static Provider, environment: &Environment) -> Option<Server> {
     let base_url = place(provider, environment);
     let (address, path) = address(&base_url)?;
@@ -62,13 +61,13 @@ async fn ask(provider: &'static Provider, environment: &Environment) -> Option<S
     Some(Server { provider, base_url, models })
 }
 
-/// Where a server of one's own is looked for: where the environment says, else on its usual port. A variable that cannot
-/// be read is complained of when the server is used.
+/// Base URL of a self-hosted provider: from the environment, or its default port. An invalid variable is
+/// reported when the server is used.
 pub(crate) fn place(provider: &Provider, environment: &Environment) -> String {
     own_url(provider, environment).ok().flatten().unwrap_or_else(|| provider.base_url.to_owned())
 }
 
-/// `host:port` and the path of the list.
+/// `host:port` and the path of the model list.
 fn address(base_url: &str) -> Option<(String, String)> {
     let (address, path) = base_url.strip_prefix("http://")?.split_once('/')?;
     Some((address.to_owned(), format!("/{}/models", path.trim_end_matches('/'))))
@@ -76,7 +75,7 @@ fn address(base_url: &str) -> Option<(String, String)> {
 
 async fn list(address: &str, path: &str) -> Option<Vec<String>> {
     let mut stream = TcpStream::connect(address).await.ok()?;
-    // In version 1.0 an answer comes in one piece, and ends with its connection unless the server knows better.
+    // HTTP/1.0 responses are not chunked and end with the connection, unless the server sends a length.
     let request = format!(
         "GET {path} HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
     );
@@ -86,7 +85,7 @@ async fn list(address: &str, path: &str) -> Option<Vec<String>> {
     names(&answer)
 }
 
-/// Whether an answer that tells its length is all there.
+/// Whether a response with a Content-Length is complete.
 fn is_whole(answer: &[u8]) -> bool {
     let Some(end) = head_end(answer) else { return false };
     let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
@@ -101,7 +100,7 @@ fn head_end(answer: &[u8]) -> Option<usize> {
     answer.windows(HEAD_END.len()).position(|window| window == HEAD_END)
 }
 
-/// The ids in a whole HTTP answer that holds a list of models.
+/// The model ids in a complete HTTP response.
 fn names(answer: &[u8]) -> Option<Vec<String>> {
     let (head, body) = answer.split_at(head_end(answer)?);
     if !head.starts_with(b"HTTP/1.") || head.get(9..12) != Some(b"200") {

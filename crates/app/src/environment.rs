@@ -1,5 +1,5 @@
-//! The one place that reads the environment: variables, the current directory, what stdin, stdout and stderr are.
-//! All else asks an [`Environment`], so tests can hand one in.
+//! The only place that reads the environment: variables, the current directory, and which standard streams
+//! are terminals. Everything else takes an [`Environment`], so tests can pass their own.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use fusee_engine::model::Secret;
 
 use crate::failure::Failure;
 
-/// What surrounds this process.
+/// Environment of the process.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -18,7 +18,7 @@ pub(crate) struct Environment {
     terminals: Terminals,
 }
 
-/// Which of the three streams are terminals.
+/// Which of the standard streams are terminals.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Terminals {
     pub(crate) stdin: bool,
@@ -27,12 +27,12 @@ pub(crate) struct Terminals {
 }
 
 impl Environment {
-    /// The real one, read once.
-    #[expect(clippy::disallowed_methods, reason = "this is the seam that all others are handed")]
+    /// The real environment, read once.
+    #[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
     pub(crate) fn of_this_process() -> Result<Self, Failure> {
         let directory = std::env::current_dir().map_err(|error| {
-            Failure::usage(format!("the current directory cannot be used: {error}"))
-                .help("change to another one")
+            Failure::usage(format!("cannot use the current directory: {error}"))
+                .help("change to another directory")
         })?;
         let terminals = Terminals {
             stdin: std::io::stdin().is_terminal(),
@@ -42,24 +42,24 @@ impl Environment {
         Ok(Self { variables: std::env::vars_os().collect(), directory, terminals })
     }
 
-    /// One made of these variables, for tests.
+    /// An environment with these variables, for tests.
     #[cfg(test)]
     pub(crate) fn made_of(variables: &[(&str, &str)], directory: impl Into<PathBuf>) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { variables, directory: directory.into(), terminals: Terminals::default() }
     }
 
-    /// A variable; an empty one counts as not set.
+    /// A variable; an empty one counts as unset.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// A variable that is text.
+    /// A variable that is valid UTF-8.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.variable(name).and_then(OsStr::to_str)
     }
 
-    /// A variable that holds a key.
+    /// A variable that holds an API key.
     pub(crate) fn secret(&self, name: &str) -> Option<Secret> {
         self.text(name).map(|value| Secret::new(value.trim()))
     }
@@ -69,7 +69,7 @@ impl Environment {
         self.variables.iter()
     }
 
-    /// Where the process was started.
+    /// The current directory at start.
     pub(crate) fn directory(&self) -> &PathBuf {
         &self.directory
     }
@@ -79,18 +79,18 @@ impl Environment {
         self.terminals
     }
 
-    /// The user's configuration folder for us, if there is a home.
+    /// The user's configuration folder for fusee; `None` without a home directory.
     pub(crate) fn config_folder(&self) -> Option<PathBuf> {
         self.base_folder("XDG_CONFIG_HOME", ".config")
     }
 
-    /// The user's state folder for us, if there is a home.
+    /// The user's state folder for fusee; `None` without a home directory.
     pub(crate) fn state_folder(&self) -> Option<PathBuf> {
         self.base_folder("XDG_STATE_HOME", ".local/state")
     }
 
     fn base_folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        // The standard says that a relative path is to be ignored.
+        // The XDG specification requires relative paths to be ignored.
         let given = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         let base =
             given.or_else(|| self.variable("HOME").map(|home| PathBuf::from(home).join(below_home)))?;

@@ -1,6 +1,6 @@
-//! Faces: readers of a run's events that show them. They decide nothing about the run.
+//! User interfaces: readers that render a run's event stream. They never influence the run.
 //!
-//! A face has a thread of its own, so that a terminal or a pipe that stands still holds up nobody but itself.
+//! Each one runs on its own thread, so a blocked terminal or pipe stalls only its own output.
 
 mod json;
 pub(crate) mod line;
@@ -37,41 +37,42 @@ pub(crate) use show::{Plan, Show, colour};
 pub(crate) use terminal::columns_of_stdout;
 pub(crate) use transcript::Transcript;
 
-/// Shows events.
+/// Renders the events of a run.
 pub(crate) trait Face: Send {
-    /// One more happened.
+    /// Renders one event.
     fn show(&mut self, event: &Stamped) -> io::Result<()>;
 
-    /// One that an earlier process showed: not to be told again, but to be known.
+    /// Takes note of an event that an earlier process already rendered, without rendering it again.
     fn recall(&mut self, _event: &Stamped) {}
 
-    /// Nothing more is there to be shown for now: what was held back for a larger write goes out.
+    /// Called when no further event is ready: flushes output that was buffered for a larger write.
     fn rest(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// How long what happens may be gathered before it is shown together. The first after a pause is shown at once.
+    /// How long events may be batched before they are rendered. The first event after a pause is rendered at
+    /// once.
     fn breath(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How often it wants to redraw while nothing happens.
+    /// Redraw interval while no events arrive; `None` if no redraw is needed.
     fn pace(&self) -> Option<Duration> {
         None
     }
 
-    /// Time has passed.
+    /// Called when the interval from [`pace`](Self::pace) has elapsed.
     fn tick(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// All was shown, or nothing more can be: leaves the terminal as it was.
+    /// Called after the last event, or after an error: restores the terminal.
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A face at work.
+/// Handle to a UI thread started by [`watch`].
 pub(crate) struct Watching {
     ended: oneshot::Receiver<Result<(), Failure>>,
     thread: Thread,
@@ -79,15 +80,18 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Waits until all events were shown.
+    /// Waits until all events have been rendered.
     pub(crate) async fn ended(self) -> Result<(), Failure> {
         self.hurry.store(true, Ordering::Release);
         self.thread.unpark();
-        self.ended.await.unwrap_or_else(|_| Err(Failure::failed("the output was lost to a fault in fusee")))
+        self.ended
+            .await
+            .unwrap_or_else(|_| Err(Failure::failed("internal error: the output thread panicked")))
     }
 }
 
-/// Lets a face follow events to their end. A reader that goes away does not stop the run: it is in the journal.
+/// Starts a thread that renders `events` to their end. A closed output does not stop the run, which is
+/// journaled.
 pub(crate) fn watch(mut face: Box<dyn Face>, events: Events) -> Result<Watching, Failure> {
     let runtime = tokio::runtime::Handle::current();
     let (done, ended) = oneshot::channel();
@@ -97,7 +101,7 @@ pub(crate) fn watch(mut face: Box<dyn Face>, events: Events) -> Result<Watching,
         let followed = runtime.block_on(follow(&mut *face, events, breathing));
         let closed = face.close().map_err(Lost::Output);
         let result = followed.and(closed).or_else(Lost::into_result);
-        // Whoever waited may be gone.
+        // The receiver may have been dropped.
         let _ = done.send(result);
     };
     let thread = std::thread::Builder::new()
@@ -109,14 +113,14 @@ pub(crate) fn watch(mut face: Box<dyn Face>, events: Events) -> Result<Watching,
     Ok(Watching { ended, thread, hurry })
 }
 
-/// The pauses of a face that shows several events at once, unless somebody waits for its end.
+/// Batching delay between reads of the event stream; skipped once a caller waits for the end.
 struct Breathing {
     hurry: Arc<AtomicBool>,
     last: Option<Instant>,
 }
 
 impl Breathing {
-    /// Stands still until a breath has passed since the last one ended.
+    /// Sleeps until `breath` has passed since the end of the previous pause.
     fn pause(&mut self, breath: Duration) {
         let rest = self.last.map_or(Duration::ZERO, |last| breath.saturating_sub(last.elapsed()));
         if !rest.is_zero() && !self.hurry.load(Ordering::Acquire) {

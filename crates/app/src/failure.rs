@@ -1,5 +1,5 @@
-//! What stops a command before or beside its run, as a value: the exit code, what happened, what to do next.
-//! How a task itself failed is in its events and its outcome.
+//! Errors that stop a command before or outside its run: exit code, message, and a hint. Failures of the task
+//! itself are in its events and its outcome.
 
 use fusee_engine::journal::JournalError;
 use fusee_engine::model::ChoiceError;
@@ -7,40 +7,41 @@ use fusee_engine::run::{Exit, StartError};
 
 use crate::output;
 
-/// A command that could not be done.
+/// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// Whether the message is whole text already, as a list of diagnostics is.
+    /// Whether the message is already fully rendered, such as a list of diagnostics; it gets no `error:`
+    /// prefix.
     pub(crate) rendered: bool,
 }
 
 impl Failure {
-    /// Wrong flags, files or configuration.
+    /// A usage error: wrong flags, files or configuration (exit code 2).
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into(), help: None, rendered: false }
     }
 
-    /// Anything else.
+    /// Any other failure (exit code 1).
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, message: message.into(), help: None, rendered: false }
     }
 
-    /// Wrong configuration, told by a text that is ready to be shown.
+    /// A usage error whose text is already rendered.
     pub(crate) fn rendered(text: String) -> Self {
         Self { exit: Exit::Usage, message: text, help: None, rendered: true }
     }
 
-    /// The next step for the user.
+    /// Adds a hint about what to do next.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Tells the user, and gives the exit code.
+    /// Prints the error to stderr and returns the exit code.
     pub(crate) fn tell(self) -> Exit {
         let word = if self.rendered { "" } else { "error: " };
         let mut text = format!("{word}{}\n", self.message.trim_end());
@@ -56,7 +57,7 @@ impl Failure {
     }
 }
 
-/// An error with its causes on one line.
+/// An error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -74,7 +75,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         match &error {
-            // What the user named wrongly, against what the world did.
+            // User mistakes are usage errors, environment problems are failures.
             JournalError::NoSuchRun { .. } | JournalError::RunExists(_) | JournalError::Locked { .. } => {
                 Self::usage(error.to_string())
             }

@@ -1,4 +1,4 @@
-//! Reading a recorded run's events, a page at a time: memory does not grow with the length of the run.
+//! Reads a recorded run's events page by page, so memory does not grow with the length of the run.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use fusee_engine::journal::{Journal, RunId, Stamped};
 use crate::face::Face;
 use crate::failure::Failure;
 
-/// Events read at a time.
+/// Events per page.
 const PAGE: usize = 512;
 
-/// Hands every event of a run, in order, to `take`.
+/// Passes every event of a run, in order, to `take`.
 pub(crate) fn each(
     journal: &Journal,
     run: &RunId,
@@ -30,7 +30,7 @@ pub(crate) fn each(
     }
 }
 
-/// Shows every event of a run. A reader that goes away is no failure.
+/// Displays every event of a run. A closed pipe is not an error.
 pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Face) -> Result<(), Failure> {
     let written = |result: io::Result<()>| match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,7 +1,7 @@
-//! Fusee as a library: tasks for language models that are journaled step by step, survive being killed, and
-//! can be replayed without a model.
+//! Fusee as a library: LLM tasks that are journaled step by step, survive being killed, and can be replayed
+//! without a model.
 //!
-//! The short way in is [`embed::Task`]:
+//! The shortest entry point is [`embed::Task`]:
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -14,14 +14,15 @@
 //! # }
 //! ```
 //!
-//! The long way has everything that the command line has. [`run`] starts, resumes and replays runs:
-//! [`run::start`] with [`run::Settings`] and [`run::Resources`] gives a [`run::Running`], whose
-//! [`events`](run::Running::events) tell what happens and whose [`outcome`](run::Running::outcome) is its end.
-//! [`agent`] and [`approval`] are the loop and who may say no; [`model`] talks to models; [`tools`] acts on a
-//! workspace; [`journal`] is what was written down, with the [`event`](journal::event) stream that every face reads.
+//! The full API covers everything the command line does. [`run`] starts, resumes and replays runs:
+//! [`run::start`] takes [`run::Settings`] and [`run::Resources`] and returns a [`run::Running`], which
+//! streams [`events`](run::Running::events) and resolves to an [`outcome`](run::Running::outcome). [`agent`]
+//! is the agent loop and [`approval`] decides which calls need permission; [`model`] talks to models;
+//! [`tools`] acts on a workspace; [`journal`] stores the run, including the [`event`](journal::event) stream
+//! that every front end reads.
 //!
-//! A program whose tasks run commands calls [`tools::sandbox::init`] first in its `main`, before any thread: it
-//! forks the process that starts commands and ends them with us.
+//! A program whose tasks run commands must call [`tools::sandbox::init`] first thing in `main`, before it
+//! starts any thread: it forks the server process that spawns commands and ends them when this process ends.
 //!
 //! ```no_run
 //! use fusee::journal::{Journal, Options};
@@ -35,8 +36,8 @@
 //! # }
 //! ```
 //!
-//! The libraries print nothing, read no environment and know no home directory: clock, keys and places are
-//! handed in. What the command line adds to that is the binary's business and not part of this API.
+//! The libraries print nothing, read no environment variables and know no home directory: clock, keys and
+//! paths are passed in. The rest of the command line is private to the binary and not part of this API.
 
 pub use fusee_engine::{
     agent, approval, embed, journal, lang, model, prompt, run, text, tools, undo, workflow,

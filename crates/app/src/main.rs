@@ -1,7 +1,7 @@
-//! The fusee binary: what was typed becomes a command, the command an exit code.
+//! The fusee binary: parses the command line, runs the command, returns its exit code.
 //!
-//! [`arguments`] reads what was typed, [`command`] does it with what [`environment`] and [`config`] say, and a
-//! [`face`] shows what happens. Everything a run consists of is in the library crates.
+//! [`arguments`] parses the command line, [`command`] runs it with the values from [`environment`] and
+//! [`config`], and a [`face`] displays progress. Everything a run consists of is in the library crates.
 
 mod approvals;
 mod approver;
@@ -50,15 +50,15 @@ fn main() -> ExitCode {
 fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
     let keeper = match typed.tools() {
         Tools::None => None,
-        // The keeper forks, so it comes before the first thread.
+        // The fork server must be forked before the first thread starts.
         Tools::Run => Some(sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
         Tools::Examined => sandbox::init().ok(),
     };
     sandbox::withstand_limits();
     let process = Process { environment: Environment::of_this_process()?, keeper };
-    // One thread works: a run waits most of its time, and a second worker costs memory and start-up. The
-    // journal's writer and the face have threads of their own, so neither a disk nor a terminal holds it up. The face of a
-    // conversation is this thread: there the one that works is another.
+    // One worker thread: a run spends most of its time waiting, and a second worker costs memory and start-up
+    // time. The journal's writer and the output have threads of their own, so neither a slow disk nor a slow
+    // terminal blocks it. The chat draws on this thread, so there the worker is a separate one.
     let mut builder = match typed.command {
         Some(_) => tokio::runtime::Builder::new_current_thread(),
         None => tokio::runtime::Builder::new_multi_thread(),
@@ -67,7 +67,7 @@ fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot start the async runtime: {error}")))?;
     let exit = runtime.block_on(command::perform(typed, &process));
     // A tool that does not end must not keep a cancelled process alive.
     runtime.shutdown_background();

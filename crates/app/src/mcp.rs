@@ -1,5 +1,5 @@
-//! The MCP servers of a run: from what the configuration says to tools. A server that cannot be used is told, and the run
-//! goes on without it.
+//! Connects a run to the configured MCP servers. A server that cannot be used causes a warning and is
+//! skipped.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +14,18 @@ use crate::command::Process;
 use crate::config::{Config, McpEntry, McpReach};
 use crate::output;
 
-/// What the servers of a run give it.
+/// The contribution of the MCP servers to a run.
 #[derive(Clone, Default)]
 pub(crate) struct Servers {
-    /// Their tools.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// The same as they were offered, which the run keeps.
+    /// The tool list as offered by the servers, stored with the run.
     pub(crate) offered: Vec<Offered>,
-    /// Values that nobody is to be shown.
+    /// Values that must be redacted.
     pub(crate) secrets: Vec<String>,
 }
 
 impl Servers {
-    /// Adds what they give to what a run is given.
+    /// Adds the tools and secrets to a run's resources.
     pub(crate) fn given_to(self, mut resources: Resources) -> Resources {
         resources.commands.secrets = resources.commands.secrets.and(&self.secrets);
         resources.extra_tools.extend(self.tools);
@@ -34,16 +33,16 @@ impl Servers {
     }
 }
 
-/// Connects to every server that is configured and takes in what they offer.
+/// Connects to every configured server and fetches its tools.
 pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> Servers {
     let mut servers = Servers { secrets: keys(config, process), ..Servers::default() };
     for entry in config.mcp() {
         let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
         match server.offer().await {
-            Err(error) => output::error(&format!("warning: {error}; going on without it\n")),
+            Err(error) => output::error(&format!("warning: {error}; continuing without it\n")),
             Ok(offer) => {
                 for left in &offer.left_out {
-                    output::error(&format!("warning: the MCP server `{}`: left out {left}\n", entry.name));
+                    output::error(&format!("warning: MCP server `{}`: skipped {left}\n", entry.name));
                 }
                 let remote = |offered: &Offered| -> Arc<dyn Tool> {
                     Arc::new(Remote::new(offered.clone(), Arc::clone(&server)))
@@ -56,7 +55,7 @@ pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process
     servers
 }
 
-/// The tools of a run that goes on, as they were offered when it began. A server is spoken to when it is needed.
+/// The tools of a resumed run, as offered when it started. Servers are contacted when first needed.
 pub(crate) fn again(offered: &[Offered], config: &Config, directory: &Path, process: &Process) -> Servers {
     let mut servers =
         Servers { offered: offered.to_vec(), secrets: keys(config, process), ..Servers::default() };
@@ -69,7 +68,7 @@ pub(crate) fn again(offered: &[Offered], config: &Config, directory: &Path, proc
     servers
 }
 
-/// The keys of models that the configuration names: their variables may be called anything.
+/// API keys named by `api_key_env`. Their variables can have any name, so name patterns do not find them.
 fn keys(config: &Config, process: &Process) -> Vec<String> {
     let names = config.models().iter().filter_map(|entry| entry.api_key_env.as_deref());
     let value = |name: &str| process.environment.variable(name)?.to_str().map(str::to_owned);
@@ -126,7 +125,7 @@ fn open(
     })))
 }
 
-/// A value as it stands, with variables of the environment put in: `$NAME` or `${NAME}`.
+/// Expands environment variables in a value: `$NAME` or `${NAME}`.
 fn meant(value: &str, process: &Process) -> String {
     let mut text = String::new();
     let mut rest = value;

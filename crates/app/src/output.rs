@@ -1,10 +1,10 @@
-//! Writing to stdout and stderr. A reader that went away is no failure of ours: what is left is not written.
+//! Writing to stdout and stderr. A closed pipe is not an error: the remaining output is dropped.
 
 use std::io::{self, Write};
 
 use crate::failure::Failure;
 
-/// Writes all of it to stdout.
+/// Writes and flushes `text` to stdout.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -15,7 +15,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes all of it to stderr; where that fails there is nobody left to tell.
+/// Writes `text` to stderr, ignoring errors because there is no other channel to report them on.
 pub(crate) fn error(text: &str) {
     let mut out = io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

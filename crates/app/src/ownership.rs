@@ -1,9 +1,9 @@
-//! Which journals the user's own runs made here, kept in the user's state folder, where no project and no confined command
-//! reaches.
+//! Which journals were created by the user's own runs. Stored in the user's state folder, out of reach of
+//! projects and sandboxed commands.
 //!
-//! A run's settings say what it may do, and they are in its journal. One that came with a project was written by a stranger:
-//! going on with its runs would give him a model, a key and commands outside of a sandbox. A journal is known by what no
-//! copy of it has: the number of its file, and when that was made.
+//! A run's permissions are stored in its journal. A journal that came with a project was written by someone
+//! else: resuming its runs would hand them a model, an API key and unsandboxed commands. A journal is
+//! identified by what a copy does not share: its inode number and creation time.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,32 +13,32 @@ use std::time::UNIX_EPOCH;
 
 use fusee_engine::tools::plain;
 
-/// A longer list is begun anew with its newer half.
+/// Maximum size of the list in bytes; a longer one is cut to its newer half.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The journals that are the user's own.
+/// The list of journals created by the user's own runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ownership {
-    /// The list; none if there is no home, and then nothing can be told.
+    /// The list's file; `None` without a home directory, and then ownership is unknown.
     list: Option<PathBuf>,
 }
 
 impl Ownership {
-    /// What is kept in this state folder.
+    /// The list in this state folder.
     pub(crate) fn kept_in(states: Option<PathBuf>) -> Self {
         Self { list: states.map(|states| states.join("own-runs")) }
     }
 
-    /// Whether a journal may be taken for the user's own. Where no list was ever begun, as in a container whose home is
-    /// new each time, nothing can be told.
+    /// Whether a journal may be treated as the user's own. True if no list exists yet, as in a container with
+    /// a fresh home directory, because then ownership is unknown.
     pub(crate) fn covers(&self, journal: &Path) -> bool {
         self.list.as_ref().is_none_or(|list| !list.exists()) || self.knows(journal)
     }
 
-    /// Whether a journal was made here by the user's own runs.
+    /// Whether a journal is known to be created by the user's own runs.
     pub(crate) fn knows(&self, journal: &Path) -> bool {
         let Some(list) = &self.list else { return true };
-        // Journals of directories that are no projects are in the state folder themselves.
+        // Journals of directories without a project root are in the state folder itself.
         let states = list.parent().and_then(|states| states.canonicalize().ok());
         if states
             .zip(journal.canonicalize().ok())
@@ -49,8 +49,8 @@ impl Ownership {
         name(journal).is_some_and(|name| self.lines().contains(&name))
     }
 
-    /// Takes note of a journal that was just made, or that the user trusts. One line, written at once: others may do the
-    /// same.
+    /// Records a journal that was just created, or that the user trusts. Appends one line in a single write,
+    /// since other processes may do the same.
     pub(crate) fn add(&self, journal: &Path) -> io::Result<()> {
         let (Some(list), Some(name)) = (&self.list, name(journal)) else { return Ok(()) };
         fs::create_dir_all(list.parent().unwrap_or(Path::new("/")))?;
@@ -61,7 +61,7 @@ impl Ownership {
         OpenOptions::new().create(true).append(true).open(list)?.write_all(format!("{name}\n").as_bytes())
     }
 
-    /// Takes that back. Whether it was known.
+    /// Removes a journal from the list; returns whether it was listed.
     pub(crate) fn remove(&self, journal: &Path) -> io::Result<bool> {
         let Some(name) = name(journal) else { return Ok(false) };
         let lines = self.lines();
@@ -85,7 +85,7 @@ impl Ownership {
     }
 }
 
-/// What no copy of a file has. Where a file system does not know when it was made, its number has to do.
+/// Identity of a file: inode and creation time, or the inode alone if the file system has no creation time.
 fn name(journal: &Path) -> Option<String> {
     let found = fs::metadata(journal).ok()?;
     let made = found.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());

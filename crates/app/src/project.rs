@@ -1,7 +1,7 @@
-//! The project a command works in: its directory, its root, and where its journal is.
+//! The project a command works in: its directory, its root, and its journal.
 //!
-//! The root is the nearest ancestor with `.fusee` or `.git`, and the journal is in its `.fusee`. Elsewhere the
-//! journal is in the user's state folder, one file a directory.
+//! The root is the nearest ancestor with `.fusee` or `.git`, and the journal is in its `.fusee`. Without a
+//! root the journal is in the user's state folder, one file per directory.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use crate::ownership::Ownership;
 #[cfg(test)]
 mod tests;
 
-/// What `.fusee` keeps out of version control: all that we write while working, this file included, so that a
-/// run leaves nothing for `git status` to show. What people write there is theirs to commit.
+/// Ignore file of `.fusee`: everything fusee writes while working, including the file itself, so that a run
+/// leaves nothing for `git status` to show. Files written by users are theirs to commit.
 const IGNORED: &str = "\
-# Written by fusee while it works. Templates, prompts and agents in this folder are yours to commit.
+# Files written by fusee. Templates, prompts and agents in this folder are yours to commit.
 /.gitignore
 /journal.db*
 /memory.*
@@ -30,29 +30,28 @@ const IGNORED: &str = "\
 /logs/
 ";
 
-/// Characters of a directory's name in the name of its folder under the state folder.
+/// Maximum number of characters of a directory's name in its folder name under the state folder.
 const READABLE: usize = 40;
 
-/// A directory and what belongs to it.
+/// A directory and the project it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
-    /// Where tools work.
+    /// The directory tools work in.
     pub(crate) directory: PathBuf,
     /// The nearest ancestor with `.fusee` or `.git`.
     pub(crate) root: Option<PathBuf>,
-    /// The journal's file, there or not.
+    /// Path of the journal, which may not exist.
     pub(crate) journal: PathBuf,
-    /// Which journals are the user's own.
     ownership: Ownership,
 }
 
 impl Project {
-    /// The project of the directory that was given, else of the current one.
+    /// Finds the project of the given directory, or of the current one.
     pub(crate) fn find(given: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
         let asked =
             given.map_or_else(|| environment.directory().clone(), |path| environment.directory().join(path));
         let directory = fs::canonicalize(&asked).map_err(|error| {
-            Failure::usage(format!("the directory {} cannot be used: {error}", asked.display()))
+            Failure::usage(format!("cannot use directory {}: {error}", asked.display()))
         })?;
         if !directory.is_dir() {
             return Err(Failure::usage(format!("{} is not a directory", directory.display())));
@@ -63,8 +62,8 @@ impl Project {
             Some(root) => root.join(".fusee/journal.db"),
             None => {
                 let states = environment.state_folder().ok_or_else(|| {
-                    Failure::usage("there is no place for the journal: no project here, and HOME is not set")
-                        .help("set HOME or XDG_STATE_HOME, or make this a project with `fusee init`")
+                    Failure::usage("no location for the journal: not in a project, and HOME is not set")
+                        .help("set HOME or XDG_STATE_HOME, or create a project with `fusee init`")
                 })?;
                 states.join("projects").join(folder_name(&directory)).join("journal.db")
             }
@@ -72,7 +71,7 @@ impl Project {
         Ok(Self { directory, root, journal, ownership: Ownership::kept_in(environment.state_folder()) })
     }
 
-    /// Where the project's own files are: its root, or the directory itself.
+    /// The folder of the project's own files: its root, or the directory itself.
     pub(crate) fn home(&self) -> &Path {
         self.root.as_deref().unwrap_or(&self.directory)
     }
@@ -82,8 +81,8 @@ impl Project {
         folder_name(self.home())
     }
 
-    /// Where what is known of the files below a directory is kept: beside the journal. A part of the project has an index of
-    /// its own, since its paths are others.
+    /// The file index of a directory, beside the journal. A subdirectory has its own index because its
+    /// relative paths differ.
     pub(crate) fn memory_file(&self, below: &Path) -> PathBuf {
         match below == self.home() {
             true => self.journal.with_file_name("memory.idx"),
@@ -91,12 +90,12 @@ impl Project {
         }
     }
 
-    /// The project's configuration file, there or not.
+    /// Path of the project's configuration file, which may not exist.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.home().join("fusee.toml")
     }
 
-    /// Opens the journal to write, making it and its folder if need be.
+    /// Opens the journal for writing, creating it and its folder if necessary.
     pub(crate) fn open_journal(&self, options: Options) -> Result<Journal, Failure> {
         let folder = self.journal.parent().unwrap_or(&self.directory);
         let open = |error: io::Error| {
@@ -115,48 +114,48 @@ impl Project {
             make_ignore_file(folder).map_err(open)?;
         }
         let journal = Journal::open(&self.journal, options, Arc::new(SystemClock))?;
-        // One without runs says nothing yet, whoever made it; so none of ours stays unknown that was just made when its
-        // process ended.
+        // A journal without runs grants nothing, whoever created it. Recording it as owned here also covers a
+        // journal of ours whose process was killed right after creating it.
         if !self.ownership.knows(&self.journal) && journal.runs().is_ok_and(|runs| runs.is_empty()) {
-            // Where that cannot be written down, the user is asked before he goes on with what it holds.
+            // If this cannot be saved, the user has to run `fusee trust` before resuming.
             let _ = self.ownership.add(&self.journal);
         }
         Ok(journal)
     }
 
-    /// Refuses a journal that a link leads to: a project can hold one, and where it leads commands may write, or we would
-    /// where nobody expects it.
+    /// Rejects a journal behind a symbolic link. A project can contain one, and its target may be writable by
+    /// commands or be somewhere the user does not expect us to write.
     fn check_place(&self) -> Result<(), Failure> {
         let folder = self.journal.parent().filter(|_| self.root.is_some());
         let is_link = |path: &&Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         match folder.into_iter().chain([self.journal.as_path()]).find(is_link) {
             None => Ok(()),
             Some(link) => Err(Failure::usage(format!(
-                "{} is a symbolic link: what a run writes down would not be where commands cannot reach it",
+                "{} is a symbolic link, so commands might be able to change the journal",
                 link.display()
             ))
-            .help("put a directory in its place; what it leads to can be copied there")),
+            .help("replace it with a directory; you can copy its target there")),
         }
     }
 
-    /// Refuses to act by a journal that somebody else wrote.
+    /// Rejects a journal that was not created by this user's runs.
     pub(crate) fn check_owner(&self) -> Result<(), Failure> {
         if !self.journal.exists() || self.ownership.covers(&self.journal) {
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "{} was not written here: it came with the project, or was copied. What its runs were allowed, and which server they talk to, is a stranger's word",
+            "{} was not created by your own runs: it came with the project or was copied, so its permissions and servers cannot be trusted",
             self.journal.display()
         ))
-        .help("`fusee runs` and `fusee show` tell what is in it; if it is yours, say `fusee trust` and try again"))
+        .help("inspect it with `fusee runs` and `fusee show`; if it is yours, run `fusee trust` and try again"))
     }
 
-    /// Which journals are the user's own.
+    /// The list of journals created by the user's own runs.
     pub(crate) fn ownership(&self) -> &Ownership {
         &self.ownership
     }
 
-    /// Opens the journal to read; `None` where nothing was ever run.
+    /// Opens the journal for reading; `None` if nothing has been run.
     pub(crate) fn read_journal(&self) -> Result<Option<Journal>, Failure> {
         self.check_place()?;
         if !self.journal.exists() {
@@ -165,19 +164,19 @@ impl Project {
         Ok(Some(Journal::open_to_read(&self.journal, Arc::new(SystemClock))?))
     }
 
-    /// The same for a command that needs a run to be there.
+    /// Opens the journal for reading; an error if nothing has been run.
     pub(crate) fn journal_with_runs(&self) -> Result<Journal, Failure> {
         self.read_journal()?.ok_or_else(|| {
             Failure::usage(format!(
-                "nothing was run here yet: there is no journal {}",
+                "no runs here yet: {} does not exist",
                 self.journal.display()
             ))
-            .help("start with `fusee run REQUEST`, or name another directory with -C")
+            .help("start one with `fusee run REQUEST`, or select another directory with -C")
         })
     }
 }
 
-/// Makes the ignore file of a `.fusee` folder unless there is one; says whether it did.
+/// Creates the ignore file of a `.fusee` folder if missing; returns whether it did.
 pub(crate) fn make_ignore_file(folder: &Path) -> io::Result<bool> {
     match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
         Ok(mut file) => file.write_all(IGNORED.as_bytes()).map(|()| true),
@@ -186,7 +185,7 @@ pub(crate) fn make_ignore_file(folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// A name that people recognise and that no two directories share.
+/// A readable folder name that is unique per directory.
 fn folder_name(directory: &Path) -> String {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let readable: String = name

@@ -1,5 +1,5 @@
-//! Workflows that can be called by name: those of the project, then the user's, then the built-in ones. A nearer one of
-//! a name hides the farther one.
+//! Workflows that can be called by name: the project's, the user's and the built-in ones, in this order of
+//! precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,25 +13,25 @@ use crate::environment::Environment;
 use crate::project::Project;
 use crate::sources;
 
-/// A workflow with a name.
+/// A named workflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Registered {
-    /// The name of its file without the end.
+    /// Its file name without the extension.
     pub(crate) name: String,
-    /// Where it is.
+    /// Path of its file, or `built-in:NAME.fusee`.
     pub(crate) file: String,
-    /// Its text.
+    /// Source text.
     pub(crate) text: String,
 }
 
 impl Registered {
-    /// What other workflows see of it.
+    /// Its signature, as other workflows call it.
     pub(crate) fn callable(&self) -> Callable {
         Callable::task(&self.name, lang::params(&Source::new(self.file.as_str(), self.text.as_str())))
     }
 }
 
-/// Those that come with the product.
+/// Built-in workflows.
 const SHIPPED: &[(&str, &str)] = &[
     ("best-of", include_str!("../../../templates/best-of.fusee")),
     ("fix-tests", include_str!("../../../templates/fix-tests.fusee")),
@@ -40,7 +40,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("summarise-folder", include_str!("../../../templates/summarise-folder.fusee")),
 ];
 
-/// The workflows among these names, and those that they call, each with all that it needs to run.
+/// The named workflows and, transitively, those they call, each with everything it needs to run.
 pub(crate) fn library(
     names: &[String],
     all: &[Registered],
@@ -72,10 +72,10 @@ pub(crate) fn library(
     library
 }
 
-/// The folders of a layer, below its base.
+/// Folders that hold workflows, below the base folder of a layer.
 const FOLDERS: [&str; 2] = ["workflows", "templates"];
 
-/// All of them. One that cannot be read is left out: `fusee check` says why.
+/// All workflows. Unreadable ones are skipped; `fusee check` reports them.
 pub(crate) fn workflows(project: &Project, environment: &Environment) -> Vec<Registered> {
     let mut found: Vec<Registered> = Vec::new();
     let layers = [Some(project.home().join(".fusee")), environment.config_folder()];

@@ -1,4 +1,4 @@
-//! Which run is meant: by its id, by a beginning of it that no other has, or the newest that is open.
+//! Finds a run: by id, by a unique prefix of it, or the newest open one.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 #[cfg(test)]
 mod tests;
 
-/// More candidates than this help nobody.
+/// Maximum number of candidates listed.
 const SHOWN: usize = 5;
 
-/// The run called so.
+/// The run with this id or unique prefix.
 pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, Failure> {
     let missing = match journal.run(name) {
         Err(missing @ JournalError::NoSuchRun { .. }) => missing,
@@ -30,13 +30,13 @@ pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, Failure> {
             if count > SHOWN {
                 help.push(format!("and {} more", count - SHOWN));
             }
-            let message = format!("`{name}` is the beginning of {count} runs: give more of the id");
+            let message = format!("`{name}` is ambiguous: {count} runs have this prefix");
             Err(Failure::usage(message).help(help.join("\n")))
         }
     }
 }
 
-/// The newest run that worked in this directory, has ended and is wanted.
+/// The newest finished run in this directory that satisfies `wanted`.
 pub(crate) fn newest_ended(
     journal: &Journal,
     directory: &Path,
@@ -44,7 +44,7 @@ pub(crate) fn newest_ended(
 ) -> Result<RunRow, Failure> {
     let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
     for row in ended {
-        // A run that cannot be read is no reason not to go on with another.
+        // Skip runs that cannot be read.
         if run::settings_of(journal, &row.id)
             .is_ok_and(|settings| settings.workspace == directory && wanted(&settings))
         {
@@ -52,22 +52,22 @@ pub(crate) fn newest_ended(
         }
     }
     Err(Failure::usage(format!(
-        "no run has ended in {} yet: there is nothing to continue",
+        "no finished run in {} to continue",
         directory.display()
     ))
-    .help("start with `fusee run REQUEST`; `fusee runs` lists what is there"))
+    .help("start one with `fusee run REQUEST`; `fusee runs` lists all runs"))
 }
 
-/// The newest run that has not ended.
+/// The newest open run.
 pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, Failure> {
     let runs = journal.runs()?;
     if let Some(open) = runs.iter().find(|run| run.status == RunStatus::Open) {
         return Ok(open.clone());
     }
     Err(match runs.first() {
-        None => Failure::usage("nothing was run here yet").help("start with `fusee run REQUEST`"),
+        None => Failure::usage("no runs here yet").help("start one with `fusee run REQUEST`"),
         Some(newest) => Failure::usage(format!(
-            "no run is open here: the newest, {}, has ended ({})",
+            "no open run here: the newest run, {}, has ended ({})",
             newest.id, newest.status
         ))
         .help(format!("`fusee resume {}` repeats its result, `fusee runs` lists all", newest.id)),

@@ -1,11 +1,11 @@
-//! The files that commands about texts are given: named one by one, or found in directories.
+//! The source files that `check` and `fmt` work on: named individually, or found in directories.
 
 use std::path::{Path, PathBuf};
 
 use fusee_engine::tools::walk;
 
-/// The given files, and in given directories all `wanted` files that are not ignored, in order of name.
-/// Paths are relative to `here` as far as they were given so.
+/// The given files, and the `wanted` files in the given directories that are not ignored, sorted by name.
+/// Paths stay relative to `here` if they were given so.
 pub(crate) fn files(here: &Path, given: &[PathBuf], wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in given {
@@ -22,7 +22,7 @@ pub(crate) fn files(here: &Path, given: &[PathBuf], wanted: fn(&Path) -> bool) -
 
 fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBuf> {
     let start = here.join(directory);
-    // Hidden folders are entered: `.fusee` is one of them, and what else is hidden has no such files.
+    // Enter hidden folders: `.fusee` is one, and others do not contain such files.
     let mut walk = ignore::WalkBuilder::new(&start);
     walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::ends(entry));
     walk::keep_from_reading_for_ever(&mut walk, &start);

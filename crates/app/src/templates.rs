@@ -1,4 +1,4 @@
-//! The templates a command can use: the project's, the user's and those of the product.
+//! The templates a command can use: the project's, the user's and the built-in ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::output;
 use crate::project::Project;
 
-/// Finds them all. One with mistakes is left out and told of.
+/// Loads all templates. Invalid ones are skipped and reported in the result.
 pub(crate) fn gather(project: &Project, environment: &Environment) -> Loaded {
     let mut folders = vec![Folder {
         path: project.home().join(".fusee/templates"),
@@ -24,22 +24,22 @@ pub(crate) fn gather(project: &Project, environment: &Environment) -> Loaded {
     }
     let mut loaded = load(&folders);
     for shipped in shipped() {
-        // Their names differ; a test reads them all.
+        // Built-in names are unique; a test reads them all.
         let _ = loaded.registry.register_template(shipped);
     }
     loaded
 }
 
-/// The templates of something that lasts: read anew for each task, so that an edit holds at once. One that an edit broke
-/// stays as it was, and that is said.
+/// Templates of a long-lived session: reloaded for each task so that edits take effect at once. A template
+/// broken by an edit keeps its last valid version, with a warning.
 #[derive(Default)]
 pub(crate) struct Standing {
-    /// Those that were found last.
+    /// Templates loaded last.
     last: Registry,
 }
 
 impl Standing {
-    /// Finds them all, with what should be known of it.
+    /// Loads all templates, and returns a warning about the invalid ones.
     pub(crate) fn gather(
         &mut self,
         project: &Project,
@@ -50,13 +50,13 @@ impl Standing {
         self.last = loaded.registry.clone();
         let said = problems(&loaded).map(|said| match kept.as_slice() {
             [] => said,
-            kept => format!("{said}as before the last edit: `{}`\n", kept.join("`, `")),
+            kept => format!("{said}still using the version before the last edit: `{}`\n", kept.join("`, `")),
         });
         (loaded, said)
     }
 }
 
-/// What a run is given of them.
+/// Templates in the form a run takes.
 pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
     Templates {
         registry: Arc::new(loaded.registry),
@@ -64,7 +64,7 @@ pub(crate) fn for_run(loaded: Loaded, project: &Project) -> Templates {
     }
 }
 
-/// What a run with these settings is given: a plain request needs none, unless its prompt may hand parts over.
+/// The templates a run with these settings needs: none for a plain request, unless its prompt can delegate.
 pub(crate) fn needed(settings: &Settings, project: &Project, environment: &Environment) -> Templates {
     if settings.work == Work::Request && settings.prompt.is_none() {
         return Templates::default();
@@ -72,7 +72,7 @@ pub(crate) fn needed(settings: &Settings, project: &Project, environment: &Envir
     for_run(gather(project, environment), project)
 }
 
-/// Says which were left out, a line each: who wants to use another one is not told all about them.
+/// Warns about skipped templates on one line each, since the command may not need them.
 pub(crate) fn warn(loaded: &Loaded) {
     let mut told = String::new();
     let problems: Vec<_> = loaded.problems.iter().filter(|it| it.severity == Severity::Error).collect();
@@ -84,21 +84,21 @@ pub(crate) fn warn(loaded: &Loaded) {
             more => format!(" (and {more} more errors)"),
         };
         let at = format!("{file}:{}:{}", start.line, start.column);
-        told.push_str(&format!("warning: left out {at}: {message}{more}; `fusee check {file}` tells all\n"));
+        told.push_str(&format!("warning: skipped {at}: {message}{more}; run `fusee check {file}` for details\n"));
     }
     if !told.is_empty() {
         output::error(&told);
     }
 }
 
-/// What is wrong with those that were left out, if anything.
+/// Rendered diagnostics of the skipped templates, if any.
 pub(crate) fn problems(loaded: &Loaded) -> Option<String> {
     let source = |file: &str| loaded.sources.iter().find(|source| &**source.name() == file);
     let text = render::terminal(&loaded.problems, source, Colour::Never);
-    (!loaded.problems.is_empty()).then(|| format!("templates with mistakes are left out:\n{text}"))
+    (!loaded.problems.is_empty()).then(|| format!("invalid templates are skipped:\n{text}"))
 }
 
-/// The templates as a workflow sees them.
+/// The templates as workflows call them.
 pub(crate) fn callables(registry: &Registry) -> Vec<Callable> {
     registry.all().into_iter().map(|known| callable(&known.template)).collect()
 }
@@ -107,7 +107,7 @@ fn callable(template: &Template) -> Callable {
     let params = template.inputs.iter().map(|input| Param {
         name: input.name.clone(),
         kind: match input.kind {
-            // Whatever can be shown is text enough for a template.
+            // Any value that can be displayed is accepted as text.
             InputType::String => ParamType::Any,
             InputType::Number => ParamType::Number,
             InputType::Boolean => ParamType::Boolean,

@@ -1,5 +1,5 @@
-//! Which projects' files the user trusts: by place and content, kept in the user's state folder, where no project and no
-//! confined command reaches. A file that has changed since is a stranger's again.
+//! Which project files the user trusts, by path and content hash. Stored in the user's state folder, out of
+//! reach of projects and sandboxed commands. A file that has changed since is no longer trusted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 
-/// More files than anybody trusts; the ones that are gone go first, then any.
+/// Maximum number of entries; entries of deleted files are dropped first, then the first ones by path.
 const MOST: usize = 1000;
-/// No list is larger.
+/// Maximum size of the list in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What is trusted: the hash of each file's content.
+/// Trusted files with the hash of their content.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
-    /// Where that is kept; nowhere if there is no home.
+    /// The file it is stored in; `None` without a home directory.
     file: Option<PathBuf>,
     known: Known,
 }
@@ -29,7 +29,7 @@ struct Known {
 }
 
 impl Trust {
-    /// What the user has said so far. A list that cannot be read holds nothing.
+    /// Loads the list. An unreadable list counts as empty.
     pub(crate) fn read(environment: &Environment) -> Self {
         let file = environment.state_folder().map(|folder| folder.join("trust.json"));
         let small = |file: &PathBuf| fs::metadata(file).is_ok_and(|found| found.len() <= MOST_BYTES);
@@ -44,7 +44,7 @@ impl Trust {
         self.known.files.get(&place).is_some_and(|known| *known == hash(content))
     }
 
-    /// Trusts a file as it is now.
+    /// Trusts a file with its current content.
     pub(crate) fn grant(&mut self, path: &Path, content: &str) -> io::Result<()> {
         if self.known.files.len() >= MOST {
             self.known.files.retain(|file, _| file.exists());
@@ -56,7 +56,7 @@ impl Trust {
         self.save()
     }
 
-    /// Trusts it no longer. Whether it was.
+    /// Revokes trust; returns whether the file was trusted.
     pub(crate) fn revoke(&mut self, path: &Path) -> io::Result<bool> {
         let was = self.known.files.remove(&place(path)).is_some();
         if was {
@@ -67,11 +67,11 @@ impl Trust {
 
     fn save(&self) -> io::Result<()> {
         let Some(file) = &self.file else {
-            return Err(io::Error::other("there is no place for it: HOME is not set"));
+            return Err(io::Error::other("no location to save it: HOME is not set"));
         };
         let folder = file.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder)?;
-        // Written beside and renamed, so that nobody reads half a list.
+        // Write to a temporary file and rename, so that no reader sees a partial list.
         let beside = folder.join(format!("trust.json.{}", std::process::id()));
         let mut written = fs::File::create(&beside)?;
         written.write_all(format!("{}\n", serde_json::to_string_pretty(&self.known)?).as_bytes())?;
@@ -80,7 +80,7 @@ impl Trust {
     }
 }
 
-/// A file by a name that no link changes.
+/// The canonical path of a file.
 fn place(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

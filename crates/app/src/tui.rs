@@ -1,8 +1,8 @@
-//! The conversation: messages, each of them a run that continues the one before.
+//! The chat: a sequence of messages, each of them a run that continues the previous one.
 //!
-//! [`session`] drives the engine, [`commands`] is the table of what begins with a slash, and two faces show it:
-//! [`terminal`] (its [`state`] is a value, its [`frame`] a function of that) and [`plain`]. What a run is and how it
-//! goes is the engine's.
+//! [`session`] drives the engine, [`commands`] is the table of slash commands, and there are two UIs:
+//! [`terminal`] (its [`state`] is a value, its [`frame`] a function of that) and [`plain`]. The runs
+//! themselves belong to the engine.
 
 pub(crate) mod change;
 pub(crate) mod commands;

@@ -1,5 +1,5 @@
-//! Seeing a run through: what it is given from this process, who watches it, what a signal does to it.
-//! The run itself is the engine's.
+//! Drives a run from this process: assembles its resources, displays its events, handles signals. The run
+//! itself is the engine's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,25 +23,26 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{clock, output};
 
-/// A second ctrl-c within this time is for the run, a further one does not wait for its end.
+/// A second Ctrl-C within this time cancels the run; a further one exits without waiting for it to end.
 const IMPATIENCE: Duration = Duration::from_secs(2);
 
-/// What holds the commands of a run.
+/// The sandbox of a run's commands.
 pub(crate) struct Confinement {
-    /// In words, for the events.
+    /// Name of the sandbox, as it appears in the events.
     pub(crate) state: &'static str,
-    /// Whether that, or the user's word, settles that commands may run.
+    /// Whether commands may run without asking, because they are sandboxed or the user turned the sandbox
+    /// off.
     pub(crate) settled: bool,
     sandbox: Sandbox,
     allowance: Allowance,
-    /// What the user has said for always in this project.
+    /// The user's saved "always" answers for this project.
     approvals: Approvals,
-    /// Why nothing holds although it was asked for, or what holds less.
+    /// Why there is no sandbox although one was requested, or in what way it is weaker.
     complaint: Option<String>,
 }
 
 impl Confinement {
-    /// What can be done about what the user asked for: tried, not guessed.
+    /// Sets up the requested sandbox, probing what the system supports.
     pub(crate) async fn of(
         mode: SandboxMode,
         confine: &Confine,
@@ -76,14 +77,14 @@ impl Confinement {
         }
     }
 
-    /// What the user has decided about calls: by rule, and by answers for always.
+    /// Approval rules from the configuration and the user's saved answers.
     pub(crate) fn rules(&self, config: &Config) -> Rules {
         let mut rules = Rules::new(config.rules().iter().cloned());
         self.approvals.read().iter().for_each(|rule| rules.add(rule.clone()));
         rules
     }
 
-    /// What every run is begun with: its model, its limits, and what holds its commands.
+    /// Settings common to all runs: model, limits and sandbox.
     pub(crate) fn settings(
         &self,
         request: String,
@@ -109,7 +110,7 @@ impl Confinement {
         }
     }
 
-    /// Says what is not confined although it was asked for.
+    /// Warns if commands are not sandboxed although that was requested, or less than usual.
     pub(crate) fn warn(&self, show: &Show) {
         let Some(complaint) = &self.complaint else { return };
         if self.settled {
@@ -118,24 +119,24 @@ impl Confinement {
         let so = if show.can_ask() {
             "you are asked before each command"
         } else {
-            "commands are refused, since nobody is there to be asked"
+            "commands are refused because there is no terminal to ask on"
         };
         output::error(&format!(
-            "warning: no sandbox holds commands here ({complaint}), so {so}; `--sandbox off` is your word that \
-             they may run free\n"
+            "warning: no sandbox is available here ({complaint}), so {so}; `--sandbox off` runs commands \
+             unsandboxed\n"
         ));
     }
 }
 
-/// A sandbox, and in which words it is less than the usual one.
+/// A sandbox, and a description of what it lacks compared to the namespace sandbox.
 struct Held {
     sandbox: Sandbox,
     smaller: Option<String>,
 }
 
-/// The best sandbox that there is for a workspace, or why there is none.
+/// The strongest sandbox available for a workspace, or why there is none.
 async fn held(workspace: &Path, confine: &Confine, process: &Process) -> Result<Held, String> {
-    let keeper = process.keeper.as_ref().ok_or("no process keeps commands")?;
+    let keeper = process.keeper.as_ref().ok_or("the fork server is not running")?;
     let probed = sandbox::probe(keeper).await;
     let complaint = probed.complaint().unwrap_or_default();
     if probed.strength == Strength::None {
@@ -155,34 +156,35 @@ async fn held(workspace: &Path, confine: &Confine, process: &Process) -> Result<
         return Ok(Held { sandbox: Sandbox::namespaces(policy), smaller: None });
     };
     let fence = Fence::new(policy);
-    // What a fence cannot keep is known when it is made; better now than at the first command.
+    // The Landlock sandbox reports what it cannot enforce when it is created: better now than at the first
+    // command.
     fence.prepare().await.map_err(|error| format!("{complaint}; {error}"))?;
-    let smaller = format!("no namespaces hold commands here ({complaint}), Landlock does: {promise}");
+    let smaller = format!("namespaces are not available here ({complaint}), using Landlock: {promise}");
     Ok(Held { sandbox: Sandbox::Landlock(Arc::new(fence)), smaller: Some(smaller) })
 }
 
-/// Bounds what all commands use together, where this machine lets us; beside the run's first steps, since nothing depends
-/// on it. Each command is counted anyway.
+/// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with
+/// the first steps because nothing depends on it; each command is limited individually anyway.
 fn surround(keeper: Keeper, allowance: Allowance) {
     tokio::spawn(async move {
         let _ = keeper.surround(Bounds::around(&allowance)).await;
     });
 }
 
-/// What commands see of the environment.
+/// The environment variables that commands see.
 pub(crate) fn variables(process: &Process) -> Environment {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     Environment::allowed(variables)
 }
 
-/// What is in the environment and nobody is to be shown.
+/// Secret values from the environment, to be redacted.
 fn secrets(process: &Process) -> Secrets {
     let secret = |name: &std::ffi::OsString| name.to_str().is_some_and(sandbox::looks_secret);
     let values = process.environment.variables().filter(|(name, _)| secret(name));
     Secrets::new(values.filter_map(|(_, value)| value.to_str()))
 }
 
-/// What a run is given.
+/// Assembles the resources of a run.
 pub(crate) fn resources(
     journal: Journal,
     model: Arc<dyn Model>,
@@ -210,12 +212,12 @@ pub(crate) fn resources(
     }
 }
 
-/// Watches a run until its end.
+/// Displays a run until it ends.
 pub(crate) async fn see_through(running: Running, show: &Show, plan: Plan) -> Result<Exit, Failure> {
     see_on(running, show, plan, &[]).await
 }
 
-/// Watches the rest of a run; `past` is what an earlier process showed of it and still matters.
+/// Displays the rest of a resumed run; `past` holds earlier events that are still relevant.
 pub(crate) async fn see_on(
     running: Running,
     show: &Show,
@@ -225,7 +227,7 @@ pub(crate) async fn see_on(
     Ok(see_to_its_end(running, show, plan, past).await?.0)
 }
 
-/// The same, for those who want to know how it ended; nothing where a person did not wait for that.
+/// Like [`see_on`], and also returns the outcome; `None` if the user did not wait for it.
 pub(crate) async fn see_to_its_end(
     running: Running,
     show: &Show,
@@ -244,19 +246,19 @@ pub(crate) async fn see_to_its_end(
     let outcome = tokio::select! {
         outcome = ended => outcome?,
         () = impatient => {
-            output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
+            output::error(&format!("\nstopped immediately; run `fusee resume {run}` to continue\n"));
             return Ok((Exit::Cancelled, None));
         }
     };
     match &outcome {
         RunOutcome::Lost(cause) => {
-            Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}"))
-                .help(format!("what was committed is kept: fusee resume {run}")))
+            Err(Failure::failed(format!("internal error: the run panicked: {cause}"))
+                .help(format!("all committed steps are kept; run `fusee resume {run}` to continue")))
         }
         RunOutcome::Stopped(_) => {
-            // What stopped it is in its last event.
+            // The last event says why it stopped.
             output::error(&format!(
-                "run {run} stays open: `fusee resume {run}` goes on once that is mended\n"
+                "run {run} is still open; fix the problem, then run `fusee resume {run}`\n"
             ));
             Ok((outcome.exit(), Some(outcome)))
         }
@@ -265,16 +267,16 @@ pub(crate) async fn see_to_its_end(
                 output::print(&format!("{line}\n"))?;
             }
             if ended.blocked {
-                output::error("the model says that it is blocked: it could not do what was asked\n");
+                output::error("the model reports that it is blocked and could not complete the task\n");
             }
             Ok((outcome.exit(), Some(outcome)))
         }
     }
 }
 
-/// One SIGINT or SIGTERM cancels the run; its end is written down and told as usual. At a terminal the first SIGINT stops
-/// the turn, and a second, soon after it or while no turn runs, cancels the run. Ends when the person does not want to
-/// wait for that either.
+/// SIGINT or SIGTERM cancels the run, which then ends and reports as usual. At a terminal the first SIGINT
+/// stops only the turn; a second one shortly after, or while no turn runs, cancels the run. Returns when the
+/// user interrupts once more instead of waiting for the end.
 async fn obey_signals(cancel: CancellationToken, turns: TurnStop, live: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

@@ -1,5 +1,5 @@
-//! `fusee demo`, whole: what a new user sees in the first minute, and what must be left of it.
-#![expect(clippy::expect_used, reason = "a test stops where it fails")]
+//! `fusee demo` end to end: what a new user sees in the first minute, and what must remain afterwards.
+#![expect(clippy::expect_used, reason = "a test panics when it fails")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
-/// A demo whose temporary files are in a directory of ours.
+/// A demo whose temporary files are in a directory of the test.
 struct Stage {
     project: Project,
     temporary: PathBuf,
@@ -33,7 +33,7 @@ impl Stage {
         self.project.command(env!("CARGO_BIN_EXE_fusee")).args(args)
     }
 
-    /// The unpacked projects that are still there.
+    /// Unpacked projects that still exist.
     fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.temporary).expect("a directory");
         entries.map(|entry| entry.expect("an entry").path().join("freetime")).collect()
@@ -68,7 +68,7 @@ fn killed_on_the_way_it_goes_on_and_does_nothing_twice() {
     let outcome = stage.demo(&["--kill", "--keep"]).run().exits(0);
     assert!(outcome.stderr.contains("kill -9"), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("all 10 pass now"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("none was asked for or run again"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("none was requested or run again"), "{}", outcome.stdout);
     let [project] = stage.left().try_into().expect("one project");
     let place = project.to_str().expect("a readable path");
 
@@ -77,8 +77,8 @@ fn killed_on_the_way_it_goes_on_and_does_nothing_twice() {
     assert_eq!(events::of_type(&events, "task_resumed").len(), 1);
     let is_interrupted = |event: &&serde_json::Value| event["fate"] == "interrupted";
     let interrupted = events::of_type(&events, "tool_result").into_iter().filter(is_interrupted).count();
-    // Eight replies of the recording, and one that only answers an interruption. On a machine so busy that the kill
-    // comes after the command, there is none.
+    // The recording has eight replies; one more only answers an interruption. On a machine so busy that the
+    // kill comes after the command, there is no interruption.
     assert!(interrupted <= 1);
     assert_eq!(events::of_type(&events, "turn_complete").len(), 8 + interrupted);
     assert_eq!(events::of_type(&events, "file_changed").len(), 2);

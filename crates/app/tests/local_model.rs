@@ -1,10 +1,10 @@
-//! The product with a real model inside its own process: SmolLM2 from its file, temperature 0. What it says is not judged.
-//! `cargo xtask local` installs the model, builds with the feature and runs these.
+//! The product with a real model in its own process: SmolLM2 from its file, temperature 0. Its replies are
+//! not judged. `cargo xtask local` installs the model, builds with the feature and runs these tests.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
-    reason = "a test stops where it fails, and stands outside the seams of the product"
+    reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
 use std::path::PathBuf;

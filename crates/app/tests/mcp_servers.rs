@@ -1,10 +1,10 @@
-//! The product with MCP servers as they are published: the reference servers from npm, over their standard streams and
-//! over HTTP. `cargo xtask test` installs them and runs these; a plain test run names them as ignored.
+//! The product with published MCP servers: the reference servers from npm, over stdio and over HTTP. `cargo
+//! xtask test` installs them and runs these tests; a plain test run lists them as ignored.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
-    reason = "a test stops where it fails, and stands outside the seams of the product"
+    reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +17,14 @@ use fusee_testkit::project::{Outcome, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-/// Where a server was installed.
+/// Path of an installed server.
 fn server(name: &str) -> String {
     let folder = std::env::var_os("FUSEE_MCP_SERVERS")
         .expect("FUSEE_MCP_SERVERS: run `cargo xtask test`, which installs them");
     PathBuf::from(folder).join("node_modules/.bin").join(name).display().to_string()
 }
 
-/// A project whose user has these servers.
+/// Creates a project with these servers in the user's configuration.
 fn with_servers(settings: &str) -> Project {
     let project = Project::new();
     let folder = project.home().join(".config/fusee");
@@ -67,7 +67,7 @@ fn the_server_with_everything_is_used_over_its_streams() {
     let said = contents(&ran.events());
     assert_eq!(said[..2], ["Echo: hello", "The sum of 2 and 40 is 42."]);
     assert!(said[2].contains("temperature") && said[2].contains("humidity"), "{}", said[2]);
-    // A picture is named, not dumped.
+    // An image is described, not dumped.
     assert!(said[3].contains("image") && said[3].len() < 2_000, "{}", said[3]);
     assert!(said[4].contains('b'), "{}", said[4]);
     assert!(said[5].contains("There is no tool `every_get-env`"), "{}", said[5]);
@@ -107,7 +107,7 @@ fn the_server_of_files_works_where_it_may_and_says_where_it_may_not() {
     project.assert_no_process_left();
 }
 
-/// A server that listens, ended with this.
+/// A listening server process, killed on drop.
 struct Listening(Child);
 
 impl Drop for Listening {

@@ -1,5 +1,5 @@
-//! What the README and its neighbours say is so: commands are understood, links lead somewhere, examples work.
-#![expect(clippy::expect_used, reason = "a test stops where it fails")]
+//! Checks the claims of the README and related pages: commands parse, links resolve, examples work.
+#![expect(clippy::expect_used, reason = "a test panics when it fails")]
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).expect("a page of the project")
 }
 
-/// What stands between backquotes, in blocks and within lines.
+/// Text between backquotes, in blocks and within lines.
 fn code(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut blocks, mut pieces) = (Vec::new(), Vec::new());
     for (at, part) in text.split("```").enumerate() {
@@ -26,7 +26,7 @@ fn code(text: &str) -> (Vec<&str>, Vec<&str>) {
     (blocks, pieces)
 }
 
-/// The words of a command as a shell would see them; what follows two spaces is a remark.
+/// Splits a command into words like a shell; text after two spaces is a remark.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let (mut quoted, mut characters) = (false, command.chars().peekable());
@@ -50,7 +50,7 @@ fn every_command_of_the_readme_is_understood() {
     assert!(commands.len() > 10, "{commands:?}");
     let project = Project::new();
     for command in commands {
-        // Help comes after all that stands before it was read, and nothing is done.
+        // --help is handled after the arguments before it are parsed, and nothing is executed.
         let outcome = project.command(env!("CARGO_BIN_EXE_fusee")).args(&command).args(["--help"]).run();
         assert_eq!(outcome.code, Some(0), "fusee {}: {}", command.join(" "), outcome.stderr);
     }
@@ -149,7 +149,7 @@ fn every_path_that_the_pages_name_is_there() {
     for name in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"] {
         for path in named(&page(name)) {
             let known = [root(), root().join("crates")].iter().any(|base| base.join(&path).exists());
-            // Made by building or running.
+            // Created by building or running.
             if !known && !path.starts_with("target/") && !path.starts_with(".fusee/") {
                 missing.push(format!("{name}: {path}"));
             }

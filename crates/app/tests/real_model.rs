@@ -1,12 +1,12 @@
-//! The product with a real model: SmolLM2 on llama.cpp's own server, one thread, temperature 0. What it says is not
-//! judged, only that it comes, in pieces, within its schema, and counted. `cargo xtask test` installs the model and runs
-//! these; a plain test run names them as ignored.
+//! The product with a real model: SmolLM2 on llama.cpp's own server, one thread, temperature 0. The content
+//! of its replies is not judged, only that they arrive, streamed, within the schema, and with usage. `cargo
+//! xtask test` installs the model and runs these tests; a plain test run lists them as ignored.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a test stops where it fails, and stands outside the seams of the product"
+    reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -25,7 +25,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::server::{self, Reply, Server};
 use serde_json::{Value, json};
 
-/// A server with a model, ended with this.
+/// A server with a model, killed on drop.
 struct Served {
     child: Child,
     port: u16,
@@ -173,13 +173,13 @@ fn calls_what_it_is_told_to(served: &Served) {
     assert!(reply.usage.unwrap().input_tokens > 0);
 }
 
-/// What the server answers a request with: the data of its events.
+/// Sends a request and returns the data of the reply's events.
 fn answer(port: u16, body: &[u8]) -> Vec<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     stream.write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes()).unwrap();
     stream.write_all(body).unwrap();
-    // Between the events stand only the sizes of chunks.
+    // Between the events there are only chunk sizes.
     let lines = BufReader::new(stream).lines().map(Result::unwrap);
     let mut data: Vec<String> = Vec::new();
     for event in lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned)) {
@@ -191,8 +191,8 @@ fn answer(port: u16, body: &[u8]) -> Vec<String> {
     panic!("the server's answer has no end: {data:?}");
 }
 
-/// A task whose turns are played from these replies, while what is asked beside it (the phase, a summary) is asked of the
-/// real model: a model of this size would not come so far by itself.
+/// Runs a task whose turns are played from these replies, while side requests (the phase, a summary) go to
+/// the real model: a model of this size would not get that far by itself.
 fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Message>) -> Played {
     let said = Arc::new(Mutex::new(Vec::new()));
     let (heard, port, mut turns) = (Arc::clone(&said), served.port, turns.into_iter());
@@ -203,7 +203,7 @@ fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Mess
         if arrived.json().get("tools").is_some() {
             return turns.next().expect("a turn for each request").stream().prepare();
         }
-        // At temperature 0 a model of this size repeats its first paragraph for ever.
+        // At temperature 0 a model of this size repeats its first paragraph forever.
         let mut asked = arrived.json();
         asked["stop"] = json!(["\n\n"]);
         let data = answer(port, asked.to_string().as_bytes());
@@ -229,9 +229,9 @@ fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Mess
 
 struct Played {
     events: Vec<Value>,
-    /// By the real model.
+    /// Replies of the real model.
     said: Vec<String>,
-    /// The messages of the last request.
+    /// Messages of the last request.
     last: Value,
 }
 
@@ -243,7 +243,7 @@ fn says_which_phase_it_is(served: &Served) {
     let Played { events, said, .. } = with_turns_played(served, &project, turns);
     let [said] = said.as_slice() else { panic!("it is asked once: {said:?}") };
     assert!(!said.trim().is_empty(), "it says something");
-    // A phase that it names is taken, and anything else is told as what it is.
+    // A named phase is adopted; any other reply is reported as a probe error.
     let moved = of_type(&events, "phase_transition");
     let failed = of_type(&events, "phase_probe_error");
     let named =

@@ -1,4 +1,4 @@
-//! A task with two tools of its own, run from a program: `cargo run -p fusee-engine --example custom_tools`.
+//! A task with two custom tools, run from a program: `cargo run -p fusee-engine --example custom_tools`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         json!({ "type": "object", "properties": { "article": { "type": "string" } }, "required": ["article"] }),
         |_| Answer::done("1999"),
     );
-    // A script instead of a server, so that the example runs anywhere: `llama.cpp:…` or `openai:…` go here.
+    // A script instead of a server, so that the example runs anywhere; use `llama.cpp:…` or `openai:…` here.
     let script = std::env::temp_dir().join("fusee-custom-tools.jsonl");
     std::fs::write(
         &script,

@@ -1,5 +1,5 @@
-//! The file index and the registry of templates at their sizes: what `cargo xtask bench` measures of them. Prints a line
-//! a figure: its name, a tab, milliseconds. `cargo run --release -p fusee-engine --example index`
+//! Measures the file index and the template registry for `cargo xtask bench`. Prints one figure per line: its
+//! name, a tab, milliseconds. `cargo run --release -p fusee-engine --example index`
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that measures")]
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ const CHANGED: usize = 10;
 const TEMPLATES: usize = 10_000;
 const RUNS: usize = 9;
 
-/// Words that files and templates are made of, so that questions have many answers.
+/// Words used in files and templates, so that queries have many matches.
 const WORDS: [&str; 12] = [
     "parser", "token", "journal", "cache", "request", "session", "ranking", "window", "socket", "template",
     "budget", "schema",
@@ -35,8 +35,8 @@ fn main() {
     told("index of 50 000 files", first);
     drop(fresh);
 
-    // Other processes find the index on disk, and ten files that are not as it says. What they do is held against a walk
-    // that only looks at every file.
+    // Other processes find the index on disk and ten changed files. Their time is compared with a walk that
+    // only stats every file.
     let other = || Memory::new(&tree, Some(kept.clone()));
     other().update().expect("an index");
     let mut beyond: Vec<Duration> = (0..RUNS)
@@ -66,7 +66,7 @@ fn main() {
     told("match among 10 000 templates", matching);
 }
 
-/// Looks at every file as an update does, and does nothing with it.
+/// Stats every file as an update does, and nothing else.
 fn walk(tree: &Path) -> usize {
     let files = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(2, |count| count.get().min(8));

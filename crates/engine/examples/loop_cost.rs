@@ -1,5 +1,6 @@
-//! What the agent loop costs by itself, for `cargo xtask bench`: the time from a reply to the next request in a long
-//! conversation, shortening one by rule, telling an event. Each figure is a line: its name, a tab, milliseconds.
+//! Measures the overhead of the agent loop for `cargo xtask bench`: the time from a reply to the next request
+//! in a long conversation, rule-based compaction, and event emission. Prints one figure per line: its name, a
+//! tab, milliseconds.
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
@@ -25,13 +26,13 @@ use fusee_model::{
 use fusee_tools::CommandSettings;
 use serde_json::json;
 
-/// Turns whose beginnings are timed.
+/// Number of timed turns.
 const TURNS: usize = 400;
 
-/// Events that are timed.
+/// Number of timed events.
 const EVENTS: usize = 20_000;
 
-/// Times that each conversation is shortened.
+/// Number of compactions of each conversation.
 const TIMES: usize = 100;
 
 struct Now;
@@ -43,7 +44,7 @@ impl Clock for Now {
     }
 }
 
-/// A model that takes no time and looks at the clock.
+/// A model that replies immediately and records the time between requests.
 struct Timed {
     dialect: Dialect,
     state: Mutex<State>,
@@ -93,7 +94,7 @@ impl Model for Timed {
     }
 }
 
-/// From a reply to the next request, the call between them and its two commits included.
+/// Times from a reply to the next request, including the call in between and its two commits.
 async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     let file = directory.join("script.jsonl");
     std::fs::write(&file, "{\"text\":\"unused\"}\n").expect("a script");
@@ -109,7 +110,7 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
         commands_settled: true,
-        // About 100 000 tokens that stand before every turn.
+        // About 100 000 tokens that precede every turn.
         ..Settings::new("Look at all of it. ".repeat(21_000), "timed", directory)
     };
     let resources = Resources {
@@ -133,7 +134,7 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     gaps
 }
 
-/// Telling events, written down at the end: the time of each, and of all with their commit.
+/// Times event emission with a commit at the end: each event, and all of them with the commit.
 async fn event_emission(directory: &Path) -> (Vec<Duration>, Duration) {
     let journal = Journal::open(&directory.join("events.db"), Options::default(), Arc::new(Now));
     let run = "events".parse().expect("a run id");
@@ -184,7 +185,7 @@ fn conversation(turns: usize, calls: impl Fn(usize) -> Vec<(&'static str, String
     [goal].into_iter().chain((0..turns).flat_map(|turn| answered(turn, &calls(turn)))).collect()
 }
 
-/// Conversations that have little in common but their size.
+/// Conversations of similar size and different shape.
 fn conversations() -> [(&'static str, Vec<Message>); 3] {
     let line = "    let value = self.next_token()?.expect_identifier(&mut diagnostics);\n";
     let text = move |bytes: usize| line.repeat(bytes / line.len());
@@ -208,7 +209,7 @@ fn conversations() -> [(&'static str, Vec<Message>); 3] {
     [("a session", session), ("small turns", small), ("one reply", one)]
 }
 
-/// The median of a usual compaction, and the worst of all shapes and targets.
+/// The median of a typical compaction, and the worst of all shapes and targets.
 fn compaction() -> (Duration, Duration) {
     let (mut usual, mut worst) = (Duration::ZERO, Duration::ZERO);
     for (shape, messages) in conversations() {
@@ -223,7 +224,7 @@ fn compaction() -> (Duration, Duration) {
             if (shape, target) == ("a session", 40_000) {
                 usual = times[TIMES / 2];
             }
-            // The slowest of a hundred measures what else the machine does.
+            // The slowest of a hundred measures other load on the machine, so the 90th percentile is used.
             worst = worst.max(times[TIMES * 9 / 10]);
         }
     }

@@ -1,5 +1,5 @@
-//! Many tasks in one process: what `cargo xtask bench` measures for memory. Arguments: tasks, turns a task.
-//! Prints the process's peak memory in KiB before the tasks and after them.
+//! Measures the memory of many tasks in one process for `cargo xtask bench`. Arguments: tasks, turns per
+//! task. Prints the peak memory of the process in KiB before and after the tasks.
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,

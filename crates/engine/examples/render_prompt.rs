@@ -1,4 +1,4 @@
-//! Rendering a large prompt: what `cargo xtask bench` measures. Argument: sections.
+//! Measures the rendering of a large prompt for `cargo xtask bench`. Argument: number of sections.
 //! Prints the median microseconds of rendering it, and of rendering it again after one section was opened.
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that measures")]
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 use fusee_engine::prompt::{AnyTask, Prompt, PromptBuilder, Section};
 use serde_json::json;
 
-/// Rounds that a median is taken of.
+/// Number of rounds for the median.
 const ROUNDS: usize = 201;
 
 fn section(n: usize) -> Section {

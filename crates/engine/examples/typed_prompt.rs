@@ -1,5 +1,5 @@
-//! A task of its own type with a prompt of its own, run from a program:
-//! `cargo run -p fusee-engine --example typed_prompt`. The model opens a section before it answers.
+//! A task with its own type and prompt, run from a program: `cargo run -p fusee-engine --example
+//! typed_prompt`. The model opens a section before it answers.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use fusee_engine::prompt::{PlanningStrategy, Prompt, Section, Shown, Visibility}
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A question of a customer.
+/// A customer inquiry.
 #[derive(Serialize, JsonSchema)]
 struct Inquiry {
     /// The customer's words.
     request: String,
-    /// What is known of the customer.
+    /// Known facts about the customer.
     #[serde(skip_serializing_if = "Option::is_none")]
     background: Option<String>,
-    /// What they have bought.
+    /// Articles the customer has bought.
     articles: Vec<String>,
-    /// How soon they need an answer.
+    /// How soon the customer needs an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     urgency: Option<String>,
 }
@@ -29,7 +29,7 @@ fn prompt() -> Result<Prompt<Inquiry>, String> {
     let terms = Section::literal("terms", "Terms", "Lamps are taken back within 30 days. It costs $5.");
     let prices = Section::text("prices", "Prices", "What we ask for ${articles}: see the list.");
     let urgent = |value: &dyn Fn(&str) -> Option<String>| value("urgency").is_some();
-    // The handbook is shown at once when there is no time to look for it.
+    // The handbook is shown in full when there is no time to open it.
     let visibility =
         Visibility::Decided(Arc::new(move |value| if urgent(value) { Shown::Full } else { Shown::Summary }));
     Prompt::builder()
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         articles: vec!["a lamp".to_owned()],
         urgency: None,
     };
-    // A script instead of a server, so that the example runs anywhere: `llama.cpp:…` or `openai:…` go here.
+    // A script instead of a server, so that the example runs anywhere; use `llama.cpp:…` or `openai:…` here.
     let directory = std::env::temp_dir().join(format!("fusee-typed-prompt-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let script = directory.join("script.jsonl");

@@ -1,7 +1,7 @@
-//! Driving a model through one task, turn by turn.
+//! The agent loop: runs a model through one task, turn by turn.
 //!
-//! [`AgentTask`] is the task; `turns.rs` decides what happens next and does nothing, `driver.rs` does it and
-//! decides nothing, `calls.rs` makes the tool calls. Everything from outside comes through the journal's
+//! [`AgentTask`] is the task. `turns.rs` is a pure state machine that decides the next action, `driver.rs`
+//! performs it, and `calls.rs` executes the tool calls. All input from outside goes through the journal's
 //! engine, so a task is a pure function of its journal.
 
 mod acts;
@@ -63,12 +63,12 @@ pub(crate) use task::Worked;
 pub use task::{AgentTask, Progress, TaskOutcome};
 pub use terms::{Amendment, Terms};
 
-/// The names of the tools that steer a task.
+/// Names of the control tools.
 pub(crate) fn control_names() -> impl Iterator<Item = String> {
     control::definitions().iter().map(|definition| definition.name.to_string())
 }
 
-/// What a model is told of the tools that this crate has itself.
+/// Definitions of the tools that this crate implements itself.
 pub(crate) fn own_definitions() -> impl Iterator<Item = &'static fusee_tools::Definition> {
     control::definitions().iter().chain(disclosure::definitions())
 }

@@ -1,5 +1,5 @@
-//! Who says whether a call may run. The policy is data; asking a person is a trait, with one implementation a
-//! face. The answer is a step, so it survives a restart.
+//! Approval of calls. The policy is data; asking the user is a trait with one implementation per user
+//! interface. The answer is a journal step, so it survives a restart.
 
 mod line;
 pub mod rules;
@@ -15,85 +15,85 @@ use self::rules::{Decision, Rules};
 
 use crate::agent::Terms;
 
-/// When a person is asked.
+/// When to ask for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approve {
-    /// Not for what the sandbox confines, nor with the sandbox off by the user's word.
+    /// Only for unsandboxed commands, unless the user turned the sandbox off.
     #[default]
     Auto,
-    /// For everything that may change something.
+    /// For every call that may change something.
     Ask,
-    /// Never: what would be asked is refused.
+    /// Never ask; refuse what would need approval.
     Never,
 }
 
-/// Asks a person.
+/// Asks the user.
 pub trait Approver: Send + Sync {
-    /// The person's answer; an implementation with nobody there refuses.
+    /// Asks for approval of a call; a non-interactive implementation refuses.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
 
-    /// The person's answer to a question of the model's own; `None` if nobody is there.
+    /// Passes on a question from the model; `None` if there is no user to ask.
     fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         let _ = question;
         Box::pin(async { None })
     }
 
-    /// What the person says after they have stopped a turn: words for the model, nothing to let it go on, or `None` to
-    /// end the run.
+    /// Asks how to continue after the user stopped a turn: a message for the model, an empty string to
+    /// continue, or `None` to end the run.
     fn after_stop<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         let _ = question;
         Box::pin(async { None })
     }
 }
 
-/// What a person is asked.
+/// An approval question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The call.
+    /// Id of the call.
     pub call_id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// What it is asked.
+    /// Arguments of the call.
     pub arguments: Value,
-    /// Why a person is asked.
+    /// Why approval is needed.
     pub reason: String,
 }
 
-/// What the person said.
+/// The answer to an approval question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Whether it may run.
+    /// Whether the call may run.
     pub approved: bool,
-    /// For the model, if not.
+    /// Reason of a refusal, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For how long.
+    /// How long an approval lasts.
     #[serde(default)]
     pub lasts: Lasts,
 }
 
-/// How long an answer holds that lets something run.
+/// How long an approval lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lasts {
     /// For this call.
     #[default]
     Once,
-    /// For calls like it until the run ends.
+    /// For similar calls until the run ends.
     Session,
-    /// For calls like it in this project.
+    /// For similar calls in this project.
     Always,
 }
 
 impl Answer {
-    /// It may run, once.
+    /// Approves this call.
     #[must_use]
     pub fn yes() -> Self {
         Self { approved: true, reason: None, lasts: Lasts::Once }
     }
 
-    /// It may not, for this reason.
+    /// Refuses the call with a reason.
     #[must_use]
     pub fn no(reason: impl Into<String>) -> Self {
         Self { approved: false, reason: Some(reason.into()), lasts: Lasts::Once }
@@ -101,14 +101,14 @@ impl Answer {
 }
 
 impl Question {
-    /// What a lasting answer to it is about.
+    /// The rules that a lasting approval adds.
     #[must_use]
     pub fn lasting(&self) -> Vec<rules::Rule> {
         rules::lasting(&self.name, &self.arguments)
     }
 }
 
-/// Nobody is there: every question is a refusal.
+/// Non-interactive approver: refuses every question.
 pub struct Nobody;
 
 impl Approver for Nobody {
@@ -118,20 +118,20 @@ impl Approver for Nobody {
     }
 }
 
-/// Decides for each call whether it runs, is asked about, or is refused.
+/// Decides for each call whether it runs, needs approval, or is refused.
 #[derive(Clone)]
 pub struct Gatekeeper {
-    /// The user's policy.
+    /// The approval mode.
     pub approve: Approve,
-    /// Whether commands are confined, or free by the user's word.
+    /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
     pub commands_settled: bool,
-    /// What the user decided before.
+    /// The user's rules.
     pub rules: Rules,
-    /// Asks.
+    /// Asks the user.
     pub approver: Arc<dyn Approver>,
 }
 
-/// The gate's decision.
+/// Decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     Open,
@@ -140,7 +140,7 @@ pub(crate) enum Gate {
 }
 
 impl Gate {
-    /// The same after what the user decided about such calls.
+    /// Applies the decision of the user's rules.
     pub(crate) fn ruled(self, decision: Option<Decision>, approve: Approve) -> Self {
         match decision {
             None => self,
@@ -149,7 +149,7 @@ impl Gate {
             Some(Decision::Ask) if approve == Approve::Never => {
                 Self::Shut("a rule of the user's asks about it, and this run may not ask".to_owned())
             }
-            Some(Decision::Ask) => Self::Ask("a rule of the user's asks about it".to_owned()),
+            Some(Decision::Ask) => Self::Ask("a user rule requires approval".to_owned()),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Gatekeeper {
         }
         let unconfined = runs_commands && !terms.commands_settled;
         match terms.approve {
-            Approve::Auto if unconfined => Gate::Ask("no sandbox holds commands here".to_owned()),
+            Approve::Auto if unconfined => Gate::Ask("commands run without a sandbox".to_owned()),
             Approve::Auto => Gate::Open,
             Approve::Ask => Gate::Ask("this run asks before anything is changed".to_owned()),
             Approve::Never if unconfined => {

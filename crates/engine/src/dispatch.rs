@@ -1,7 +1,7 @@
-//! What a line after `/task` means: a workflow, a template, a tool, or a wish in plain words.
+//! Resolves the text after `/task` to a workflow, a template, a tool, or a natural-language request.
 //!
-//! The same rules serve `fusee task` and a request that begins with `/task` or a parenthesis. A plain request is never
-//! matched against templates: only who asks for a task gets one.
+//! `fusee task` and requests that begin with `/task` or a parenthesis share these rules. A plain request is
+//! never matched against templates; template matching happens only when a task was explicitly requested.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::template::{Match, Matching, NotFound, Registered, Registry, typed};
 #[cfg(test)]
 mod tests;
 
-/// The score from which a match may be the one that was meant.
+/// Minimum score for a match to be picked without asking.
 const CLEAR: f64 = 0.5;
 
-/// How far the next one must be behind it.
+/// Minimum lead over the runner-up for a match to be picked without asking.
 const AHEAD: f64 = 0.15;
 
-/// What was meant.
+/// Resolution of a task reference.
 #[derive(Debug)]
 pub enum Meant {
-    /// A workflow, as its text.
+    /// Workflow source text.
     Workflow,
-    /// This template.
+    /// A registered template.
     Template(Arc<Registered>),
-    /// This tool, by its own name.
+    /// A tool, by its canonical name.
     Tool(String),
-    /// A subtype that several templates have: which ones.
+    /// A subtype shared by several templates; the message lists them.
     Ambiguous(String),
-    /// No name that is known: words, with the templates that fit them, best first.
+    /// No known name: a natural-language request with the matching templates, best first.
     Words(Vec<Match>),
 }
 
-/// The meaning of the first word, or of all of them where they are a sentence.
+/// Resolves the first word, or the whole sentence if the first word is no known name.
 pub fn meant(first: &str, sentence: &str, registry: &Registry, tools: &Toolbox) -> Meant {
     if first.trim_start().starts_with(['(', ';', '\'']) {
         return Meant::Workflow;
@@ -44,7 +44,7 @@ pub fn meant(first: &str, sentence: &str, registry: &Registry, tools: &Toolbox) 
         Err(several @ NotFound::Ambiguous { .. }) => return Meant::Ambiguous(several.to_string()),
         Err(NotFound::Unknown { .. }) => {}
     }
-    // In a sentence `write` and `read` are words, not the tools that some models call so.
+    // In a sentence, `write` and `read` are ordinary words, not the tool aliases that some models use.
     let alone = sentence.trim() == first || sentence.trim().is_empty();
     if let Some(tool) = tools.find(first).filter(|_| alone) {
         return Meant::Tool(tool.definition().name.to_string());
@@ -52,15 +52,16 @@ pub fn meant(first: &str, sentence: &str, registry: &Registry, tools: &Toolbox) 
     Meant::Words(registry.find_matching_tasks(sentence, &Matching::default()))
 }
 
-/// The one match that was clearly meant.
+/// Returns the best match if its score is high enough and clearly ahead of the next.
 pub fn clear(matches: &[Match]) -> Option<&Arc<Registered>> {
     let (best, rest) = matches.split_first()?;
     let ahead = rest.first().is_none_or(|next| best.score - next.score >= AHEAD);
     (best.score >= CLEAR && ahead).then_some(&best.registered)
 }
 
-/// The words of a line, as a shell would split them: quotes hold together, a backslash takes the next character as it
-/// is outside single quotes, and what begins with a bracket or a brace goes on to its end, so that JSON needs no quotes.
+/// Splits a line into words like a shell: quotes group, a backslash escapes the next character outside single
+/// quotes, and a word that begins with a bracket or brace extends to its closing one, so that JSON needs no
+/// quotes.
 pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -68,7 +69,7 @@ pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut characters = line.chars();
     while let Some(c) = characters.next() {
         if depth > 0 {
-            // Inside JSON everything stands as it is.
+            // Inside JSON everything is copied verbatim.
             let text = word.get_or_insert_default();
             text.push(c);
             match c {
@@ -97,22 +98,22 @@ pub fn split(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() || depth > 0 {
-        return Err("a quote or a bracket is never closed".to_owned());
+        return Err("unclosed quote or bracket".to_owned());
     }
     words.extend(word);
     Ok(words)
 }
 
-/// `key=value` words as a template's inputs, and what is wrong with the others.
+/// Parses `KEY=VALUE` words as template inputs; also returns a problem for each word that is not one.
 pub fn inputs(words: &[String], template: &crate::template::Template) -> (Map<String, Value>, Vec<String>) {
     let (mut inputs, mut problems) = (Map::new(), Vec::new());
     for word in words {
         match word.split_once('=') {
             None if template.input(word).is_some() => {
-                problems.push(format!("`{word}` lacks its value: it is written {word}=VALUE"));
+                problems.push(format!("`{word}` has no value; write {word}=VALUE"));
             }
-            None => problems.push(format!("`{word}` is not an input: it is written KEY=VALUE")),
-            Some(("", _)) => problems.push(format!("`{word}` lacks the name of an input before `=`")),
+            None => problems.push(format!("`{word}` is not an input; write KEY=VALUE")),
+            Some(("", _)) => problems.push(format!("`{word}` has no input name before `=`")),
             Some((key, _)) if inputs.contains_key(key) => problems.push(format!("`{key}` is given twice")),
             Some((key, value)) => {
                 let kind = template.input(key).map(|input| input.kind).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The short way in for programs that embed the engine: a task, a model's name, some tools of one's own.
+//! Minimal API for programs that embed the engine: a task, a model name, and custom tools.
 //!
-//! It leaves out what a program may not need (flags, files, approvals by people) and nothing else: the run is
-//! journaled, and can be resumed and replayed through [`crate::run`].
+//! It only leaves out flags, configuration files and interactive approval. The run is journaled as usual, and
+//! can be resumed and replayed through [`crate::run`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::approval::{Approve, Nobody};
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::run::{self, Resources, RunOutcome, Settings};
 
-/// What a tool of one's own answers.
+/// Result of a custom tool.
 pub type Answer = ToolOutput;
 
-/// A tool made of a function. It may be called again after a crash, so it should only look things up; one with
-/// effects implements [`Tool`] and says how a crash is settled.
+/// A tool backed by a function. It may be called again after a crash, so it must be read-only; a tool with
+/// effects implements [`Tool`] and defines how an interrupted call is settled.
 pub struct SimpleTool {
     definition: Definition,
     answer: Box<dyn Fn(&Value) -> Answer + Send + Sync>,
 }
 
 impl SimpleTool {
-    /// A tool with a name, a description for the model, and a JSON Schema of its arguments.
+    /// Creates a tool from its name, its description for the model, and the JSON Schema of its arguments.
     pub fn new(
         name: &'static str,
         description: &'static str,
@@ -75,37 +75,37 @@ impl Tool for SimpleTool {
     }
 }
 
-/// Why a task could not run to its end.
+/// Error that prevented a task from finishing.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// It could not begin.
+    /// The run could not be started.
     #[error(transparent)]
     Start(#[from] run::StartError),
-    /// There is no such model.
+    /// The model name could not be resolved.
     #[error(transparent)]
     Model(#[from] fusee_model::ChoiceError),
-    /// Its journal.
+    /// The journal could not be opened or read.
     #[error(transparent)]
     Journal(#[from] fusee_journal::JournalError),
-    /// It stopped in the middle.
+    /// The run stopped before its task ended.
     #[error("{0}")]
     Stopped(String),
 }
 
-/// A task to run.
+/// A task to be run, configured builder-style.
 pub struct Task {
     settings: Settings,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Task {
-    /// A request for a model, worked on in a directory. The journal is `.fusee/journal.db` there.
+    /// Creates a task from a request. The journal is `.fusee/journal.db` inside the workspace.
     pub fn new(request: &str, model: &str, workspace: &Path) -> Self {
         Self { settings: Settings::new(request, model, workspace), tools: Vec::new() }
     }
 
-    /// The same for a task of one's own type, with a prompt made for that type. Sections that are closed cost their
-    /// summary until the model opens them.
+    /// Creates a task of a custom type with a prompt built for that type. A closed section costs only its
+    /// summary until the model opens it.
     ///
     /// ```
     /// use fusee_engine::embed;
@@ -113,9 +113,9 @@ impl Task {
     ///
     /// #[derive(serde::Serialize, schemars::JsonSchema)]
     /// struct Translation {
-    ///     /// What is to be translated.
+    ///     /// Text to translate.
     ///     request: String,
-    ///     /// The language it is to be in.
+    ///     /// Target language.
     ///     language: String,
     /// }
     ///
@@ -139,28 +139,28 @@ impl Task {
         Ok(Self { settings: Settings::prompted(prompt, task, model, workspace)?, tools: Vec::new() })
     }
 
-    /// Where the model is served.
+    /// Sets the base URL of the model server.
     #[must_use]
     pub fn base_url(mut self, url: &str) -> Self {
         self.settings.base_url = Some(url.to_owned());
         self
     }
 
-    /// How much it may use up.
+    /// Sets the limits on turns, tokens, cost and time.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
         self
     }
 
-    /// With a tool of one's own, beside those that read and write files.
+    /// Adds a custom tool to the built-in file tools.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Runs it, telling `watch` of every event.
+    /// Runs the task to its end and passes every event to `watch`.
     pub async fn run(self, mut watch: impl FnMut(&Stamped)) -> Result<TaskOutcome, EmbedError> {
         let path = self.settings.workspace.join(".fusee/journal.db");
         let journal = Journal::open(&path, Options::default(), Arc::new(SystemClock))?;
@@ -196,7 +196,7 @@ impl Task {
     }
 }
 
-/// The system's clock: the one place of this crate that reads it, for those who bring none of their own.
+/// System clock for embedders that bring none; the only place in this crate that reads it.
 struct SystemClock;
 
 #[expect(clippy::disallowed_methods, reason = "the embedder's clock, handed in from here")]

@@ -1,7 +1,7 @@
-//! Holding a model to a process: stages, gates, phases, what the runtime does itself.
+//! Flows: hold a model to a process with stages, gates and phases, and with actions of the runtime itself.
 //!
-//! [`FlowSettings`] is all of it as data, part of a run's step 0. What happens in a task is decided by pure
-//! functions of recorded facts; the agent's driver asks them and does what they say.
+//! [`FlowSettings`] is the complete configuration as data, part of a run's step 0. Decisions within a task
+//! are pure functions of recorded facts; the agent's driver calls them and acts on the results.
 
 mod answer;
 mod before;
@@ -35,7 +35,7 @@ pub use settings::{
 };
 pub use stage::{Stage, ToolsMode};
 
-/// The names of all tools that every run has, for those who read settings.
+/// Names and aliases of all tools available in every run, for validating settings.
 pub fn tool_names() -> Vec<String> {
     let toolbox = fusee_tools::Toolbox::standard(fusee_tools::CommandSettings::default());
     let aliases =

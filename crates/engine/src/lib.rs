@@ -1,7 +1,8 @@
-//! Running tasks: the agent loop, prompts, approvals, and runs as a whole.
+//! Runs tasks: the agent loop, prompts, approvals, workflows, and the life cycle of a run.
 //!
-//! [`run`] is the door for faces: start, resume or replay a run, read its events, cancel it. [`agent`] drives
-//! a model through one task. Models, tools and the journal are crates of their own and do not know each other.
+//! [`run`] is the entry point for user interfaces: start, resume or replay a run, read its events, cancel it.
+//! [`agent`] drives a model through one task. Models, tools and the journal are separate crates that do not
+//! depend on each other.
 
 pub mod agent;
 pub mod approval;
@@ -18,7 +19,7 @@ pub mod template;
 pub mod undo;
 pub mod workflow;
 
-// The crates beneath, for faces and embedders: they know this crate alone.
+// Re-exports the crates below, so that user interfaces and embedders depend on this crate alone.
 pub use {
     fusee_journal as journal, fusee_lang as lang, fusee_model as model, fusee_text as text,
     fusee_tools as tools,

@@ -1,7 +1,7 @@
-//! What is known of a work tree's files without reading them again: paths, languages, sizes, symbols, first words.
+//! File index of a work tree: paths, languages, sizes, symbols and summaries.
 //!
-//! [`Memory`] keeps an index, brings it up to date by what changed, and ranks files by words. It holds no content:
-//! whoever wants that reads it through the handler's tools.
+//! [`Memory`] keeps the index, updates it incrementally, and ranks files against a query. It holds no file
+//! content; callers read that through the handler's tools.
 
 mod base;
 mod coding;
@@ -32,58 +32,58 @@ pub use walk::MOST_FILES;
 #[cfg(test)]
 mod tests;
 
-/// What is asked.
+/// A search in the file index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// Words; a path that is among them is found for sure.
+    /// Search words. A file whose full path occurs among them is always found.
     pub words: String,
-    /// At most so many files.
+    /// Maximum number of files to return.
     pub limit: usize,
 }
 
-/// What was found.
+/// Search result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The files in one line.
+    /// The matched files in one line.
     pub summary: String,
-    /// Best first.
+    /// Matched files, best first.
     pub matches: Vec<Found>,
 }
 
-/// A file that fits.
+/// A matched file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Its path in the work tree.
+    /// Path relative to the work tree.
     pub path: String,
-    /// How well it fits: above 0, at most 1.
+    /// Relevance: above 0, at most 1.
     pub score: f64,
-    /// Why.
+    /// Which words matched where, or why the file was chosen.
     pub reason: String,
 }
 
-/// What an update did.
+/// Statistics of an index update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Updated {
-    /// Files that are known now.
+    /// Number of files in the index.
     pub files: usize,
-    /// Of them, read anew because they are new or changed.
+    /// Number of files read because they are new or changed.
     pub read: usize,
-    /// No longer there.
+    /// Number of files removed from the index.
     pub removed: usize,
-    /// Whether there are more files than are kept.
+    /// Whether files were left out because of [`MOST_FILES`].
     pub cut: bool,
 }
 
-/// The index of one work tree.
+/// File index of one work tree.
 pub struct Memory {
     root: PathBuf,
-    /// Where the index is kept between processes; without one it lives as long as this value.
+    /// Where the index is stored; without a file it lives only as long as this value.
     file: Option<PathBuf>,
     index: Mutex<Option<Index>>,
 }
 
 impl Memory {
-    /// The memory of a work tree, kept in `file` if one is given.
+    /// Creates the index of a work tree, stored in `file` if one is given.
     pub fn new(root: &Path, file: Option<PathBuf>) -> Self {
         Self { root: root.to_owned(), file, index: Mutex::new(None) }
     }
@@ -93,7 +93,7 @@ impl Memory {
         self.with(|index| self.refresh(index))
     }
 
-    /// The files that fit, after an update.
+    /// Updates the index, then searches it.
     pub fn relevant(&self, query: &Query) -> Result<Answer, String> {
         self.with(|index| {
             self.refresh(index)?;
@@ -101,17 +101,17 @@ impl Memory {
         })
     }
 
-    /// The files that fit, of what is known already.
+    /// Searches the index without updating it.
     pub fn query(&self, query: &Query) -> Result<Answer, String> {
         self.with(|index| answer(index, query))
     }
 
-    /// Everything that is known, in order of path.
+    /// Returns all entries, sorted by path.
     pub fn global_index(&self) -> Result<Vec<Entry>, String> {
         self.with(|index| Ok(index.entries()?))
     }
 
-    /// What is known of one file.
+    /// Returns the entry of one file.
     pub fn entry(&self, path: &str) -> Result<Option<Entry>, String> {
         self.with(|index| Ok(index.entry(path)?))
     }
@@ -121,12 +121,12 @@ impl Memory {
         let known = index.get_or_insert_with(|| self.file.as_deref().map(Index::open).unwrap_or_default());
         let mut done = work(known);
         if matches!(done, Err(Trouble::Damaged)) {
-            // It can always be made again.
+            // The index can always be rebuilt from the work tree.
             *known = Index::default();
             done = work(known);
         }
         done.map_err(|trouble| match trouble {
-            Trouble::Damaged => "the index of files cannot be read".to_owned(),
+            Trouble::Damaged => "cannot read the file index".to_owned(),
             Trouble::Failed(problem) => problem,
         })
     }
@@ -141,7 +141,7 @@ fn answer(index: &mut Index, query: &Query) -> Result<Answer, Trouble> {
     Ok(Answer { summary: summary(&matches, Some(index.len())), matches })
 }
 
-/// Files in one line, with how many there are in all where that is known.
+/// Describes the matched files in one line, with the total number of files if it is known.
 fn summary(matches: &[Found], of: Option<usize>) -> String {
     if matches.is_empty() {
         return "no file fits".to_owned();

@@ -1,8 +1,8 @@
-//! What a model is told: sections that are rendered to text, some of them closed until the model opens them.
+//! Prompts for the model: sections that are rendered to text, some of them closed until the model opens them.
 //!
-//! A [`Prompt`] is a tree of sections, checked when it is built; bound to a task it renders to exactly the
-//! bytes a model gets ([`Rendered`]). [`open_sections`] opens closed ones, [`PromptFile`] reads a prompt from
-//! a file. `default.rs` is the prompt of a plain run, `environment.rs` what it is made of.
+//! A [`Prompt`] is a tree of sections, checked when it is built. Bound to a task, it renders to exactly the
+//! bytes the model receives ([`Rendered`]). [`open_sections`] opens closed sections, and [`PromptFile`] reads
+//! a prompt from a file. `default.rs` holds the prompt of a plain run, `environment.rs` its inputs.
 
 mod build;
 mod default;

@@ -1,4 +1,4 @@
-//! Reports on tasks: made by the runtime from facts, and checked before anybody reads them.
+//! Task reports: built by the runtime from facts and validated before they are emitted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use serde_json::Value;
 
 use crate::agent::{AgentTask, Facts};
 
-/// Larger files are taken as changed without being read.
+/// Larger files count as changed without being compared.
 const COMPARED_BYTES: u64 = 64 << 20;
 
-/// What the files themselves say at the end of a task.
+/// The actual changes found in the files at the end of a task.
 #[derive(Default, Serialize, Deserialize)]
 struct Settled {
-    /// Changes that nobody had told of yet.
+    /// Changes not reported by any call.
     found: Vec<FileChange>,
-    /// Of all changes those whose files differ from before.
+    /// Paths of all changes whose files differ from before the task.
     differ: BTreeSet<String>,
-    /// Directories that came and went, and nobody had told of yet.
+    /// Directories created or removed that no call reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     directories: Vec<DirectoryChange>,
 }
 
-/// Holds what is known of a task's changes against the files. Without commands there is nothing that a tool did not tell
-/// exactly.
+/// Reconciles the recorded changes of a task with the files. Skipped if no commands ran, because tools report
+/// their changes exactly.
 pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Result<(), Stop> {
     if !facts.commands {
         return Ok(());
@@ -64,7 +64,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
     Ok(())
 }
 
-/// The report, or what is wrong with it.
+/// Returns the report event, or the list of problems if the report is invalid.
 pub(crate) fn checked(report: TaskReport) -> Event {
     let problems = problems(&report);
     if problems.is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn checked(report: TaskReport) -> Event {
     Event::TaskReportInvalid { task_id: report.task_id, problems }
 }
 
-/// Everything in it that cannot be: the types hold the rest.
+/// All inconsistencies that the types do not rule out.
 fn problems(report: &TaskReport) -> Vec<String> {
     let mut problems = Vec::new();
     let mut must = |holds: bool, problem: &str| {
@@ -96,16 +96,16 @@ fn problems(report: &TaskReport) -> Vec<String> {
     must(!report.tool_error_counts.iter().any(failed), "a tool failed more often than it was called");
     must(
         report.read_cache.is_none_or(|cache| cache.hits <= cache.reads),
-        "more reads were served from memory than there were",
+        "read_cache counts more hits than reads",
     );
     let sorted = |paths: &[String]| paths.is_sorted() && paths.windows(2).all(|pair| pair[0] != pair[1]);
-    must(sorted(&report.files_read), "files_read is not in order, or names a file twice");
-    must(sorted(&report.files_changed), "files_changed is not in order, or names a file twice");
+    must(sorted(&report.files_read), "files_read is not sorted or contains duplicates");
+    must(sorted(&report.files_changed), "files_changed is not sorted or contains duplicates");
     let own = |path: &String| path.starts_with(".fusee/") || path.starts_with(".git/");
-    must(!report.files_changed.iter().any(own), "files_changed names files of the runtime");
+    must(!report.files_changed.iter().any(own), "files_changed contains files of the runtime");
     must(
         (report.status == TaskStatus::Failed) <= report.error.is_some(),
-        "the task failed and error is missing",
+        "the task failed but error is missing",
     );
     problems
 }

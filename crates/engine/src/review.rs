@@ -1,8 +1,8 @@
-//! The code reviewer: what it is told, what it is shown of a project, and what its findings must be.
+//! The code reviewer: its prompt, its view of the project, and the checks on its findings.
 //!
-//! A review is a run like any other, in review mode and with a prompt of sections. [`material`] is what the runtime
-//! looks up for it, as one step; [`prompt`] puts that into sections; [`finding`] checks the answer against the files;
-//! [`report`] writes it for people and programs.
+//! A review is an ordinary run in review mode with a sectioned prompt. [`material`] collects its context in
+//! one step, [`prompt`] puts it into sections, [`finding`] checks the answer against the files, and
+//! [`report`] formats it for users and programs.
 
 mod finding;
 mod material;
@@ -19,31 +19,31 @@ pub use prompt::CodeReviewTask;
 pub(crate) use prompt::{OVERRIDABLE, disclosure};
 pub use report::Format;
 
-/// What is reviewed, and how it is reported: part of a run's settings.
+/// Scope and output of a review; part of a run's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CodeReview {
-    /// Files and folders to look at, from the workspace; all if there are none.
+    /// Files and folders to review, relative to the workspace; everything if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// A revision: the review is about what changed since.
+    /// Base revision; the review covers the changes since then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// What to look for above all.
+    /// Main focus of the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
     /// Folders with documents to review against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<PathBuf>,
-    /// How the findings are written.
+    /// Output format of the findings.
     pub format: Format,
-    /// Findings of this severity or above make the run fail.
+    /// Severity at or above which findings make the run fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
 }
 
 impl CodeReview {
-    /// What is asked if nobody says anything else.
+    /// Returns the default request.
     pub fn request(&self) -> String {
         let what = if self.paths.is_empty() { "this project".to_owned() } else { self.paths.join(", ") };
         match &self.base {

@@ -1,4 +1,5 @@
-//! Runs as a whole: started, resumed, replayed. Faces (terminal, JSON, web) send commands here and read events.
+//! Life cycle of a run: start, resume, replay. User interfaces (terminal, JSON, web) send commands here and
+//! read events.
 
 mod absent;
 mod amended;
@@ -40,74 +41,74 @@ pub use prompted::{open_section, sections};
 pub use settings::{Carry, Confine, PromptText, SandboxMode, Settings};
 pub use work::{JsonForm, TemplateTask, Work, Workflow};
 
-/// What a run needs from its process.
+/// Dependencies that the process provides for a run.
 pub struct Resources {
-    /// Where it is written down.
+    /// Journal the run is written to.
     pub journal: Journal,
-    /// Who answers.
+    /// Main model.
     pub model: Arc<dyn Model>,
-    /// Who answers in the stages that name another model.
+    /// Models of the stages that name another one, by name.
     pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
-    /// How commands run.
+    /// Settings for running commands.
     pub commands: CommandSettings,
     /// Tools beyond the standard ones.
     pub extra_tools: Vec<Arc<dyn Tool>>,
-    /// Whether that, or the user's word, settles that commands may run.
+    /// Whether commands may run without approval, because they are sandboxed or the user said so.
     pub commands_settled: bool,
-    /// Who is asked.
+    /// Answers approval requests.
     pub approver: Arc<dyn Approver>,
-    /// Chance, from -1 to 1.
+    /// Random number from -1 to 1, for backoff.
     pub jitter: fn() -> f64,
-    /// Templates, and what is known of the workspace's files.
+    /// Templates and the file index.
     pub templates: Templates,
-    /// Told of every effect of a workflow, if somebody wants to know.
+    /// Called for every effect of a workflow, if set.
     pub trace: Option<Trace>,
 }
 
-/// What tasks of templates need from the process.
+/// Templates and the location of the file index.
 #[derive(Clone, Debug, Default)]
 pub struct Templates {
-    /// Those that can be found.
+    /// Registered templates.
     pub registry: Arc<Registry>,
-    /// Where the index of the workspace's files is kept.
+    /// Where the file index of the workspace is stored.
     pub memory_file: Option<PathBuf>,
 }
 
-/// A run that could not begin.
+/// Error while starting, resuming or replaying a run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its journal.
+    /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its directory.
+    /// The workspace cannot be opened.
     #[error("{0}")]
     Workspace(String),
-    /// Its settings.
-    #[error("run {run} has no settings in the journal: it was killed before it began; start it anew")]
+    /// The journal has no settings for the run.
+    #[error("run {run} has no settings in the journal: it was killed before it started; start a new run")]
     NoSettings {
-        /// The run.
+        /// Id of the run.
         run: RunId,
     },
-    /// Its prompt.
+    /// The prompt or the output schema is invalid.
     #[error("{0}")]
     Prompt(String),
-    /// It is to continue a run that still goes on.
-    #[error("run {run} has not ended, so nothing can continue it yet: `fusee resume {run}` goes on with it")]
+    /// The run to be continued is still open.
+    #[error("run {run} has not ended and cannot be continued yet; run `fusee resume {run}` first")]
     NotEnded {
         /// The run to be continued.
         run: RunId,
     },
-    /// Written by another version.
-    #[error("the settings of run {run} cannot be read: {cause}")]
+    /// The settings cannot be decoded, for example because another version wrote them.
+    #[error("cannot read the settings of run {run}: {cause}")]
     Unreadable {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// Why.
+        /// The decoding error.
         cause: String,
     },
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Running {
     embedded: Arc<Embedded>,
     cancel: CancellationToken,
@@ -116,37 +117,38 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its name.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         self.embedded.run()
     }
 
-    /// A reader of what happens from now on. All readers see the same.
+    /// Subscribes to the events from now on. All subscribers see the same events.
     pub fn events(&self) -> Events {
         self.embedded.events()
     }
 
-    /// Stops it.
+    /// Cancels the run.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// The token that stops it.
+    /// Returns the token that cancels the run.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// Stops single turns of it: what is under way ends, and the person is asked what is to happen now.
+    /// Returns the handle that interrupts single turns: the current work ends, and the user is asked what to
+    /// do next.
     pub fn turn_stop(&self) -> TurnStop {
         self.progress.turn_stop.clone()
     }
 
-    /// How far it is.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Waits for its end.
+    /// Waits for the run to end.
     pub async fn outcome(self) -> RunOutcome {
         match self.work.await {
             Ok(Ok(outcome)) => RunOutcome::Ended(outcome),
@@ -156,7 +158,7 @@ impl Running {
     }
 }
 
-/// Begins a run.
+/// Starts a run.
 pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
     prompted::check(&settings)?;
@@ -168,7 +170,7 @@ pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Res
     Ok(spawn(embedded, settings, resources, workspace, Past::default()))
 }
 
-/// What a run was started with, and what resumes have changed since.
+/// Returns the settings a run was started with, updated by its resumes.
 pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
     let key = StepKey { branch: Branch::main(), n: 0 };
     let first = journal.step(run, &key)?.filter(|step| step.kind == Kind::Settings);
@@ -182,7 +184,7 @@ pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartErro
     Ok(settings)
 }
 
-/// Goes on with a run. One that has ended gives its result again.
+/// Resumes a run. A run that has ended returns its result again.
 pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
@@ -200,8 +202,8 @@ pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<R
     Ok(spawn(embedded, settings, resources, workspace, Past { resumed: true, amendments }))
 }
 
-/// Runs it again from the journal alone: no model, no workspace, and no tool runs. `extra_tools` are those the
-/// run had beyond the standard ones, for their names.
+/// Replays a run from the journal alone: no model is called, no workspace is read, and no tool runs.
+/// `extra_tools` are the tools the run had beyond the standard ones; only their names are used.
 pub async fn replay(
     journal: &Journal,
     run: &RunId,
@@ -209,7 +211,7 @@ pub async fn replay(
     extra_tools: Vec<Arc<dyn Tool>>,
 ) -> Result<RunOutcome, StartError> {
     let embedded = Embedded::replay(journal, run, None)?;
-    // Nothing is read there: no tool runs in a replay.
+    // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
     let resources = Resources {
@@ -228,16 +230,17 @@ pub async fn replay(
     Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
 }
 
-/// What earlier processes left to this one.
+/// State left by earlier processes.
 #[derive(Default)]
 struct Past {
-    /// Whether one worked on the run, so that the world may have moved on.
+    /// Whether another process worked on the run before, so that files may have changed.
     resumed: bool,
-    /// What they changed of its terms.
+    /// Policy changes made by resumes.
     amendments: Vec<Amendment>,
 }
 
-/// Where a run keeps what the workspace held before its first command: beside its journal, until it ends.
+/// Path of the workspace snapshot taken before the run's first command: next to the journal, until the run
+/// ends.
 pub(crate) fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
     journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
@@ -287,7 +290,7 @@ async fn work(
     let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
         Ok(Left::Cancelled(outcome)) => match embedded.flush().await {
-            // It stays open: what was under way is cut off as by a kill, and a resume goes on from there.
+            // The run stays open: unfinished work is cut off as if killed, and a resume continues from there.
             Ok(()) => {
                 let last = workflow::complete_event(embedded.run().as_str(), &outcome, None);
                 embedded.abandon(&Branch::main(), Event::TaskComplete(last));
@@ -333,7 +336,7 @@ async fn task(
 
     let earlier = continued::earlier(&*engine, &branch, &resources.journal, &settings).await?;
     let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
-        // The session has looked at it already, and what was sent is not edited.
+        // The session has read its environment already, and messages that were sent are never edited.
         Some(environment) => environment,
         None => {
             let directory = settings.workspace.clone();
@@ -352,11 +355,12 @@ async fn task(
     let secrets = resources.commands.secrets.clone();
     let mut toolbox = Toolbox::standard(resources.commands);
     for tool in resources.extra_tools {
-        // A name that is taken stays with the tool that has it.
+        // A name that is already taken keeps its tool.
         let _ = toolbox.insert(tool);
     }
     for offered in &settings.mcp {
-        // Where the server is there, its tool has the name already; else the run is told so when it calls it.
+        // If the server is connected, its tool already has the name; otherwise a call reports that it is
+        // missing.
         let _ = toolbox.insert(Arc::new(Remote::absent(offered.clone())));
     }
     let kept = digest_file(&resources.journal);
@@ -385,11 +389,11 @@ async fn task(
         review: settings.review.clone(),
         sandbox: settings.sandbox_state.clone(),
         jitter: resources.jitter,
-        // Between two runs files may change just as between two processes.
+        // Files may change between two runs just as between two processes.
         resumed: AtomicBool::new(past.resumed || earlier.is_some()),
         continues: settings.continues.clone(),
     };
-    // What a task of a template or workflow may ask to be shown.
+    // Conversation that a template or workflow task can request as context.
     let history = match &settings.work {
         Work::Request => Arc::default(),
         _ => Arc::new(earlier.as_ref().map(|earlier| earlier.messages.clone()).unwrap_or_default()),
@@ -450,7 +454,7 @@ async fn task(
     crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
 }
 
-/// Where digests of projects are kept: beside the journal.
+/// Path of the digest cache, next to the journal.
 fn digest_file(journal: &Journal) -> PathBuf {
     journal.path().with_file_name(prompt::DIGEST_FILE)
 }
@@ -463,7 +467,7 @@ fn value_body<'a>(value: impl Future<Output = Value> + Send + 'a) -> Body<'a> {
     Box::new(move || Box::pin(value) as BoxFuture<'a, Value>)
 }
 
-/// The last thing readers hear of a run whose journal failed.
+/// Final event of a run whose journal failed.
 fn stopped(embedded: &Embedded, stop: &Stop) -> Event {
     let error = TaskError {
         code: fusee_journal::event::ErrorCode::TurnFailed,

@@ -1,7 +1,7 @@
-//! Atomic tasks as values: what is asked of one, what comes of it, and how it fails.
+//! Atomic tasks as values: their requests, results and errors, and the system that runs them.
 //!
-//! A [`SubtaskRequest`] names a template and brings everything it needs; a [`TaskResult`] is the one shape in which
-//! templates, tools and workflows answer. Nothing is thrown: a task that failed is a result with a [`TaskError`].
+//! A [`SubtaskRequest`] names a template and contains everything it needs. Templates, tools and workflows all
+//! answer with a [`TaskResult`]; a failed task is a result with a [`TaskError`].
 
 mod compose;
 mod context;

@@ -1,8 +1,10 @@
-//! Templates: atomic tasks that people write in XML, checked before a token is spent.
+//! Templates: atomic tasks written in XML, checked before any token is spent.
 //!
-//! `schema.rs` is the table that says what a template may hold; the checker ([`Template::read`]), the XSD ([`xsd`]) and
-//! the reference page come from it. [`Registry`] finds templates by name, subtype or words; running one is the business
-//! of [`crate::task_system`].
+//! The table in `schema.rs` defines what a template may contain; the checker ([`Template::read`]), the
+//! XSD ([`xsd`]) and
+//! the reference page are derived from it. [`Registry`] finds templates by name, subtype or
+//! description;
+//! [`crate::task_system`] runs them.
 
 mod check;
 mod command;
@@ -39,158 +41,159 @@ pub use xsd::xsd;
 #[cfg(test)]
 mod tests;
 
-/// The subtype of a template that names none.
+/// Subtype of a template that names none.
 pub const STANDARD: &str = "standard";
 
 /// One task for a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Template {
-    /// What it is called by.
+    /// Unique name within its layer.
     pub name: String,
-    /// Decides the defaults of the context.
+    /// Subtype, which determines the default context settings.
     pub subtype: Option<String>,
-    /// Whether it is meant by its subtype where several have it.
+    /// Whether it is the default if several templates have its subtype.
     pub is_default: bool,
-    /// What it does, in words.
+    /// Description in words; requests are matched against it.
     pub description: String,
-    /// What the model is asked.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// The system prompt, instead of the usual one.
+    /// System prompt, if not the default one.
     pub system: Option<String>,
-    /// What `{{name}}` may name.
+    /// Declared inputs, which `{{name}}` can refer to.
     pub inputs: Vec<Input>,
-    /// Parts of the prompt with a heading.
+    /// Prompt sections.
     pub sections: Vec<SectionText>,
-    /// What the answer must be.
+    /// Required format of the answer.
     pub output_format: Option<OutputFormat>,
-    /// What it says of its context.
+    /// Context settings.
     pub context_management: ContextOverrides,
-    /// Files that are always shown.
+    /// Files that are always included.
     pub file_paths: Option<FilePaths>,
-    /// Inputs that feed the search for files, or do not; all do where this is absent.
+    /// Inputs that are used for the file search, or not; all are used if absent.
     pub context_relevance: Option<Vec<(String, bool)>>,
-    /// Who has the model.
+    /// Provider of the model.
     pub provider: Option<String>,
-    /// The model.
+    /// Name of the model.
     pub model: Option<String>,
-    /// What a good answer is.
+    /// Criteria for a good answer.
     pub criteria: Option<String>,
-    /// The tools it has; all where this is absent.
+    /// Allowed tools; all if absent.
     pub allowed_tools: Option<Vec<String>>,
-    /// The tools it has not.
+    /// Blocked tools.
     pub blocked_tools: Vec<String>,
-    /// How much it may use up.
+    /// Limits of the task.
     pub limits: LimitOverrides,
-    /// The flow it goes by.
+    /// Name of the flow.
     pub flow: Option<String>,
-    /// Hands the model's XML answer on word for word.
+    /// Passes the model's XML answer on verbatim.
     pub manual_xml: bool,
-    /// Leaves a malformed answer as it is.
+    /// Does not repair a malformed answer.
     pub disable_reparsing: bool,
 }
 
 /// A declared input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Input {
-    /// Its name.
+    /// Name of the input.
     pub name: String,
-    /// What it takes.
+    /// Type of the input.
     #[serde(rename = "type")]
     pub kind: InputType,
-    /// What it is where a request does not give it.
+    /// Default value; without one the input is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// What it is for.
+    /// Purpose of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What an input takes.
+/// Type of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {
-    /// Text.
+    /// A text value.
     #[default]
     String,
-    /// A number.
+    /// A numeric value.
     Number,
     /// True or false.
     Boolean,
-    /// A list.
+    /// A JSON array.
     Array,
-    /// An object.
+    /// A JSON object.
     Object,
 }
 
-/// A part of the prompt.
+/// A prompt section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionText {
-    /// What it is opened by.
+    /// Key that opens the section.
     pub key: String,
-    /// Its heading.
+    /// Heading of the section.
     pub title: String,
-    /// Whether it is closed until opened.
+    /// Whether it is initially closed.
     pub closed: bool,
-    /// What is shown while it is.
+    /// Text shown while it is closed.
     pub summary: Option<String>,
-    /// Its text.
+    /// Text of the section.
     pub body: String,
-    /// Sections inside.
+    /// Nested sections.
     pub sections: Vec<SectionText>,
 }
 
-/// What the answer must be.
+/// Required format of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFormat {
-    /// Data or text.
+    /// JSON or text.
     #[serde(rename = "type")]
     pub kind: OutputKind,
-    /// One of the schema words, or the path of a JSON Schema.
+    /// A schema keyword, or the path of a JSON Schema file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
 }
 
-/// Data or text.
+/// Kind of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputKind {
-    /// Data.
+    /// Structured data.
     Json,
-    /// Text.
+    /// Plain text.
     Text,
 }
 
-/// Where the files of a task come from.
+/// Source of a task's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilePaths {
-    /// These.
+    /// A fixed list of paths.
     Literal(Vec<String>),
-    /// What this command prints, one a line.
+    /// Paths printed by a command, one per line.
     Command(String),
-    /// What is found by these words.
+    /// Files found by a search with these words.
     Description(String),
-    /// What is found by this query instead of the task's own.
+    /// Files found by this query instead of the task's own.
     ContextDescription(String),
 }
 
-/// A template's text with its name: what is written down of it.
+/// Source text of a template with its file name, as journaled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateText {
-    /// The file it was read from, or a word where it has none.
+    /// File it was read from, or a placeholder if there is none.
     pub file: String,
-    /// The text.
+    /// The XML text.
     pub text: String,
 }
 
 impl TemplateText {
-    /// The hash of the text.
+    /// Returns the hash of the text.
     pub fn hash(&self) -> ContentHash {
         ContentHash::of(self.text.as_bytes())
     }
 }
 
 impl Template {
-    /// Reads a template from bytes, as a file has them. All problems at once; a template is there if none is an error.
+    /// Parses the bytes of a template file. Reports all problems; returns a template if none of them is an
+    /// error.
     pub fn from_bytes(file: &str, bytes: &[u8]) -> (Option<Self>, Source, Diagnostics) {
         match xml::decode(bytes) {
             Ok(text) => {
@@ -210,13 +213,13 @@ impl Template {
         }
     }
 
-    /// Reads a template from text. All problems at once; a template is there if none is an error.
+    /// Parses the text of a template. Reports all problems; returns a template if none of them is an error.
     pub fn read(source: &Source) -> (Option<Self>, Diagnostics) {
         let (document, mut problems): (Document, Diagnostics) = xml::read(source);
         let whole = !problems.has_errors();
         check::check(source, &document, whole, &mut problems);
         if problems.has_errors() {
-            // What the table says is wrong would only be said again in other words.
+            // Schema violations are already reported; the semantic checks add the rest.
             if whole {
                 make::check_meaning(source, &document, &mut problems);
             }
@@ -226,19 +229,19 @@ impl Template {
         (template.filter(|_| !problems.has_errors()), problems)
     }
 
-    /// Its subtype, or the one that it has without a word.
+    /// Returns the subtype, or the default one.
     pub fn subtype(&self) -> &str {
         self.subtype.as_deref().unwrap_or(STANDARD)
     }
 
-    /// The input of this name.
+    /// Returns the input of this name.
     pub fn input(&self, name: &str) -> Option<&Input> {
         self.inputs.iter().find(|input| input.name == name)
     }
 }
 
 impl InputType {
-    /// Its name.
+    /// Returns the name used in XML.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -255,7 +258,7 @@ impl InputType {
             .find(|kind| kind.as_str() == name)
     }
 
-    /// Whether a value is of the type.
+    /// Whether a value has this type.
     pub fn accepts(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),

@@ -1,8 +1,8 @@
-//! Taking back what a run changed in its workspace, from its journal and from git.
+//! Undoes the changes of a run in its workspace, using its journal and git.
 //!
-//! A change of a file is a step whose intent holds what was there before, the first time a run touches it. Before its
-//! first command a run keeps the files that git could not give back; the others come from git (`git`). So what can be
-//! put back is known, and said, before anything is done.
+//! A file change is a step whose intent holds the original content, recorded the first time a run touches the
+//! file. Before its first command, a run backs up the files that git could not restore; the others come from
+//! git (`git`). So it is known, and shown, what can be restored before anything is done.
 
 mod git;
 
@@ -16,31 +16,31 @@ use serde_json::Value;
 /// Larger files are left alone.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// More than this is not put back at once.
+/// Maximum bytes restored at once.
 const MOST_AT_ONCE: usize = 512 << 20;
 
-/// How a file is made again of which nobody knows the permissions.
+/// Mode of a restored file whose permissions are unknown.
 const PLAIN_FILE: u32 = 0o100644;
 
-/// What undoing a run would do.
+/// The plan for undoing a run.
 #[derive(Debug, Default)]
 pub struct Undo {
-    /// Files that are put back, removed or made again.
+    /// Files to restore, remove or recreate.
     pub files: Vec<PutBack>,
-    /// Files that hold already what they held before.
+    /// Files that already have their original content.
     pub already: Vec<String>,
-    /// Files that are left as they are, and why.
+    /// Files left unchanged, each with the reason.
     pub left: Vec<(String, String)>,
-    /// Directories that the run made and that will be empty: they are removed, inner ones first.
+    /// Directories created by the run that will be empty and are removed, innermost first.
     pub emptied: Vec<String>,
-    /// Directories that the run took away and that no file brings back: they are made again.
+    /// Directories removed by the run that no restored file recreates; they are created again.
     pub missing: Vec<String>,
-    /// Commands that were run. What they changed elsewhere than in files that are looked at (ignored ones, `.git`,
-    /// permissions, what is outside of the workspace) is not known.
+    /// Commands that were run. Their effects outside the tracked files (ignored files, `.git`, permissions,
+    /// anything outside the workspace) are unknown.
     pub commands: Vec<String>,
 }
 
-/// A file's way through a run.
+/// History of a file within a run.
 #[derive(Default)]
 struct Trail {
     before: Option<ContentHash>,
@@ -49,39 +49,39 @@ struct Trail {
     by_command: bool,
 }
 
-/// Whether a directory was there before the run.
+/// Whether a directory existed before the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     There,
     Absent,
 }
 
-/// Where the content comes from that is put back.
+/// Where the original content comes from.
 enum Source {
-    /// Nothing was there.
+    /// The file did not exist.
     Nowhere,
     Kept(Vec<u8>, u32),
     Git([u8; 20], u32),
 }
 
-/// All that the journal says about changes.
+/// All changes found in the journal.
 #[derive(Default)]
 struct Found {
     trails: BTreeMap<String, Trail>,
     kept: HashMap<String, Vec<Kept>>,
     commands: Vec<String>,
-    /// Directories that came or went, and whether each was there before the run.
+    /// Directories created or removed, and whether each existed before the run.
     directories: BTreeMap<String, Before>,
-    /// Whether the end of a command is not known.
+    /// Whether a command was interrupted and its effects are unknown.
     cut_off: bool,
 }
 
 impl Undo {
-    /// Works out what can be taken back of a run.
+    /// Determines what can be undone.
     pub fn plan(journal: &Journal, run: &RunId, workspace: &Workspace) -> Result<Self, JournalError> {
         let effects = |step: &StepRow| matches!(step.kind, Kind::Tool | Kind::Environment);
         let mut steps: Vec<StepRow> = journal.steps(run)?.into_iter().filter(effects).collect();
-        // In the order in which they happened, of whatever branch.
+        // In chronological order, across branches.
         steps.sort_by_key(|step| step.at_ms);
         let mut found = Found::default();
         for step in &steps {
@@ -105,8 +105,8 @@ impl Undo {
         Ok(undo)
     }
 
-    /// What changed since a command began that was cut off. Whether it did that, or somebody else afterwards, nobody
-    /// can tell.
+    /// Leaves files that changed since an interrupted command began: it cannot be determined whether the
+    /// command or something later changed them.
     fn leave_unknown(&mut self, found: &Found, workspace: &Workspace, look: std::path::PathBuf) {
         workspace.keep_first_look(look);
         let told = found.trails.iter().map(|(path, trail)| FileChange {
@@ -118,13 +118,13 @@ impl Undo {
         workspace.recall(&ToolOutput { changed: told.collect(), ..ToolOutput::default() });
         for change in workspace.look_for_changes() {
             if !found.trails.contains_key(&change.path) {
-                let why = "it changed during a command that was cut off, or since then".to_owned();
+                let why = "changed during or after an interrupted command".to_owned();
                 self.left.push((change.path, why));
             }
         }
     }
 
-    /// What stands there and what is to be put in its place, unless the file is left alone.
+    /// The current state and the source of the original content, unless the file is left alone.
     fn judge(
         &mut self,
         path: &str,
@@ -136,7 +136,7 @@ impl Undo {
             [trail.before, trail.after].into_iter().flatten().any(|name| standing.is(name))
         };
         let now = match workspace.standing(path, MOST_BYTES) {
-            // Tools write through links: the content is behind it.
+            // Tools write through symlinks, so the content is at the target.
             Ok(Some(link @ Standing::Link(_))) if !known(&link) => {
                 workspace.standing_behind(path, MOST_BYTES)
             }
@@ -156,7 +156,7 @@ impl Undo {
             return None;
         }
         if !is(trail.after) {
-            return self.leave(path, "it was changed again after the run, by something else".to_owned());
+            return self.leave(path, "changed again after the run by something else".to_owned());
         }
         match source(trail, kept) {
             Ok(source) => Some((now, source)),
@@ -169,7 +169,7 @@ impl Undo {
         None
     }
 
-    /// Gets the content from where it is.
+    /// Loads the original content.
     fn fetch(&mut self, pending: Vec<(String, Option<Standing>, Source)>, workspace: &Workspace) {
         let wanted = pending.iter().filter_map(|(_, _, source)| match source {
             Source::Git(id, _) => Some(*id),
@@ -191,7 +191,7 @@ impl Undo {
             };
             bytes += before.as_ref().map_or(0, |(content, _)| content.len());
             if bytes > MOST_AT_ONCE {
-                let why = "there is more to put back than is done at once; undo again for the rest";
+                let why = "too much to restore at once; undo again for the rest";
                 self.left.push((path, why.to_owned()));
                 continue;
             }
@@ -199,7 +199,7 @@ impl Undo {
         }
     }
 
-    /// A file that was changed under two names is put back under its real one.
+    /// Drops aliases: a file changed under two names is restored under its real one.
     fn drop_second_names(&mut self, workspace: &Workspace) {
         let names: HashSet<String> = self.files.iter().map(|file| file.path.clone()).collect();
         self.files.retain(|file| match (&file.now, workspace.real_name(&file.path)) {
@@ -208,12 +208,12 @@ impl Undo {
         });
     }
 
-    /// Of the directories that the run made those that will be empty, and of those it took away those that are still
-    /// missing.
+    /// Finds the directories created by the run that will be empty, and the directories it removed that are
+    /// still missing.
     fn judge_directories(&mut self, directories: &BTreeMap<String, Before>, workspace: &Workspace) {
         let removed: HashSet<&str> =
             self.files.iter().filter(|file| file.before.is_none()).map(|file| file.path.as_str()).collect();
-        // Back to front, what lies in a directory comes before it.
+        // In reverse order, the contents of a directory come before it.
         for (path, _) in directories.iter().rev().filter(|(_, before)| **before == Before::Absent) {
             let Some(names) = workspace.names_in(path) else { continue };
             let goes = |(name, is_directory): &(String, bool)| {
@@ -236,13 +236,13 @@ impl Undo {
         self.missing = missing.map(|(path, _)| path.clone()).collect();
     }
 
-    /// Whether there is nothing to be done.
+    /// Whether there is nothing to undo.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.emptied.is_empty() && self.missing.is_empty()
     }
 
-    /// Does it, all files or none. A directory that somebody used meanwhile stays.
+    /// Executes the plan, for all files or none. A directory that is no longer empty stays.
     pub fn carry_out(&self, workspace: &Workspace, run: &RunId) -> Result<(), String> {
         workspace.put_back(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
         for path in &self.emptied {
@@ -269,15 +269,15 @@ impl Found {
         for kept in kept.into_iter().flatten() {
             self.kept.entry(kept.path.clone()).or_default().push(kept);
         }
-        // A call that was cut off and never settled may have happened: its intent stands for it. What is found at the
-        // end of a task was done by commands that had gone on in the background.
+        // An interrupted call that was never settled may have happened, so its intent counts. Changes found
+        // at the end of a task were made by commands that kept running in the background.
         let changed = match &step.result {
             Some(result) => read(Some(result), "changed").or_else(|| read(Some(result), "found")),
             None => read(step.intent.as_ref(), "changes"),
         };
         let changed = changed.and_then(|changed| serde_json::from_value::<Vec<FileChange>>(changed).ok());
         let changed = changed.unwrap_or_default();
-        // A tool that changed nothing made no directories either, whatever it was about to do.
+        // A tool that changed nothing created no directories either, whatever its intent.
         let about_to = step.intent.as_ref().filter(|_| step.result.is_none() || !changed.is_empty());
         for step in [about_to, step.result.as_ref()] {
             self.note_directories(read(step, "directories"));
@@ -290,7 +290,7 @@ impl Found {
 }
 
 impl Found {
-    /// The first thing that happened to a directory tells how it was before.
+    /// The first change of a directory tells whether it existed before.
     fn note_directories(&mut self, told: Option<Value>) {
         let told = told.and_then(|told| serde_json::from_value::<Vec<DirectoryChange>>(told).ok());
         for change in told.into_iter().flatten() {
@@ -303,7 +303,7 @@ impl Found {
     }
 }
 
-/// Where what a file held is to be had. An error says why it is not.
+/// The source of a file's original content, or why it is unavailable.
 fn source(trail: &Trail, kept: &[Kept]) -> Result<Source, String> {
     let Some(hash) = trail.before else { return Ok(Source::Nowhere) };
     let mut copies = kept.iter().filter_map(|kept| Some((kept.content.bytes()?, kept.mode)));
@@ -314,12 +314,15 @@ fn source(trail: &Trail, kept: &[Kept]) -> Result<Source, String> {
         return Ok(Source::Git(id, trail.mode.unwrap_or(PLAIN_FILE)));
     }
     Err(match kept.first().map(|kept| &kept.content) {
-        Some(KeptContent::TooLarge(bytes)) => format!("it held {bytes} bytes, more than the journal keeps"),
-        Some(_) => "it held a secret, which is not written down, or is damaged in the journal".to_owned(),
+        Some(KeptContent::TooLarge(bytes)) => {
+            format!("its original content ({bytes} bytes) was too large for the journal")
+        }
+        Some(_) => "its original content held a secret, which is never stored, or is damaged in the journal"
+            .to_owned(),
         None if trail.by_command => {
-            "git did not have it as it was, and it was too large to be kept before the run's first command"
+            "its original content was not in git and was too large to back up before the run's first command"
                 .to_owned()
         }
-        None => "what it held is not in the journal of this run".to_owned(),
+        None => "its original content is not in the journal of this run".to_owned(),
     })
 }

@@ -1,7 +1,8 @@
-//! Workflows: programs of tasks. The language is `fusee_lang`'s; here it meets the world.
+//! Workflows: programs of tasks. `fusee_lang` defines the language; this module performs its effects.
 //!
-//! [`Loading`] finds the text, [`catalog()`] says what a program may call. `start` takes a workflow from its text to its
-//! outcome; `driver` performs what its machine wants, step by step.
+//! [`Loading`] finds the text, and [`catalog()`] lists what a program may call. `start` takes a
+//! workflow from its text to
+//! its outcome; `driver` performs the effects of its machine, step by step.
 
 mod asking;
 mod budget;

@@ -1,4 +1,4 @@
-//! Questions of a workflow to a person: asked once, whatever becomes of the process.
+//! Questions from a workflow to the user are asked once, even if the process is interrupted.
 #![expect(clippy::expect_used, reason = "a test stops where it fails")]
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,7 +18,7 @@ impl Clock for Ticking {
     }
 }
 
-/// A person who answers `blue` to the first question and does not come back from the second.
+/// A user who answers the first `answers` questions and never the next.
 #[derive(Default)]
 struct Person {
     asked: Mutex<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Whole runs through the library: started, cut short, resumed, replayed, many at once.
+//! Complete runs through the library: started, interrupted, resumed, replayed, many at once.
 #![expect(clippy::expect_used, reason = "a test stops where it fails")]
 
 use std::path::Path;
@@ -17,7 +17,7 @@ use fusee_model::{
 };
 use fusee_tools::CommandSettings;
 
-/// A clock that ticks a millisecond a look, so that runs are the same each time.
+/// A clock that advances one millisecond per reading, so that runs are reproducible.
 struct Ticking(AtomicI64);
 
 impl Clock for Ticking {
@@ -145,7 +145,7 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
     assert!(!world.path().join("a.txt").exists(), "nothing ran again");
 }
 
-/// A question of a customer.
+/// A customer inquiry.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Inquiry {
     request: String,
@@ -339,7 +339,7 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
     );
 }
 
-/// Passes requests on and keeps their bytes.
+/// Forwards requests and records their bytes.
 struct Spy {
     model: Arc<dyn Model>,
     bodies: Mutex<Vec<Vec<u8>>>,

@@ -1,4 +1,5 @@
-//! A corpus of templates on which our verdict and xmllint's with our XSD agree; `beyond` holds what the XSD cannot say.
+//! A corpus of templates on which our parser and xmllint with our XSD agree; `beyond` holds what an XSD
+//! cannot express.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,7 +32,7 @@ fn xmllint(file: &Path) -> bool {
         Command::new("xmllint").arg("--nonet").arg("--noout").arg("--schema").arg(schema).arg(file).output();
     let run = run.expect("xmllint is there: `cargo xtask test` installs it");
     let said = String::from_utf8_lossy(&run.stderr);
-    // 5 is a schema that does not compile; then no verdict means anything.
+    // Exit code 5 is a schema that does not compile; then no verdict is valid.
     assert_ne!(run.status.code(), Some(5), "{said}");
     run.status.success()
 }

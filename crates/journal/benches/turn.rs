@@ -1,12 +1,14 @@
-//! What a turn costs the journal: its two commits, its bytes, its instructions; and what an open run weighs.
+//! Cost of a turn for the journal: its two commits in time, bytes and instructions; and the memory of an open
+//! run.
 //!
-//! `cargo bench -p fusee-journal` prints all, with one of the names below only that. `encode N` prints nothing: it
-//! encodes N results, for counting instructions (`valgrind --tool=callgrind BINARY encode 1000`).
+//! `cargo bench -p fusee-journal` runs everything; pass one of the names below to run only that. `encode N`
+//! prints nothing: it encodes N results, for counting instructions (`valgrind --tool=callgrind BINARY encode
+//! 1000`).
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a bench prints, and stops where it cannot measure"
+    reason = "a benchmark prints its results and panics on failure"
 )]
 
 use std::sync::Arc;
@@ -77,7 +79,7 @@ fn body<'a>(value: Value) -> Body<'a> {
     Box::new(|| Box::pin(async { value }))
 }
 
-/// The first half of a turn: a reply of some hundred words that asks for a command, and its events.
+/// First half of a turn: a reply of a few hundred words that calls a command, and its events.
 async fn reply(engine: &Embedded, n: usize, added: &Value) {
     let main = Branch::main();
     let text = format!("Turn {n}. {}", "The parser drops the last token of a line. ".repeat(8));
@@ -99,7 +101,7 @@ async fn reply(engine: &Embedded, n: usize, added: &Value) {
     engine.emit(&main, Event::ToolCall { call_id: format!("c{n}"), name: "shell".into(), arguments });
 }
 
-/// The second half: the command, its output of two kilobytes, and its events.
+/// Second half of a turn: the command, its 2 kB of output, and its events.
 async fn command(engine: &Embedded, n: usize) -> Value {
     let main = Branch::main();
     let content = format!("turn {n}\n{}", "test parser::drops_nothing ... ok\n".repeat(60));
@@ -192,7 +194,7 @@ async fn side_by_side() {
     println!("{:<44} {each:>12.1} us", "processor time, a turn of these");
 }
 
-/// Processor time of all threads so far; unlike time by the clock it hardly depends on what else runs.
+/// CPU time of all threads so far; unlike wall-clock time, it hardly depends on the load of the machine.
 fn worked() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let fields: Vec<_> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
@@ -200,7 +202,7 @@ fn worked() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Resident memory, in kilobytes.
+/// Resident memory in kB.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
@@ -290,7 +292,7 @@ async fn collecting() {
     );
 }
 
-/// Only what the run's own task does: nothing is committed.
+/// Measures only the work of the run's own task: nothing is committed.
 async fn encode(turns: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);

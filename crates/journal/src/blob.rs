@@ -1,35 +1,35 @@
-//! Content stored once. Long strings in a row are replaced by their hash and stand once in the file, however
-//! many steps, events and runs hold them.
+//! Content-addressed storage of long strings. A long string in a row is replaced by its hash and stored once
+//! per file, no matter how many steps, events and runs contain it.
 
 use serde_json::{Map, Value};
 
-/// Shorter strings are cheaper in place.
+/// Minimum length in bytes of a string that is moved to a blob; shorter ones are cheaper inline.
 const FOLD_FROM: usize = 512;
 
-/// JSON is read back to a depth of 128 only; what a model nested deeper is stored as a text of its own.
+/// Depth from which a nested value is stored as a blob of its own: `serde_json` reads back at most 128
+/// levels.
 const DEEPEST: usize = 64;
 
-/// Texts within texts that are read back at most.
+/// Maximum number of blobs nested in blobs when reading back.
 const NESTED: usize = 8;
 
-/// Marks what was taken out: `{"$blob": "HASH"}` is a long string, `{"$blob": ["HASH"]}` a deep value. A real
-/// object with this key alone is written as `{"$blob": {…}}`, so that it cannot be mistaken for one.
+/// Key of a reference: `{"$blob": "HASH"}` is a long string, `{"$blob": ["HASH"]}` a deep value. A real
+/// object whose only key is this one is escaped as `{"$blob": {…}}`.
 const KEY: &str = "$blob";
 
-/// The address of some content.
+/// BLAKE3 hash that addresses a blob.
 pub(crate) type Hash = [u8; 32];
 
-/// The hash of some text.
 pub(crate) fn hash(text: &str) -> Hash {
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 
-/// A hash as text.
+/// Lower-case hexadecimal form of a hash.
 pub(crate) fn hex(hash: &Hash) -> String {
     blake3::Hash::from_bytes(*hash).to_hex().to_string()
 }
 
-/// Writes a value as JSON; `keep` is given the texts that are taken out and says where they went.
+/// Serializes a value to JSON. `keep` stores each extracted text and returns its hash.
 pub(crate) fn write(value: &Value, keep: &mut dyn FnMut(&str) -> Hash) -> String {
     let mut writer = Writer { out: String::new(), keep };
     writer.value(value, 0);
@@ -111,17 +111,17 @@ impl Writer<'_> {
     }
 }
 
-/// Why a value cannot be put together again.
+/// Why a value cannot be reassembled.
 pub(crate) enum Unfolding<E> {
-    /// Content of this hash is not there.
+    /// No blob has this hash.
     Missing(String),
-    /// What stands there was not written by [`write`].
+    /// The reference was not written by [`write`], or blobs are nested too deeply.
     Malformed,
-    /// Looking for content failed.
+    /// The lookup itself failed.
     Failed(E),
 }
 
-/// Puts a value together again.
+/// Replaces all blob references in a value by their content.
 pub(crate) fn unfold<E>(
     value: Value,
     find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,

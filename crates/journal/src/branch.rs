@@ -1,5 +1,5 @@
-//! Where in a run a step belongs. Evaluation is sequential within a branch; each child task, stage and
-//! `pmap` element opens a branch of its own.
+//! Branches: the position of steps within a run. Evaluation is sequential within a branch; each child task,
+//! stage and `pmap` element opens its own branch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Branch {
         Self(Arc::from("main"))
     }
 
-    /// The branch of a part of this one.
+    /// A child branch of this one.
     #[must_use]
     pub fn child(&self, name: impl fmt::Display) -> Self {
         Self(Arc::from(format!("{}/{name}", self.0)))

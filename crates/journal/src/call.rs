@@ -1,5 +1,5 @@
-//! What a program asks of the outside: a kind, a callee and arguments. Together they are the step's
-//! fingerprint; [`crate::divergence`] compares two of them.
+//! Step requests: a kind, a callee and arguments, which together form the step's fingerprint.
+//! [`crate::divergence`] describes the difference between two fingerprints.
 
 use std::fmt;
 
@@ -8,39 +8,39 @@ use serde_json::Value;
 
 use crate::Branch;
 
-/// One thing asked of the outside.
+/// A request to run one step.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Where in the run it is asked.
+    /// Branch the step belongs to.
     pub branch: Branch,
-    /// What sort of thing it is.
+    /// Kind of step.
     pub kind: Kind,
-    /// Who is asked: a model, a tool, a task.
+    /// Name of the model, tool or task that is called.
     pub callee: String,
-    /// What is asked. Kept in the journal, so that a difference can be shown and not only detected.
+    /// Arguments. Stored in the journal so that a divergence can be shown, not just detected.
     pub args: Value,
 }
 
-/// The sorts of step. Resuming compares kind and callee, replaying everything.
+/// Kinds of step. Resuming compares kind and callee, replaying also compares the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The run's settings, its step 0.
+    /// The run's settings, always step 0.
     Settings,
-    /// A look at the world the run starts in.
+    /// An observation of the environment the run starts in.
     Environment,
     /// One request to a model.
     Model,
     /// One tool call.
     Tool,
-    /// A timer or an answer from outside.
+    /// A timer or an external answer.
     Wait,
-    /// Child branches run side by side.
+    /// Child branches run in parallel.
     FanOut,
 }
 
 impl Kind {
-    /// The name in the journal.
+    /// The name stored in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Settings => "settings",
@@ -58,7 +58,8 @@ impl Kind {
             .find(|kind| kind.as_str() == name)
     }
 
-    /// Whether others see the effect of running this step, so that all that led to it must be committed first.
+    /// Whether running this step has an externally visible effect, so that everything before it must be
+    /// committed first.
     pub(crate) fn is_visible_outside(self) -> bool {
         match self {
             Self::Model | Self::Wait | Self::FanOut => true,
@@ -73,12 +74,12 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The place of a step in its run.
+/// Position of a step within its run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StepKey {
-    /// The branch it stands on.
+    /// Branch the step belongs to.
     pub branch: Branch,
-    /// Its number on that branch, from 0.
+    /// Step number on that branch, from 0.
     pub n: u64,
 }
 

@@ -1,12 +1,12 @@
-//! The time, handed in: libraries do not read it themselves.
+//! Injected time source: libraries never read the system clock themselves.
 
-/// Tells the time.
+/// A source of wall-clock time.
 pub trait Clock: Send + Sync {
     /// Milliseconds since the Unix epoch.
     fn now_ms(&self) -> i64;
 }
 
-/// A clock that stands still, for tests and replays.
+/// A clock with a constant time, for tests and replays.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedClock(pub i64);
 
@@ -16,7 +16,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// A time stamp as people and machines read it: RFC 3339, UTC, milliseconds.
+/// Formats a timestamp as RFC 3339 in UTC with milliseconds.
 pub(crate) fn rfc3339(ms: i64) -> String {
     match jiff::Timestamp::from_millisecond(ms) {
         Ok(time) => format!("{time:.3}"),

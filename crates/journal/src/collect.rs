@@ -1,25 +1,26 @@
-//! Keeping the file small: removing ended runs and giving their pages back, in steps so small that others can
-//! commit between them and that they need little space themselves.
+//! Garbage collection: removes ended runs and returns their pages to the file system. It works in small
+//! steps, so that others can commit in between and little extra disk space is needed.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-/// Pages given back at a time. Each may take a few pages of the log until the next checkpoint.
+/// Pages vacuumed per step. Each may occupy a few WAL pages until the next checkpoint.
 const PAGES: u32 = 256;
 
-/// What a garbage collection did.
+/// Result of a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Runs removed.
+    /// Number of runs removed.
     pub runs: usize,
-    /// Bytes in use before.
+    /// Bytes in use before the collection.
     pub before: u64,
-    /// Bytes in use after.
+    /// Bytes in use after the collection.
     pub after: u64,
 }
 
-/// Removes ended runs but the newest `keep`, and content that nothing refers to; shrinks the file.
+/// Removes all ended runs except the newest `keep`, and content that is no longer referenced; shrinks the
+/// file.
 pub(crate) fn collect(connection: &mut Connection, keep: usize) -> rusqlite::Result<Collected> {
-    // On a full disk the log's own space may be what is missing.
+    // On a full disk, the space taken by the WAL may be exactly what is missing.
     checkpoint(connection)?;
     let mut collected = Collected { before: used_bytes(connection)?, ..Collected::default() };
     let mut ended = ended(connection)?;
@@ -32,8 +33,8 @@ pub(crate) fn collect(connection: &mut Connection, keep: usize) -> rusqlite::Res
     Ok(collected)
 }
 
-/// Where the file holds more than it may, removes ended runs, oldest first, until a tenth of that is free or none
-/// is left. The pages are used again, so the file stops growing.
+/// If the file exceeds `max_bytes`, removes ended runs, oldest first, until usage is at 90 % of it or no
+/// ended run is left. The freed pages are reused, so the file stops growing.
 pub(crate) fn make_room(connection: &mut Connection, max_bytes: u64) -> rusqlite::Result<()> {
     if used_bytes(connection)? <= max_bytes {
         return Ok(());
@@ -47,13 +48,13 @@ pub(crate) fn make_room(connection: &mut Connection, max_bytes: u64) -> rusqlite
     Ok(())
 }
 
-/// The ended runs, oldest first.
+/// Row ids of the ended runs, oldest first.
 fn ended(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare("SELECT id FROM runs WHERE status != 'open' ORDER BY id")?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Removes one run with all that belongs to it alone.
+/// Removes one run and the content only it refers to.
 fn remove(connection: &mut Connection, run: i64) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction
@@ -83,7 +84,8 @@ fn shrink(connection: &Connection) -> rusqlite::Result<()> {
     checkpoint(connection)
 }
 
-/// Moves the log into the file and empties it. Readers that are in the way only make it wait for the next time.
+/// Moves the WAL into the database file and truncates it. Active readers merely postpone this to the next
+/// call.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }

@@ -1,4 +1,4 @@
-//! The difference between what a program asks now and what the journal says it asked then, for people.
+//! Human-readable differences between what a program requests now and what the journal recorded.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use similar::TextDiff;
 
 use crate::{Call, Kind, StepKey};
 
-/// Lines of a diff that are shown.
+/// Maximum number of diff lines shown.
 const LINES: usize = 200;
 
-/// How long to look for the shortest diff; after that any will do.
+/// Time limit for computing a minimal diff; after that a coarser one is used.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A step whose fingerprint does not fit, or an event that does not.
+/// A step or event that does not match the journal.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// Where.
+    /// Position in the run, such as `main step 3`.
     pub at: String,
-    /// One line on what differs.
+    /// One-line description of the difference.
     pub what: String,
-    /// A unified diff, recorded first, of at most some hundred lines; empty when the line says it all.
+    /// Unified diff from recorded to current, truncated after 200 lines; empty if `what` is sufficient.
     pub diff: String,
 }
 
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the run differs from its journal at {}: {}", self.at, self.what)?;
+        write!(f, "the run diverges from its journal at {}: {}", self.at, self.what)?;
         if !self.diff.is_empty() {
             write!(f, "\n{}", self.diff.trim_end())?;
         }
@@ -36,43 +36,43 @@ impl fmt::Display for Divergence {
 }
 
 impl Divergence {
-    /// What stood there was another sort of step, or one to somebody else.
+    /// The recorded step has another kind or callee.
     pub(crate) fn callee(key: &StepKey, kind: Kind, callee: &str, now: &Call) -> Self {
         Self {
             at: key.to_string(),
-            what: format!("recorded {kind} `{callee}`, asked now {} `{}`", now.kind, now.callee),
+            what: format!("recorded {kind} `{callee}`, now {} `{}`", now.kind, now.callee),
             diff: String::new(),
         }
     }
 
-    /// The same callee was asked something else.
+    /// Same kind and callee, different arguments.
     pub(crate) fn arguments(key: &StepKey, recorded: &Value, now: &Call) -> Self {
         Self {
             at: key.to_string(),
-            what: format!("{} `{}` is asked something else", now.kind, now.callee),
+            what: format!("{} `{}` has different arguments", now.kind, now.callee),
             diff: diff(recorded, &now.args),
         }
     }
 
-    /// The program makes another event than it made then.
+    /// The program emits a different event.
     pub(crate) fn event(at: String, recorded: &Value, now: &Value) -> Self {
         Self { at, what: "the event differs".to_owned(), diff: diff(recorded, now) }
     }
 
-    /// The parts of the run that ran side by side came to other ends.
+    /// The child branches of a fan-out ended with different results.
     pub(crate) fn children(key: &StepKey, recorded: &Value, now: &Value) -> Self {
-        let what = "its parts end differently".to_owned();
+        let what = "its children end differently".to_owned();
         Self { at: key.to_string(), what, diff: diff(recorded, now) }
     }
 
-    /// An event is made where none was.
+    /// The program emits an event where none is recorded.
     pub(crate) fn surplus(at: String, now: &Value) -> Self {
         Self { at, what: "no event is recorded here".to_owned(), diff: pretty(now) }
     }
 
-    /// Something is recorded that the program did not come to.
+    /// Recorded steps or events that the program did not reach.
     pub(crate) fn leftover(at: String, count: u64) -> Self {
-        Self { at, what: format!("{count} more recorded than asked for now"), diff: String::new() }
+        Self { at, what: format!("{count} recorded but not reached"), diff: String::new() }
     }
 }
 
@@ -89,7 +89,7 @@ fn diff(recorded: &Value, now: &Value) -> String {
     }
 }
 
-/// Long texts are broken into their lines, so that a diff of them can be read.
+/// Pretty-prints a value and breaks strings at their newlines, so that a diff of them is readable.
 fn pretty(value: &Value) -> String {
     let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
     pretty.replace("\\n", "\n    ") + "\n"

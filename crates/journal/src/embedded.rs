@@ -1,8 +1,8 @@
-//! The engine in one process: a run on a SQLite journal.
+//! The in-process engine: a run on a SQLite journal.
 //!
-//! Writes are collected (`pending.rs`) and committed when something is about to become visible outside: before
-//! a request to a model, before a command starts, at the end. A turn with a command so costs two commits.
-//! `asked.rs` is the engine's trait on top of this.
+//! Writes are batched (`pending.rs`) and committed before anything becomes visible outside: before a model
+//! request, before a command starts, and at the end. A turn with one command therefore costs two commits.
+//! `asked.rs` implements the [`Engine`] trait on top of this.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,22 +25,22 @@ mod asked;
 mod children;
 mod pending;
 
-/// What may happen to steps that the journal does not hold.
+/// How a run treats steps that are not in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They run. Recorded steps must be of the same kind and callee.
+    /// They run. Recorded steps must match in kind and callee.
     Live,
-    /// They are an error. Recorded steps and events must be the same in all.
+    /// They are an error. Recorded steps and events must match exactly.
     Replay,
 }
 
-/// Executes the calls of a [`Engine::fan_out`], each on its own branch.
+/// Executes the calls of [`Engine::fan_out`], each on its own branch.
 pub trait Perform: Send + Sync {
-    /// Runs one call to its end.
+    /// Runs one call to completion.
     fn perform(&self, engine: Arc<dyn Engine>, call: Call) -> BoxFuture<'static, Result<Value, Fault>>;
 }
 
-/// One run on a journal.
+/// One run on a SQLite journal.
 pub struct Embedded {
     this: Weak<Self>,
     mode: Mode,
@@ -54,23 +54,23 @@ pub struct Embedded {
     answered: Notify,
 }
 
-/// What the journal held when the run was opened.
+/// Contents of the journal when the run was opened.
 #[derive(Default)]
 struct Recording {
-    /// The newest event.
+    /// Number of the newest event.
     last_seq: u64,
-    /// How many steps each branch has.
+    /// Step count per branch.
     steps: HashMap<Branch, u64>,
-    /// How many events the program made on each branch.
+    /// Number of program events per branch.
     events: HashMap<Branch, u64>,
 }
 
-/// Answers from outside.
+/// Answers received from outside the run.
 #[derive(Default)]
 struct Answers {
-    /// Given to this process and not taken yet, by name.
+    /// Sent to this process and not consumed yet, by name.
     given: HashMap<String, Value>,
-    /// Found in the file and taken.
+    /// Ids of the signals consumed from the file.
     taken: HashSet<i64>,
 }
 
@@ -81,19 +81,19 @@ struct State {
     stopped: Option<Stop>,
 }
 
-/// How far the program has come on a branch.
+/// The program's position on a branch.
 #[derive(Default)]
 struct Progress {
     steps: u64,
     events: u64,
-    /// In a replay, the number of the last event that was compared.
+    /// In a replay, the number of the last event compared.
     seq: u64,
-    /// Bodies that run now: one, or none.
+    /// Step bodies currently running: 0 or 1.
     bodies: u32,
 }
 
 impl Embedded {
-    /// Begins a new run.
+    /// Starts a new run and takes its lock.
     pub async fn begin(
         journal: &Journal,
         run: &RunId,
@@ -105,7 +105,7 @@ impl Embedded {
         Ok(Self::new(journal, run, key, Mode::Live, Recording::default(), perform, Some(lock)))
     }
 
-    /// Goes on with a run from the last step that was committed.
+    /// Continues a run after its last committed step and takes its lock.
     pub fn resume(
         journal: &Journal,
         run: &RunId,
@@ -115,7 +115,7 @@ impl Embedded {
         Self::reopen(journal, run, Mode::Live, perform, Some(lock))
     }
 
-    /// Runs it again from the journal alone.
+    /// Runs the program again from the journal alone. Takes no lock and writes nothing.
     pub fn replay(
         journal: &Journal,
         run: &RunId,
@@ -163,29 +163,28 @@ impl Embedded {
         })
     }
 
-    /// A reader of what happens from when this run was opened on.
+    /// Subscribes to the events from the opening of this run onwards.
     pub fn events(&self) -> Events {
         Events::new(Arc::clone(&self.hub), self.journal.clone(), self.recorded.last_seq)
     }
 
-    /// The number of the last event that stood in the journal when this run was opened.
+    /// Number of the last event in the journal when this run was opened.
     pub fn resumed_from(&self) -> u64 {
         self.recorded.last_seq
     }
 
-    /// How many steps each branch had when this run was opened.
+    /// Step count of each branch when this run was opened.
     pub fn recorded_steps(&self) -> impl Iterator<Item = (&Branch, u64)> {
         self.recorded.steps.iter().map(|(branch, steps)| (branch, *steps))
     }
 
-    /// Answers a wait of this run, one that is under way or the next of this name. An answer that nobody has
-    /// taken yet is replaced.
+    /// Answers the current or next wait of this name. An answer that has not been consumed yet is replaced.
     pub fn signal(&self, name: &str, value: Value) {
         self.answers().given.insert(name.to_owned(), value);
         self.answered.notify_waiters();
     }
 
-    /// Writes how the run ended and closes its stream. In a replay, all that is recorded must have been used.
+    /// Records the final status and closes the event stream. A replay must have consumed everything recorded.
     pub async fn finish(&self, status: RunStatus) -> Result<(), Stop> {
         let result = match self.mode {
             Mode::Live => {
@@ -200,7 +199,7 @@ impl Embedded {
         result
     }
 
-    /// Ends a run whose journal failed: its readers are told, the run stays open and can be resumed.
+    /// Ends a run whose journal failed: subscribers receive `last`; the run stays open and can be resumed.
     pub fn abandon(&self, task: &Branch, last: Event) {
         self.hub.close_with(task, self.journal.now_ms(), last);
         self.unlock();
@@ -225,7 +224,7 @@ impl Embedded {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the run can go on: neither its program nor its journal has failed.
+    /// Fails if the run has been stopped or its journal has failed.
     fn going(&self) -> Result<(), Stop> {
         match (&self.state().stopped, self.hub.failed()) {
             (Some(stop), _) => Err(stop.clone()),
@@ -234,12 +233,12 @@ impl Embedded {
         }
     }
 
-    /// Stops the run for good; the first reason is the one that counts.
+    /// Stops the run permanently and returns the reason; the first reason given wins.
     fn stop(&self, stop: Stop) -> Stop {
         self.state().stopped.get_or_insert(stop).clone()
     }
 
-    /// Hands over all that is pending and waits until all that ever was is in the journal.
+    /// Submits all pending writes and waits until everything submitted so far is committed.
     async fn commit(&self) -> Result<(), Stop> {
         self.going()?;
         if !self.state().pending.is_empty() {
@@ -251,8 +250,8 @@ impl Embedded {
 
     fn hand_over(&self, place: Place<'_>) {
         let mut state = self.state();
-        // Taken and handed over in one go: two branches cannot overtake each other here, and a caller that gives up
-        // cannot take anything with it.
+        // Drained and submitted under one lock: two branches cannot overtake each other here, and a cancelled
+        // caller cannot lose writes.
         let turn = state.pending.batch(&self.hub).and_then(|batch| place.hand_over(batch));
         drop(state);
         if let Some(turn) = turn {
@@ -260,8 +259,8 @@ impl Embedded {
         }
     }
 
-    /// The next step of the call's branch: its key and, if the journal holds it, its row, compared with what
-    /// is asked now.
+    /// Allocates the next step of the call's branch. Returns its key and, if it is recorded, its row after
+    /// checking it against the call.
     fn asked(&self, call: &Call) -> Result<(StepKey, Option<StepRow>), Stop> {
         self.going()?;
         let key = self.state().next_step(&call.branch);
@@ -295,7 +294,7 @@ impl Embedded {
     }
 }
 
-/// Of several branches the first by name, so that the same journal gives the same words.
+/// Reports the first branch by name, so that the same journal always yields the same message.
 fn leftover(what: &str, recorded: &HashMap<Branch, u64>, used: impl Fn(&Branch) -> u64) -> Result<(), Stop> {
     let left = recorded.iter().map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
     match left.filter(|(_, left)| *left > 0).min() {
@@ -309,7 +308,7 @@ fn leftover(what: &str, recorded: &HashMap<Branch, u64>, used: impl Fn(&Branch) 
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // A run that nobody works on any more has no more events: its readers must not wait for them.
+        // A dropped run emits no more events, so its subscribers must not wait for any.
         self.hub.close();
     }
 }

@@ -1,5 +1,5 @@
-//! The engine: the one door through which a model's reply, a tool's result, the time and a person's answer
-//! enter a run. [`crate::Embedded`] is its form in one process; a distributed engine would be another.
+//! The engine trait: model replies, tool results, time and user answers enter a run only through it.
+//! [`crate::Embedded`] implements it in one process; a distributed engine would be another implementation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,24 +12,25 @@ use serde_json::Value;
 use crate::event::Delta;
 use crate::{Branch, Call, Divergence, Event, JournalError, RunId, StepKey};
 
-/// A future that can be sent between threads.
+/// A boxed `Send` future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a step does when the journal does not hold it yet. It cannot fail: a failure is a value too.
+/// Executes a step that is not in the journal yet. Infallible: a failure is a value too.
 pub type Body<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Value> + Send + 'a>;
 
-/// Works out what a `once` is about to do, before it is written down.
+/// Computes the intent of a `once` before it is recorded.
 pub type Intend<'a> = Box<dyn FnOnce() -> BoxFuture<'a, Intention> + Send + 'a>;
 
-/// Keeps the journal of one run and executes its steps.
+/// Records one run and executes its steps.
 ///
-/// Within a branch one thing is asked after the other, each future driven to its end: a step that is dropped
-/// half-way may only be followed by others on its branch if a step recorded that it would be.
+/// Within a branch, requests are sequential and each future must be driven to completion. A step that is
+/// dropped half-way may be followed by others on its branch only if a step recorded that it would be dropped.
 pub trait Engine: Send + Sync {
-    /// The run.
+    /// Id of the run.
     fn run(&self) -> &RunId;
 
-    /// May be repeated until its result is durable; from then on the result is read back.
+    /// Runs a step that may be repeated until its result is durable; from then on the recorded result is
+    /// returned.
     fn step<'a>(&'a self, call: Call, body: Body<'a>) -> BoxFuture<'a, Result<Recorded, Stop>>;
 
     /// Writes the intent first. An intent found without a result gives [`Outcome::Interrupted`], never a
@@ -41,10 +42,10 @@ pub trait Engine: Send + Sync {
         body: Body<'a>,
     ) -> BoxFuture<'a, Result<Outcome, Stop>>;
 
-    /// Writes the result of an interrupted `once`, as its caller settled it.
+    /// Records the result of an interrupted `once`, as settled by its caller.
     fn conclude<'a>(&'a self, key: StepKey, body: Body<'a>) -> BoxFuture<'a, Result<Recorded, Stop>>;
 
-    /// Runs child branches side by side, at most `limit` at once. The only parallelism of a run.
+    /// Runs child branches in parallel, at most `limit` at once. The only parallelism within a run.
     fn fan_out<'a>(
         &'a self,
         branch: &'a Branch,
@@ -52,8 +53,8 @@ pub trait Engine: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Result<Value, Fault>>, Stop>>;
 
-    /// Waits for an answer from outside under this name, at most `limit` long; `None` when the time is over.
-    /// An answer is taken by one wait.
+    /// Waits for an external answer of this name for at most `limit`; `None` on timeout. Each answer is
+    /// consumed by exactly one wait.
     fn wait<'a>(
         &'a self,
         branch: &'a Branch,
@@ -61,89 +62,90 @@ pub trait Engine: Send + Sync {
         limit: Duration,
     ) -> BoxFuture<'a, Result<Option<Value>, Stop>>;
 
-    /// The number of the next step of this branch.
+    /// Number of the next step on this branch.
     fn position(&self, branch: &Branch) -> u64;
 
-    /// Adds an event of the program. It becomes visible when the journal holds it. Made while a step of this
-    /// branch runs its body it is a [`Engine::note`], since a second run of the program does not run bodies.
+    /// Emits a program event; it becomes visible once it is committed. Emitted while a step body of this
+    /// branch is running, it is treated like [`Engine::note`], because a replay does not run bodies.
     fn emit(&self, task: &Branch, event: Event);
 
-    /// Adds an event of the runtime, such as `task_resumed`: one that a second run of the program does not make.
+    /// Emits a runtime event such as `task_resumed`, which a replay of the program does not produce.
     fn note(&self, task: &Branch, event: Event);
 
-    /// Shows a piece of something under way. Never journaled, dropped when nobody keeps up.
+    /// Publishes a fragment of work in progress. Never journaled; dropped for subscribers that cannot keep
+    /// up.
     fn pass(&self, task: &Branch, delta: Delta);
 
-    /// Waits until all that was asked and emitted so far is in the journal.
+    /// Waits until every step and event so far is committed.
     fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), Stop>>;
 }
 
-/// The result of a step, fresh or read back.
+/// Result of a step, fresh or read from the journal.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The result.
+    /// The result as JSON.
     pub value: Value,
-    /// When it was recorded, in milliseconds since the epoch. The program's clock.
+    /// When it was recorded, in milliseconds since the Unix epoch. This is the program's clock.
     pub at_ms: i64,
-    /// How long the body took.
+    /// Duration of the body in milliseconds.
     pub duration_ms: u64,
-    /// Whether it came from the journal.
+    /// Whether it was read from the journal.
     pub replayed: bool,
 }
 
 impl Recorded {
-    /// The result as a type. A journal that does not fit was written by another program.
+    /// Deserializes the result. Fails if the journal was written by an incompatible program.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, Stop> {
         serde_json::from_value(self.value).map_err(|error| Stop::Unreadable(error.to_string()))
     }
 }
 
-/// How a `once` ended.
+/// Outcome of a `once`.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It ran, now or then.
+    /// It ran, now or in an earlier process.
     Done(Recorded),
-    /// It was begun and its end is not known.
+    /// It was started and its result is unknown.
     Interrupted {
-        /// Where it stands.
+        /// The step to settle with [`Engine::conclude`].
         key: StepKey,
-        /// What it was about to do.
+        /// The recorded intent.
         intent: Value,
     },
 }
 
-/// What [`Intend`] found.
+/// Result of [`Intend`].
 #[derive(Debug)]
 pub enum Intention {
-    /// Go on: this is about to happen.
+    /// Proceed with this intent.
     Go(Value),
-    /// Nothing is going to happen; this is the result.
+    /// There is nothing to execute; this is the result.
     Answer(Value),
 }
 
-/// A child branch that failed.
+/// Failure of a child branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct Fault {
-    /// The sort of failure.
+    /// Stable name of the failure kind.
     pub kind: String,
-    /// What happened.
+    /// Description of the failure.
     pub message: String,
 }
 
-/// Why a run cannot go on at all. It is final: all that is asked of the run from then on gives the same.
+/// Why a run cannot continue. Permanent: every later request on the run returns the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
-    /// The program asks for something else than the journal holds.
+    /// The program's requests do not match the journal.
     #[error("{0}")]
     Diverged(Box<Divergence>),
-    /// A replay came to the end of what was recorded.
+    /// A replay reached the end of the recording.
     #[error("the journal ends at {0}: the run was not finished")]
     EndOfJournal(StepKey),
-    /// A recorded result is not one this program understands.
+    /// A recorded result cannot be deserialized by this program.
     #[error("a recorded step cannot be read back: {0}")]
     Unreadable(String),
-    /// The journal itself failed.
+    /// Reading or writing the journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

@@ -1,85 +1,85 @@
-//! What can go wrong with a journal, each with the file it happened in and the next step.
+//! Journal errors, each with the file it concerns and what to do next.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A journal that cannot be opened, read or written.
+/// Failure to open, read or write a journal.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The directory or the file cannot be made or opened.
+    /// The directory or file cannot be created or opened.
     #[error("cannot open the journal {}: {cause}", path.display())]
     Open {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
-        /// The system's words.
+        /// Error text of the operating system or SQLite.
         cause: String,
     },
-    /// The file or its directory may not be written.
+    /// The file or its directory is not writable.
     #[error(
-        "the journal {} cannot be written: {cause}; make its directory writable, or start in another one",
+        "cannot write the journal {}: {cause}; make its directory writable or use another one",
         path.display()
     )]
     ReadOnly {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
-        /// The system's words.
+        /// Error text of the operating system or SQLite.
         cause: String,
     },
-    /// No space.
+    /// The disk or quota is full.
     #[error(
-        "no space left for the journal {}: all that was committed is kept; free some space and run `fusee resume`",
+        "no space left for the journal {}: committed steps are kept; free some space and run `fusee resume`",
         path.display()
     )]
     Full {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
     },
-    /// Damaged.
+    /// The file is damaged, or is not a journal.
     #[error("the journal {} is damaged: {detail}", path.display())]
     Corrupt {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
-        /// What is damaged, and what can be done.
+        /// The damage and the remedy.
         detail: String,
     },
-    /// Written by a newer version.
+    /// The file was written by a newer version.
     #[error(
-        "the journal {} has format {found}, and this fusee knows formats up to {known}: use a newer fusee",
+        "the journal {} has format {found}, but this fusee supports formats up to {known}; use a newer fusee",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
-        /// The format of the file.
+        /// Format of the file.
         found: i64,
-        /// The newest known.
+        /// Newest supported format.
         known: i64,
     },
-    /// Another process has the run.
-    #[error("run {run} is being worked on by another process{}: wait for it or stop it first", holder(*pid))]
+    /// Another process holds the run's lock.
+    #[error("run {run} is in use by another process{}; wait for it or stop it first", holder(*pid))]
     Locked {
-        /// The run.
+        /// Id of the locked run.
         run: String,
-        /// The other process, where it said so.
+        /// Process id of the holder, if known.
         pid: Option<u32>,
     },
-    /// No such run.
-    #[error("there is no run `{name}` here{}", near(nearest))]
+    /// There is no run of this name.
+    #[error("run `{name}` not found{}", near(nearest))]
     NoSuchRun {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Names like it.
+        /// Similar run names, best match first.
         nearest: Vec<String>,
     },
-    /// A run of this name exists.
-    #[error("run id `{0}` is in use: choose another, or `fusee resume {0}`")]
+    /// A run of this name already exists.
+    #[error("run id `{0}` already exists; choose another id or run `fusee resume {0}`")]
     RunExists(String),
-    /// Anything else SQLite says.
+    /// Any other SQLite error.
     #[error("the journal {} failed: {cause}", path.display())]
     Failed {
-        /// The file.
+        /// The journal file.
         path: PathBuf,
-        /// SQLite's words.
+        /// SQLite's error text.
         cause: String,
     },
 }
@@ -90,21 +90,21 @@ fn holder(pid: Option<u32>) -> String {
 
 fn near(names: &[String]) -> String {
     match names {
-        [] => "; `fusee runs` lists them".to_owned(),
+        [] => "; list runs with `fusee runs`".to_owned(),
         names => format!("; did you mean {}?", names.join(" or ")),
     }
 }
 
 impl JournalError {
-    /// Some of the file is not what was written.
+    /// Part of the file is damaged.
     pub(crate) fn damaged(path: &Path, what: &str) -> Self {
-        let detail = format!("{what}; what is not damaged can still be read with `fusee show`");
+        let detail = format!("{what}; undamaged parts can still be read with `fusee show`");
         Self::Corrupt { path: path.to_owned(), detail }
     }
 
-    /// The beginning of the file is not what was written, or it never was a journal.
+    /// The header is damaged, or the file was never a journal.
     pub(crate) fn no_journal(path: &Path) -> Self {
-        let detail = "it does not begin as a journal does; move it away to begin a new one".to_owned();
+        let detail = "it has no journal header; move it away to start a new one".to_owned();
         Self::Corrupt { path: path.to_owned(), detail }
     }
 
@@ -127,7 +127,7 @@ impl JournalError {
         let cause = error.to_string();
         match (error.sqlite_error_code(), error.sqlite_extended_error_code()) {
             (None, _) if !matches!(error, rusqlite::Error::ToSqlConversionFailure(_)) => {
-                // What stands in a row is not of its column's type, or out of its range.
+                // A column value has the wrong type or is out of range.
                 Self::damaged(path, &cause)
             }
             (Some(Code::DiskFull), _) => Self::Full { path: path.to_owned() },
@@ -141,10 +141,10 @@ impl JournalError {
             (Some(Code::DatabaseCorrupt), _) => Self::damaged(path, &cause),
             (Some(Code::CannotOpen), _) => Self::Open { path: path.to_owned(), cause },
             (Some(Code::DatabaseBusy | Code::DatabaseLocked), _) => {
-                failed(format!("{cause}: another process has been writing it for a minute"))
+                failed(format!("{cause}: another process has held the write lock for a minute"))
             }
             (_, Some(ffi::SQLITE_CONSTRAINT_FOREIGNKEY)) => {
-                failed("the run was removed meanwhile".to_owned())
+                failed("the run was removed in the meantime".to_owned())
             }
             _ => failed(cause),
         }

@@ -1,7 +1,7 @@
-//! Everything that happens, as one enum. The terminal, `--json`, the log and the journal read this one stream.
+//! The event type. The terminal, `--json`, the log and the journal all consume the same stream of events.
 //!
-//! [`Stamped`] is an event with its place in a run; [`Delta`] is the part of the stream that is never
-//! journaled; `schema.rs` makes the JSON Schema from these types.
+//! [`Stamped`] adds an event's envelope; [`Delta`] is the part of the stream that is never journaled;
+//! `schema.rs` generates the JSON Schema from these types.
 
 use std::collections::BTreeMap;
 
@@ -17,249 +17,249 @@ mod stamped;
 pub use schema::json_schema;
 pub use stamped::Stamped;
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// A task began. Always the first event of a task.
+    /// A task started. Always the first event of a task.
     TaskStarted(TaskStarted),
-    /// A run goes on after its process ended.
+    /// A run continues after its process ended.
     TaskResumed {
-        /// The last event that stood in the journal.
+        /// Number of the last event in the journal.
         from_seq: u64,
-        /// What changed of limits and approvals, and from which steps on.
+        /// Changes to limits and approvals, with the steps from which they apply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amended: Option<Value>,
     },
     /// A request is about to be sent to the model.
     TurnStart {
-        /// Turns are counted from 0.
+        /// Index of the turn, from 0.
         turn_index: u32,
-        /// Names the turn within its run.
+        /// Id of the turn, unique within its run.
         turn_id: String,
-        /// Estimated tokens of the request.
+        /// Estimated number of tokens in the request.
         input_tokens: u64,
     },
-    /// The reply and all results of its calls are there.
+    /// The reply and the results of all its tool calls have arrived.
     TurnComplete {
-        /// Turns are counted from 0.
+        /// Index of the turn, from 0.
         turn_index: u32,
-        /// Names the turn within its run.
+        /// Id of the turn, unique within its run.
         turn_id: String,
-        /// Tokens of the reply.
+        /// Tokens in the reply.
         output_tokens: u64,
-        /// Tokens of the prompt that came from the server's cache, as it says.
+        /// Prompt tokens served from the provider's cache, as reported by it.
         #[serde(default, skip_serializing_if = "is_zero")]
         cached_tokens: u64,
-        /// Calls the reply asked for.
+        /// Number of tool calls in the reply.
         tool_calls: u32,
-        /// Model and tools together.
+        /// Duration of the model request and the tool calls, in milliseconds.
         duration_ms: u64,
     },
-    /// A piece of a reply under way.
+    /// A fragment of a streamed reply.
     MessageDelta {
-        /// The piece.
+        /// Text of the fragment.
         text: String,
     },
-    /// A piece of the model's reasoning under way.
+    /// A fragment of streamed reasoning.
     ReasoningDelta {
-        /// The piece.
+        /// Text of the fragment.
         text: String,
     },
-    /// A piece of a running command's output.
+    /// A fragment of a running command's output.
     ToolOutput {
-        /// The call it belongs to.
+        /// Id of the tool call.
         call_id: String,
-        /// The piece.
+        /// Text of the fragment.
         text: String,
     },
-    /// A whole message.
+    /// A complete message.
     Message {
-        /// Who speaks.
+        /// Author of the message.
         role: Role,
-        /// The whole text.
+        /// Complete text of the message.
         text: String,
     },
-    /// The model's reasoning, whole.
+    /// The model's complete reasoning.
     Reasoning {
-        /// The text.
+        /// Complete text of the reasoning.
         text: String,
     },
-    /// The model asks for a tool.
+    /// The model calls a tool.
     ToolCall {
-        /// Names the call within its run.
+        /// Id of the call, unique within its run.
         call_id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What it is asked: an object, or the text as it came where that is none.
+        /// Arguments: an object, or the raw text if the model did not produce one.
         arguments: Value,
     },
-    /// The answer to a call. Every call gets exactly one.
+    /// The result of a tool call. Every call gets exactly one.
     ToolResult(ToolResult),
-    /// A file of the workspace differs from before.
+    /// A file in the workspace changed.
     FileChanged {
-        /// Path within the workspace.
+        /// Path relative to the workspace.
         path: String,
-        /// What became of it.
+        /// Kind of change.
         change: Change,
     },
-    /// The conversation was shortened.
+    /// The conversation was compacted.
     Compaction {
-        /// Milliseconds since the epoch.
+        /// Milliseconds since the Unix epoch.
         timestamp: i64,
-        /// The turn it happened before.
+        /// Turn before which it happened.
         turn_index: u32,
-        /// Occupancy before.
+        /// Context usage before, in tokens.
         tokens_before: u64,
-        /// Occupancy after.
+        /// Context usage after, in tokens.
         tokens_after: u64,
-        /// Messages removed or shortened.
+        /// Number of messages removed or shortened.
         items_removed: u32,
     },
-    /// The model opened sections of its prompt, which is shown anew.
+    /// The model expanded sections of its prompt, which is then sent again.
     Expansion {
-        /// The sections it asked for and that were closed, each once.
+        /// Collapsed sections that the model requested, without duplicates.
         section_keys: Vec<String>,
-        /// Why, in the model's words.
+        /// Reason given by the model.
         reason: String,
-        /// All that is open now and was not, closed sections around those asked for included.
+        /// All sections that are newly open, including collapsed parents of the requested ones.
         opened: Vec<String>,
     },
-    /// A request failed and will be made again.
+    /// A request failed and will be retried.
     Retry {
-        /// The attempt that failed, from 1.
+        /// Number of the failed attempt, from 1.
         attempt: u32,
-        /// The wait before the next.
+        /// Delay before the next attempt, in milliseconds.
         after_ms: u64,
-        /// What failed.
+        /// Cause of the failure.
         reason: String,
     },
-    /// A call waits for a person.
+    /// A tool call waits for approval.
     ApprovalRequested {
-        /// The call.
+        /// Id of the tool call.
         call_id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What it is asked.
+        /// Arguments of the call.
         arguments: Value,
-        /// Why a person is asked.
+        /// Why approval is required.
         reason: String,
     },
-    /// A person, or a policy, answered.
+    /// The user or a policy decided on an approval request.
     ApprovalResolved {
-        /// The call.
+        /// Id of the tool call.
         call_id: String,
-        /// Whether it may run.
+        /// Whether the call may run.
         approved: bool,
-        /// Why, for the model.
+        /// Reason given to the model.
         reason: Option<String>,
     },
-    /// Something a person should know; the run goes on.
+    /// A problem the user should know about; the run continues.
     Warning {
-        /// The sort of warning, stable.
+        /// Stable code of the warning.
         code: String,
-        /// What it is and what to do.
+        /// Description of the problem and what to do about it.
         message: String,
     },
-    /// What a workflow writes to its log.
+    /// A line written to the log by a workflow.
     Log {
-        /// The line.
+        /// Text of the line.
         message: String,
     },
-    /// Something failed. The terminal event says what became of the task.
+    /// An error. The task's last event tells how the task ended.
     Error {
-        /// The code of the error table.
+        /// Code from the error table.
         code: ErrorCode,
-        /// What happened.
+        /// Description of the error.
         message: String,
     },
-    /// A stage of a flow begins. Its work is a task of its own.
+    /// A stage of a flow starts. The stage runs as a task of its own.
     StageStarted {
-        /// The stage.
+        /// Name of the stage.
         stage: String,
-        /// Its name for people.
+        /// Display name of the stage.
         label: String,
-        /// Which attempt at it this is, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// A stage of a flow is over, all its attempts included.
+    /// A stage of a flow ended, after all its attempts.
     StageComplete {
-        /// The stage.
+        /// Name of the stage.
         stage: String,
-        /// How it ended.
+        /// Outcome of the stage.
         status: StageStatus,
     },
-    /// What the runtime knows of a stage that is over.
+    /// The runtime's report on a finished stage.
     FlowStageReport(FlowStageReport),
-    /// The phase that a task is in.
+    /// The current phase of a task.
     PhaseState {
-        /// The phase.
+        /// Name of the phase.
         phase: String,
-        /// Whose phase it is.
+        /// Where the phase comes from.
         #[serde(default)]
         source: PhaseSource,
-        /// Assistant messages so far.
+        /// Number of assistant messages so far.
         turn_index: u32,
     },
-    /// A task goes from one phase to another.
+    /// A task changed its phase.
     PhaseTransition {
-        /// The phase it was in.
+        /// Previous phase.
         from: String,
-        /// The phase it is in now.
+        /// Phase the task is in now.
         to: String,
-        /// Whose phases they are.
+        /// Where the phases come from.
         #[serde(default)]
         source: PhaseSource,
-        /// Assistant messages so far.
+        /// Number of assistant messages so far.
         turn_index: u32,
-        /// Why.
+        /// Reason for the change.
         reason: String,
     },
-    /// The question for the phase failed. The task goes on.
+    /// The model request that determines the phase failed. The task continues.
     PhaseProbeError {
-        /// Assistant messages so far.
+        /// Number of assistant messages so far.
         turn_index: u32,
-        /// What happened.
+        /// Description of the error.
         message: String,
     },
-    /// What the runtime knows of a task that ended.
+    /// The runtime's report on an ended task.
     TaskReport(TaskReport),
-    /// A report that did not validate and so was not emitted.
+    /// A task report failed validation and was not emitted.
     TaskReportInvalid {
-        /// The task.
+        /// Id of the task.
         task_id: String,
-        /// Each problem.
+        /// Validation problems.
         problems: Vec<String>,
     },
-    /// A reader was too slow and these events were dropped for it.
+    /// Events that were dropped because the reader was too slow.
     Gap {
-        /// The first missing.
+        /// Number of the first missing event.
         from: u64,
-        /// The last missing.
+        /// Number of the last missing event.
         to: u64,
     },
-    /// A task ended. Always the last event of a task, and there is exactly one.
+    /// A task ended. Always the last event of a task; there is exactly one.
     TaskComplete(TaskComplete),
 }
 
-/// Part of the stream that is shown and forgotten.
+/// A streamed fragment, which is published but never journaled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// A piece of a reply.
+    /// A fragment of a reply.
     Text(String),
-    /// A piece of reasoning.
+    /// A fragment of reasoning.
     Reasoning(String),
-    /// A piece of a command's output.
+    /// A fragment of a command's output.
     Output {
-        /// The call it belongs to.
+        /// Id of the tool call.
         call_id: String,
-        /// The piece.
+        /// Text of the fragment.
         text: String,
     },
 }
 
 impl Delta {
-    /// The piece.
+    /// Text of the fragment.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Reasoning(text) | Self::Output { text, .. } => text,
@@ -277,282 +277,282 @@ impl From<Delta> for Event {
     }
 }
 
-/// See [`Event::TaskStarted`].
+/// Payload of [`Event::TaskStarted`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStarted {
-    /// Who asked: the id of the request that began the task.
+    /// Id of the request that started the task.
     pub submission_id: String,
-    /// Whether it is a task or a review.
+    /// Whether this is a task or a review.
     pub turn_type: TurnType,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     pub timestamp: i64,
-    /// The request.
+    /// Text of the request.
     pub request: String,
-    /// The model, as the user named it.
+    /// Model as named by the user.
     pub model: String,
-    /// What confines commands: `off` or the layers that hold.
+    /// Sandbox for commands: `off`, or the active layers.
     pub sandbox: String,
-    /// The task that began this one.
+    /// Parent task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The run whose conversation this one continues.
+    /// Run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
 }
 
-/// See [`Event::ToolResult`].
+/// Payload of [`Event::ToolResult`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
-    /// The call.
+    /// Id of the tool call.
     pub call_id: String,
-    /// Whether the tool did what was asked.
+    /// Whether the tool succeeded.
     pub ok: bool,
-    /// What the model is told.
+    /// Result text sent to the model.
     pub content: String,
-    /// Whether something was cut.
+    /// Whether the content was truncated.
     pub truncated: bool,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Of a command.
+    /// Exit code, for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How it came to this result, where that is not the usual way.
+    /// Why the call did not run to completion; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fate: Option<Fate>,
 }
 
-/// How a call ended otherwise than by running.
+/// Why a tool call did not run to completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// Stopped by a cancellation.
     Aborted,
-    /// Begun before a crash; its effects are not known.
+    /// Started before a crash; its effects are unknown.
     Interrupted,
-    /// Not run: a gate, a guard rail or a person said no.
+    /// Not run: denied by a gate, a guard rail or the user.
     Refused,
 }
 
-/// See [`Event::TaskComplete`].
+/// Payload of [`Event::TaskComplete`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskComplete {
-    /// As in `task_started`.
+    /// Same as in `task_started`.
     pub submission_id: String,
-    /// Assistant messages.
+    /// Number of assistant messages.
     pub total_turns: u32,
-    /// Input and output over all model calls, as reported.
+    /// Input and output tokens of all model requests, as reported.
     pub total_tokens: u64,
-    /// Those of them that came from a server's cache, as reported.
+    /// Part of `total_tokens` served from the provider's cache, as reported.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
-    /// From the first step to the last.
+    /// Time from the first step to the last, in milliseconds.
     pub duration_ms: u64,
-    /// How it ended.
+    /// Outcome of the task.
     pub status: TaskStatus,
-    /// The answer, or what there is of it.
+    /// The answer, possibly partial.
     pub answer: String,
-    /// What the model's tokens cost, in US dollars, where their price is known.
+    /// Cost of the model's tokens in US dollars, if their price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// On failure.
+    /// Error, if the task failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
 }
 
-/// Why a task failed, in two vocabularies.
+/// Why a task failed, as a code and as a more specific reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct TaskError {
-    /// The code.
+    /// Code from the error table.
     pub code: ErrorCode,
-    /// The reason.
+    /// Specific reason, such as `configuration_error`.
     pub reason: String,
-    /// What happened, and what to do.
+    /// Description of the failure and what to do about it.
     pub message: String,
 }
 
-/// The codes of the error table.
+/// Codes of the error table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
-    /// The task could not begin.
+    /// The task could not start.
     InitFailed,
-    /// A turn could not be finished.
+    /// A turn could not be completed.
     TurnFailed,
-    /// The context is full.
+    /// The context window is full.
     TokenLimit,
-    /// Too many turns.
+    /// The turn limit was reached.
     MaxTurns,
-    /// Stopped by a person.
+    /// Cancelled by the user.
     Cancelled,
-    /// Out of time.
+    /// The time limit was reached.
     Timeout,
-    /// Out of money.
+    /// The cost budget is exhausted.
     Budget,
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// With an answer.
+    /// Ended with an answer.
     Completed,
-    /// Without.
+    /// Ended without an answer.
     Failed,
-    /// By a person.
+    /// Cancelled by the user.
     Cancelled,
 }
 
-/// Whose phases are told of: a staged task with phase control has both.
+/// Where a phase comes from. A staged task with phase control has phases of both sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseSource {
-    /// The flow's own, which say what may be called.
+    /// The flow: the phase determines which tools may be called.
     #[default]
     Flow,
-    /// Those of phase control, which only steer.
+    /// Phase control: the phase only guides the model.
     PhaseControl,
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person, or the runtime in their place.
+    /// The user, or the runtime on the user's behalf.
     User,
-    /// The model.
+    /// The language model.
     Assistant,
 }
 
-/// The sort of task.
+/// Kind of task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnType {
-    /// A task.
+    /// A regular task.
     User,
     /// A review: read-only unless approved.
     Review,
 }
 
-/// What became of a file.
+/// Kind of change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It is new.
+    /// The file is new.
     Created,
-    /// It differs.
+    /// The content differs.
     Modified,
-    /// It is gone.
+    /// The file was removed.
     Deleted,
 }
 
-/// What the runtime, and not the model, says of a task.
+/// Report on a task, written by the runtime and not by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskReport {
-    /// The task.
+    /// Id of the task.
     pub task_id: String,
-    /// The request.
+    /// Text of the request.
     pub description: String,
-    /// How it ended.
+    /// Outcome of the task.
     pub status: TaskStatus,
-    /// Runs of the task, this one included.
+    /// Number of attempts, including this one.
     pub attempts: u32,
-    /// Further attempts that were allowed.
+    /// Number of additional attempts that were allowed.
     pub replan_max: u32,
-    /// Files that differ, in order of path.
+    /// Files that changed, sorted by path.
     pub files_changed: Vec<String>,
-    /// Files really read, in order of path.
+    /// Files that were actually read, sorted by path.
     pub files_read: Vec<String>,
-    /// Steps of the plan, where there was one.
+    /// Number of steps in the plan, 0 without a plan.
     pub plan_steps: u32,
-    /// Calls, all tools.
+    /// Number of tool calls, all tools.
     pub tool_calls_total: u32,
-    /// Failed calls, all tools.
+    /// Number of failed tool calls, all tools.
     pub tool_errors_total: u32,
-    /// Calls by tool.
+    /// Number of calls per tool.
     pub tool_call_counts: BTreeMap<String, u32>,
-    /// Failed calls by tool.
+    /// Number of failed calls per tool.
     pub tool_error_counts: BTreeMap<String, u32>,
-    /// Replies that had to be asked for again.
+    /// Number of replies that had to be requested again.
     pub analysis_retries: u32,
-    /// Hints and refusals given to the model, by sort.
+    /// Number of hints and refusals sent to the model, by kind.
     pub feedback_counts: BTreeMap<String, u32>,
-    /// On failure, cut to 500 characters.
+    /// Error message of a failed task, truncated to 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the command that verifies said last, where there is one.
+    /// Last result of the verification command, if one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verification>,
-    /// Files that the model read, where there were any.
+    /// Read statistics, if the model read any files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_cache: Option<ReadCache>,
 }
 
-/// How often a model read what it had read before.
+/// How often the model read a file it had already read.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadCache {
-    /// Files read, each time counted.
+    /// Number of file reads.
     pub reads: u32,
-    /// Of them those that had been read before and not changed since: nothing had to be read for them.
+    /// Reads of files already read and unchanged since, for which nothing had to be read again.
     pub hits: u32,
-    /// Hits among reads, from 0 to 1.
+    /// Ratio of hits to reads, from 0 to 1.
     pub hit_rate: f64,
 }
 
 impl ReadCache {
-    /// So many hits among so many reads.
+    /// Computes the hit rate, rounded to three decimals.
     pub fn of(reads: u32, hits: u32) -> Self {
         let share = f64::from(hits) / f64::from(reads.max(1));
         Self { reads, hits, hit_rate: (share * 1000.0).round() / 1000.0 }
     }
 }
 
-/// What a command that verifies the work said.
+/// Result of the verification command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// The command.
+    /// The command line.
     pub command: String,
-    /// Whether it was satisfied when it ran last.
+    /// Whether its last run passed.
     pub passed: bool,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u32,
 }
 
-/// How a stage ended.
+/// Outcome of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageStatus {
-    /// It did what it had to.
+    /// The stage achieved its goal.
     Completed,
-    /// It did not.
+    /// The stage did not achieve its goal.
     Failed,
-    /// There was nothing to do in it.
+    /// There was nothing to do.
     Skipped,
 }
 
-/// See [`Event::FlowStageReport`].
+/// Payload of [`Event::FlowStageReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowStageReport {
-    /// The stage.
+    /// Name of the stage.
     pub stage: String,
-    /// Its name for people.
+    /// Display name of the stage.
     pub label: String,
-    /// How it ended.
+    /// Outcome of the stage.
     pub status: StageStatus,
-    /// Attempts that were made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// Files really read in it, in order of path.
+    /// Files that were actually read in the stage, sorted by path.
     pub files_read: Vec<String>,
-    /// Files that differ because of it, in order of path.
+    /// Files changed by the stage, sorted by path.
     pub files_changed: Vec<String>,
-    /// What came of it, in few words.
+    /// Short summary of the outcome.
     pub summary: String,
-    /// What the model said of it with `flow_stage_done`.
+    /// Payload the model passed to `flow_stage_done`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
 }
 
-/// What serde asks for what is left out.
+/// Predicate for `skip_serializing_if`.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

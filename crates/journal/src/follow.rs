@@ -1,7 +1,8 @@
-//! A reader of one run's events: a cursor over the journal and, at its end, the ring of the hub.
+//! A subscription to one run's events: a cursor over the journal and, at its end, the hub's ring buffer.
 //!
-//! One that stands still blocks nobody: when it comes back it reads what it missed from the journal. Every
-//! number is an event to it or lies in a `gap`; only deltas, and what a failed commit took with it, do.
+//! A slow subscriber blocks no one: it later reads what it missed from the journal. Every sequence number is
+//! either delivered as an event or covered by a `gap`; gaps consist only of deltas and of the events of
+//! failed commits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use std::sync::Arc;
 use crate::hub::{Hub, Look};
 use crate::{Branch, Event, Journal, JournalError, Stamped};
 
-/// Events read from the journal at a time by a reader that is far behind.
+/// Number of events read from the journal at a time when catching up.
 const PAGE: usize = 32;
 
-/// A reader of one run's events.
+/// A subscription to one run's events.
 pub struct Events {
     hub: Arc<Hub>,
     journal: Journal,
@@ -22,12 +23,12 @@ pub struct Events {
 }
 
 impl Events {
-    /// A reader that begins after the event numbered `cursor`.
+    /// Subscribes to the events after number `cursor`.
     pub(crate) fn new(hub: Arc<Hub>, journal: Journal, cursor: u64) -> Self {
         Self { reader: hub.attach(cursor), hub, journal, cursor, behind: VecDeque::new() }
     }
 
-    /// The next event; `None` when the run has ended and all was read.
+    /// Waits for the next event; `None` once the run has ended and everything was read.
     pub async fn next(&mut self) -> Result<Option<Arc<Stamped>>, JournalError> {
         loop {
             if let Some(event) = self.behind.pop_front() {

@@ -1,8 +1,9 @@
-//! The live end of a run's stream: gives events their numbers, holds the newest for its readers, and knows
-//! which commits are under way. `follow.rs` is a reader; `writer.rs` settles the commits.
+//! The live end of a run's event stream: numbers events, buffers the newest for subscribers, and tracks
+//! commits in flight. `follow.rs` is the subscriber; `writer.rs` settles the commits.
 //!
-//! Deltas are shown at once and numbered with the rest, so while a commit is under way there are numbers above
-//! it already. None of them may be read before it is settled, or a reader would have passed its events.
+//! Deltas are published immediately and share the numbering, so while a commit is in flight there may already
+//! be higher numbers. None of these may be read before the commit settles, or a subscriber would skip its
+//! events.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -13,19 +14,19 @@ use tokio::sync::{Notify, watch};
 use crate::event::Delta;
 use crate::{Branch, Event, JournalError, RunId, Stamped};
 
-/// Events kept for readers that are a little behind; the rest they read from the journal.
+/// Events buffered for subscribers that are slightly behind; older ones are read from the journal.
 const RING: usize = 512;
 
-/// Bytes of events kept, near enough.
+/// Approximate limit of the buffer in bytes.
 const RING_BYTES: usize = 256 << 10;
 
-/// What an event costs besides its text.
+/// Estimated size in bytes of an event without its text.
 const EVENT_BYTES: usize = 200;
 
-/// The live end of a run's stream.
+/// The live end of one run's event stream.
 pub(crate) struct Hub {
     pub(crate) run: RunId,
-    /// The run's number in the journal.
+    /// Row id of the run in the journal.
     pub(crate) key: i64,
     path: PathBuf,
     state: Mutex<State>,
@@ -36,18 +37,19 @@ pub(crate) struct Hub {
 struct State {
     next_seq: u64,
     handed_over: u64,
-    /// The first number of each commit under way, oldest first.
+    /// First event number of each commit in flight, oldest first.
     under_way: VecDeque<u64>,
-    /// In order of their numbers, without holes but for numbers that a failed commit had.
+    /// Sorted by number; contiguous except for the numbers of failed commits.
     ring: VecDeque<Kept>,
     ring_bytes: usize,
-    /// Everything up to here has left the ring: it stands in the journal, was a delta, or will be committed.
+    /// Everything up to this number has left the ring: it is in the journal, was a delta, or is about to be
+    /// committed.
     forgotten_to: u64,
     readers: Readers,
     closed: bool,
 }
 
-/// How far each reader has come.
+/// Positions of the subscribers.
 #[derive(Default)]
 struct Readers {
     cursors: HashMap<u64, u64>,
@@ -55,7 +57,8 @@ struct Readers {
 }
 
 impl Readers {
-    /// Up to here nobody needs the ring. Before the first reader has come, it may still come for all of it.
+    /// Number up to which every subscriber has read. 0 before the first subscriber, which may still want
+    /// everything.
     fn passed(&self) -> u64 {
         match self.next {
             0 => 0,
@@ -64,7 +67,7 @@ impl Readers {
     }
 }
 
-/// An event in the ring, and about what it weighs.
+/// An event in the ring, with its approximate size.
 pub(crate) struct Kept {
     pub(crate) event: Arc<Stamped>,
     bytes: usize,
@@ -82,22 +85,22 @@ struct Settled {
     failed: Option<JournalError>,
 }
 
-/// What a reader finds when it looks for the event after its own.
+/// Lookup result: the entry that follows a subscriber's cursor.
 pub(crate) enum Look {
-    /// This.
+    /// The next event.
     Event(Arc<Stamped>),
-    /// Numbers up to this are not in the ring any more.
+    /// Numbers up to `to` have left the ring; read them from the journal.
     Behind { to: u64 },
-    /// Numbers up to this were never used.
+    /// Numbers up to `to` were never used.
     Hole { to: u64 },
-    /// Nothing yet.
+    /// Nothing yet; wait.
     Nothing,
-    /// Nothing, ever.
+    /// The stream has ended.
     Ended,
 }
 
 impl Hub {
-    /// The hub of a run whose newest event has the number `last`.
+    /// Creates the hub of a run whose newest event has number `last`.
     pub(crate) fn new(run: RunId, key: i64, path: PathBuf, last: u64) -> Self {
         let state = State {
             next_seq: last + 1,
@@ -117,8 +120,8 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the next `count` numbers to a commit that is handed over now; says the first. Commits are settled in
-    /// the order in which they were handed over.
+    /// Reserves `count` event numbers for a commit that is being submitted and returns the first. Commits
+    /// must be settled in the order of submission.
     pub(crate) fn hand_over(&self, count: usize) -> u64 {
         let mut state = self.state();
         let first = state.next_seq;
@@ -128,7 +131,7 @@ impl Hub {
         first
     }
 
-    /// Shows what was committed. The numbers of a commit that failed stay unused.
+    /// Publishes the events of a settled commit. The numbers of a failed commit stay unused.
     pub(crate) fn settle(&self, events: Vec<Kept>, result: Result<(), JournalError>) {
         let mut state = self.state();
         state.under_way.pop_front();
@@ -145,8 +148,8 @@ impl Hub {
         self.wake.notify_waiters();
     }
 
-    /// Waits until all that was handed over so far is committed. After one failure nothing is: what came after
-    /// would stand in the journal without what came before it.
+    /// Waits until everything submitted so far is committed. After one failure nothing more is committed,
+    /// because later entries must not be in the journal without earlier ones.
     pub(crate) async fn all_settled(&self) -> Result<(), JournalError> {
         let handed_over = self.state().handed_over;
         let mut settled = self.settled.subscribe();
@@ -157,17 +160,17 @@ impl Hub {
         }
     }
 
-    /// The failure that ended this run's writing, if one did.
+    /// The error that ended writing for this run, if any.
     pub(crate) fn failed(&self) -> Option<JournalError> {
         self.settled.borrow().failed.clone()
     }
 
-    /// The error of a commit that nobody is there to make.
+    /// Error of a commit that was dropped because the writer has stopped.
     pub(crate) fn writer_gone(&self) -> JournalError {
-        JournalError::Failed { path: self.path.clone(), cause: "its writer has ended".to_owned() }
+        JournalError::Failed { path: self.path.clone(), cause: "the writer thread has ended".to_owned() }
     }
 
-    /// Shows a delta at once.
+    /// Publishes a delta immediately.
     pub(crate) fn pass(&self, task: &Branch, ts_ms: i64, delta: Delta) {
         let bytes = delta.text().len();
         let mut state = self.state();
@@ -177,25 +180,26 @@ impl Hub {
         self.wake.notify_waiters();
     }
 
-    /// Shows a last event that could not be journaled, so that readers learn how it ended, and closes.
+    /// Publishes a final event that could not be journaled, so that subscribers learn the outcome, and
+    /// closes.
     pub(crate) fn close_with(&self, task: &Branch, ts_ms: i64, event: Event) {
         let mut state = self.state();
         if !state.closed {
             let stamped = state.stamp(&self.run, task, ts_ms, event);
-            // Whatever its size: it is nowhere else.
+            // Bypasses the size limits, because this event exists nowhere else.
             state.ring.push_back(Kept::new(stamped, 0));
         }
         drop(state);
         self.close();
     }
 
-    /// Nothing more will come but what is under way.
+    /// Closes the stream; only commits in flight still follow.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.wake.notify_waiters();
     }
 
-    /// A new reader that has come to `cursor`; gives what it is known by.
+    /// Registers a subscriber at `cursor` and returns its id.
     pub(crate) fn attach(&self, cursor: u64) -> u64 {
         let readers = &mut self.state().readers;
         readers.next += 1;
@@ -207,7 +211,7 @@ impl Hub {
         self.state().readers.cursors.remove(&reader);
     }
 
-    /// The event after `cursor`, which is how far this reader has come.
+    /// Looks up what follows `cursor` and records that the subscriber has read that far.
     pub(crate) fn look(&self, reader: u64, cursor: u64) -> Look {
         let mut state = self.state();
         state.readers.cursors.insert(reader, cursor);
@@ -233,7 +237,8 @@ impl State {
         self.forget();
     }
 
-    /// Lets go of what all have read, and of the oldest where it is too much. What comes last may be nowhere else.
+    /// Drops events that every subscriber has read, and the oldest while the ring exceeds its limits. Keeps
+    /// everything once closed, because the last events may exist nowhere else.
     fn forget(&mut self) {
         let passed = self.readers.passed();
         while let Some(old) = self.ring.front()

@@ -1,5 +1,5 @@
-//! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a process;
-//! [`crate::Embedded`] is one run on it.
+//! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a
+//! process; [`crate::Embedded`] is one run on it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,22 +12,22 @@ use crate::reader::Reader;
 use crate::writer::{Place, Writer};
 use crate::{Clock, Collected, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, collect, sqlite};
 
-/// What a commit survives.
+/// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, however it ends.
+    /// Termination of the process, including SIGKILL.
     #[default]
     Process,
-    /// Loss of power too, at the price of an fsync a commit.
+    /// Power loss as well, at the cost of one fsync per commit.
     Power,
 }
 
-/// How a journal is kept.
+/// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What a commit survives.
+    /// Which failures a commit survives.
     pub durability: Durability,
-    /// When a new run begins and the file holds more than this, the oldest ended runs are removed.
+    /// Size in bytes above which the oldest ended runs are removed when a new run starts.
     pub max_bytes: u64,
 }
 
@@ -50,45 +50,45 @@ struct Inner {
     reader: Mutex<Option<Reader>>,
 }
 
-/// A run, as listed.
+/// A run as listed.
 #[derive(Clone, Debug)]
 pub struct RunRow {
     pub(crate) key: i64,
-    /// Its name.
+    /// Id of the run.
     pub id: RunId,
-    /// What it was asked to do, shortened.
+    /// Shortened request of the run.
     pub title: String,
-    /// How far it has come.
+    /// State of the run.
     pub status: RunStatus,
-    /// Milliseconds since the epoch.
+    /// Start time in milliseconds since the Unix epoch.
     pub started_ms: i64,
-    /// When it ended.
+    /// End time in milliseconds since the Unix epoch; `None` while the run is open.
     pub ended_ms: Option<i64>,
 }
 
-/// A step, as recorded.
+/// A step as recorded.
 #[derive(Clone, Debug)]
 pub struct StepRow {
-    /// Its place.
+    /// Position of the step.
     pub key: StepKey,
-    /// What sort of step.
+    /// Kind of step.
     pub kind: Kind,
-    /// Who was asked.
+    /// Name of the model, tool or task that was called.
     pub callee: String,
-    /// What was asked.
+    /// Arguments of the call.
     pub args: Value,
-    /// What it was about to do, if it was a `once`.
+    /// The recorded intent, if the step was a `once`.
     pub intent: Option<Value>,
-    /// What came of it; `None` if it was begun and not ended.
+    /// The result; `None` if the step was started but not finished.
     pub result: Option<Value>,
-    /// When the result, or else the intent, was written.
+    /// When the result, or else the intent, was recorded, in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }
 
 impl Journal {
-    /// Opens a journal to write, making it if it is not there.
+    /// Opens a journal for writing and creates it if it does not exist.
     pub fn open(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let connection = sqlite::open_to_write(path, options.durability)?;
         let writer = Writer::start(path, connection, options.durability)?;
@@ -102,7 +102,7 @@ impl Journal {
         })))
     }
 
-    /// Opens an existing journal to read.
+    /// Opens an existing journal read-only.
     pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let reader = Reader::new(path.to_owned(), sqlite::open_to_read(path)?);
         Ok(Self(Arc::new(Inner {
@@ -115,22 +115,22 @@ impl Journal {
         })))
     }
 
-    /// The file.
+    /// Path of the journal file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The time.
+    /// Current time of the journal's clock in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> i64 {
         self.0.clock.now_ms()
     }
 
-    /// All runs, the newest first.
+    /// All runs, newest first.
     pub fn runs(&self) -> Result<Vec<RunRow>, JournalError> {
         self.read(|reader| reader.runs())
     }
 
-    /// One run; the error knows names like it.
+    /// Looks up a run by name; the error suggests similar names.
     pub fn run(&self, name: &str) -> Result<RunRow, JournalError> {
         match self.read(|reader| reader.run(name))? {
             Some(run) => Ok(run),
@@ -153,24 +153,24 @@ impl Journal {
         Ok(scored.into_iter().take(3).map(|(_, id)| format!("`{id}`")).collect())
     }
 
-    /// Whether a process works on a run now.
+    /// Whether some process currently holds the lock of a run.
     pub fn is_worked_on(&self, run: &RunId) -> bool {
         matches!(crate::lock::RunLock::take(&self.0.path, run), Err(JournalError::Locked { .. }))
     }
 
-    /// All steps of a run, branch by branch.
+    /// All steps of a run, ordered by branch and number.
     pub fn steps(&self, run: &RunId) -> Result<Vec<StepRow>, JournalError> {
         let key = self.run(run.as_str())?.key;
         self.read(|reader| reader.steps(key, run))
     }
 
-    /// One step of a run, if the journal holds it.
+    /// Looks up one step of a run.
     pub fn step(&self, run: &RunId, key: &StepKey) -> Result<Option<StepRow>, JournalError> {
         let row = self.run(run.as_str())?;
         self.read(|reader| reader.step(row.key, run, key))
     }
 
-    /// Events of a run after one number and up to another, at most `limit`.
+    /// Returns at most `limit` events of a run with `after < seq <= to`.
     pub fn events(
         &self,
         run: &RunId,
@@ -182,8 +182,8 @@ impl Journal {
         self.read(|reader| reader.events(key, run, after, to, limit))
     }
 
-    /// Leaves an answer for a run that waits, or will wait, under this name. It is taken by one wait; until
-    /// then a newer one replaces it.
+    /// Stores an answer for the current or next wait of this name. It is consumed by one wait; until then a
+    /// newer answer replaces it.
     pub async fn signal(&self, run: &RunId, name: &str, value: &Value) -> Result<(), JournalError> {
         let (key, name, value) = (self.run(run.as_str())?.key, name.to_owned(), value.to_string());
         self.write_alone(move |connection| {
@@ -196,12 +196,12 @@ impl Journal {
         .await
     }
 
-    /// Removes ended runs but the newest `keep`, and content that nothing refers to.
+    /// Removes all ended runs except the newest `keep`, and content that is no longer referenced.
     pub async fn collect(&self, keep: usize) -> Result<Collected, JournalError> {
         self.write_alone(move |connection| collect::collect(connection, keep)).await
     }
 
-    /// Looks at the whole file: its structure, then every row and text of every run. Empty when all is well.
+    /// Verifies the database structure, then every row and blob of every run. Returns the problems found.
     pub fn check(&self) -> Result<Vec<String>, JournalError> {
         let mut reader = Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?);
         let mut problems = reader.structure()?;
@@ -217,7 +217,7 @@ impl Journal {
         let added = self
             .write_alone(move |connection| {
                 collect::make_room(connection, max_bytes)?;
-                // A run that was killed before its first step has not begun: its name is free again.
+                // A run killed before its first step never started, so its name is free again.
                 connection.execute(
                     "DELETE FROM runs WHERE name = ? AND status = 'open' \
                      AND NOT EXISTS (SELECT 1 FROM steps WHERE steps.run = runs.id)",
@@ -235,27 +235,27 @@ impl Journal {
         added.ok_or_else(|| JournalError::RunExists(run.to_string()))
     }
 
-    /// Runs something on the writing connection, between commits.
+    /// Runs a closure on the writing connection, between commits.
     async fn write_alone<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (sender, receiver) = oneshot::channel();
         self.place().await?.job(Box::new(move |connection| {
-            // The asker may be gone; then nobody needs the answer.
+            // Sending fails only if the caller is gone, and then the result is not needed.
             let _ = sender.send(work(connection));
         }));
         let path = self.0.path.clone();
         match receiver.await {
             Ok(result) => result.map_err(|error| JournalError::from_sqlite(&path, &error)),
-            Err(_) => Err(JournalError::Failed { path, cause: "its writer has ended".to_owned() }),
+            Err(_) => Err(JournalError::Failed { path, cause: "the writer thread has ended".to_owned() }),
         }
     }
 
-    /// A place in the writer's queue.
+    /// Waits for a slot in the writer's queue.
     pub(crate) async fn place(&self) -> Result<Place<'_>, JournalError> {
         let Some(writer) = &self.0.writer else {
-            let cause = "it was opened only to read".to_owned();
+            let cause = "it was opened read-only".to_owned();
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
         };
         writer.place().await

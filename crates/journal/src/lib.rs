@@ -1,8 +1,8 @@
-//! What was written down: steps, events and content, and the engine that keeps them.
+//! The journal: recorded steps, events and content, and the engine that runs a program on top of them.
 //!
-//! [`Engine`] is the one door through which everything that is not the program itself enters a run;
-//! [`Embedded`] is its form on a SQLite file ([`Journal`]) in the project. The crate knows nothing of
-//! models or tools: a step is a fingerprint and a JSON value.
+//! Everything nondeterministic enters a run through [`Engine`]. [`Embedded`] implements it on a SQLite file
+//! ([`Journal`]) in the project. The crate knows nothing about models or tools: a step is a fingerprint and a
+//! JSON value.
 
 mod blob;
 mod branch;

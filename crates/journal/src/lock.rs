@@ -1,5 +1,6 @@
-//! One process works on a run at a time. The lock is the kernel's, so it ends with the process however that ends;
-//! a child that is forked and does not exec must close the descriptor, or it holds the lock in its parent's place.
+//! The lock that keeps a run to one process at a time. It is a kernel lock, so it ends with the process
+//! however that ends. A forked child that does not exec must close the descriptor, or it keeps holding its
+//! parent's lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -8,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{JournalError, RunId};
 
-/// Held while a process works on a run.
+/// Exclusive lock on a run, released on drop.
 pub(crate) struct RunLock {
     file: File,
     path: PathBuf,
 }
 
 impl RunLock {
-    /// Takes the lock or says who has it.
+    /// Acquires the lock, or fails with the process id of the holder.
     pub(crate) fn take(journal: &Path, run: &RunId) -> Result<Self, JournalError> {
         let directory = journal.with_file_name("locks");
         let path = directory.join(format!("{run}.lock"));
@@ -24,8 +25,8 @@ impl RunLock {
             JournalError::from_io(journal, &told)
         };
         std::fs::create_dir_all(&directory).map_err(fail)?;
-        // A lock file is removed by its holder; one that was removed between our open and our lock is not the
-        // file that others see, so look again.
+        // The holder removes its lock file. If that happened between our open and our lock, we locked an
+        // unlinked file that others cannot see, so retry.
         for _ in 0..100 {
             let mut file = OpenOptions::new()
                 .read(true)
@@ -38,7 +39,7 @@ impl RunLock {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
-                    // Only for the message: without it the error is as true.
+                    // Best effort: the pid only improves the error message.
                     let _ = file.read_to_string(&mut holder);
                     return Err(JournalError::Locked {
                         run: run.to_string(),
@@ -48,7 +49,7 @@ impl RunLock {
                 Err(TryLockError::Error(error)) => return Err(fail(error)),
             }
             if file.metadata().map_err(fail)?.nlink() > 0 {
-                // Only for the message of others: without it the lock is as good.
+                // Best effort: the pid only improves the error message of other processes.
                 let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
                 return Ok(Self { file, path });
             }
@@ -59,7 +60,7 @@ impl RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // Left behind, the file is harmless: its lock ends with the descriptor.
+        // A lock file left behind is harmless: its lock ends with the descriptor.
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }

@@ -1,4 +1,4 @@
-//! Reading a journal back: runs, steps, events, with their content put together again.
+//! Reads runs, steps and events back from a journal and resolves their blobs.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::blob::{self, Unfolding};
 use crate::{Branch, JournalError, Kind, RunId, RunRow, RunStatus, Stamped, StepKey, StepRow, sum};
 
-/// Content kept in memory while a run is read back.
+/// Size limit of the content cache in bytes.
 const CACHE: usize = 4 << 20;
 
-/// A connection that only reads.
+/// A read-only connection.
 pub(crate) struct Reader {
     path: PathBuf,
     connection: Connection,
-    /// Texts by their hash, so that reading a run back fetches shared content once.
+    /// Content by hash, so that shared content is fetched once while a run is read back.
     cache: HashMap<String, String>,
     cached: usize,
 }
@@ -34,13 +34,12 @@ impl Reader {
         JournalError::damaged(&self.path, what)
     }
 
-    /// All runs, the newest first.
+    /// All runs, newest first.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>, JournalError> {
         let sql = "SELECT id, name, title, status, started_ms, ended_ms FROM runs ORDER BY id DESC";
         self.rows(sql, params![], run_row)
     }
 
-    /// One run by its name.
     pub(crate) fn run(&self, name: &str) -> Result<Option<RunRow>, JournalError> {
         let sql = "SELECT id, name, title, status, started_ms, ended_ms FROM runs WHERE name = ?";
         Ok(self.rows(sql, params![name], run_row)?.pop())
@@ -57,13 +56,13 @@ impl Reader {
         rows.collect::<Result<_, _>>().map_err(|error| self.fail(&error))
     }
 
-    /// What SQLite's own check says of the file.
+    /// Problems reported by SQLite's integrity check, at most 20.
     pub(crate) fn structure(&self) -> Result<Vec<String>, JournalError> {
         let lines = self.rows("PRAGMA integrity_check(20)", params![], |row| row.get::<_, String>(0))?;
         Ok(lines.into_iter().filter(|line| line != "ok").collect())
     }
 
-    /// Reads all of a run; the error is the first thing that is damaged.
+    /// Reads an entire run; the error is the first damage found.
     pub(crate) fn verify(&mut self, run: &RunRow) -> Result<(), JournalError> {
         self.steps(run.key, &run.id)?;
         let mut after = 0;
@@ -73,27 +72,26 @@ impl Reader {
         Ok(())
     }
 
-    /// How many steps each branch of a run holds.
+    /// Step count of each branch of a run.
     pub(crate) fn branch_lengths(&self, run: i64) -> Result<HashMap<Branch, u64>, JournalError> {
         let sql = "SELECT branch, MAX(n) + 1 FROM steps WHERE run = ? GROUP BY branch";
         let rows = self.rows(sql, params![run], |row| Ok((branch(row, 0)?, row.get(1)?)))?;
         Ok(rows.into_iter().collect())
     }
 
-    /// How many events of the program each task of a run holds.
+    /// Number of program events of each task of a run.
     pub(crate) fn event_counts(&self, run: i64) -> Result<HashMap<Branch, u64>, JournalError> {
         let sql = "SELECT task, MAX(k) + 1 FROM events WHERE run = ? AND k IS NOT NULL GROUP BY task";
         let rows = self.rows(sql, params![run], |row| Ok((branch(row, 0)?, row.get(1)?)))?;
         Ok(rows.into_iter().collect())
     }
 
-    /// The number of a run's newest event, 0 if it has none.
+    /// Number of a run's newest event, 0 if it has none.
     pub(crate) fn last_seq(&self, run: i64) -> Result<u64, JournalError> {
         let sql = "SELECT COALESCE(MAX(seq), 0) FROM events WHERE run = ?";
         Ok(self.rows(sql, params![run], |row| row.get(0))?.pop().unwrap_or_default())
     }
 
-    /// One step.
     pub(crate) fn step(
         &mut self,
         run: i64,
@@ -106,7 +104,7 @@ impl Reader {
         raw.map(|raw| self.whole_step(run, name, raw)).transpose()
     }
 
-    /// All steps of a run, branch by branch.
+    /// All steps of a run, ordered by branch and number.
     pub(crate) fn steps(&mut self, run: i64, name: &RunId) -> Result<Vec<StepRow>, JournalError> {
         let sql = "SELECT branch, n, kind, callee, args, intent, result, at_ms, duration_ms, asked_sum, done_sum \
                    FROM steps WHERE run = ? ORDER BY branch, n";
@@ -117,11 +115,11 @@ impl Reader {
     fn whole_step(&mut self, run: i64, name: &RunId, raw: RawStep) -> Result<StepRow, JournalError> {
         let at = format!("{} of run {name}", raw.key);
         if !raw.is_as_written(run) {
-            return Err(self.damaged(&format!("{at} is not what was written")));
+            return Err(self.damaged(&format!("{at} does not match its checksum")));
         }
         Ok(StepRow {
             kind: Kind::parse(&raw.kind)
-                .ok_or_else(|| self.damaged(&format!("{at} is of unknown kind `{}`", raw.kind)))?,
+                .ok_or_else(|| self.damaged(&format!("{at} has unknown kind `{}`", raw.kind)))?,
             args: self.unfold(&at, &raw.args)?,
             intent: raw.intent.map(|text| self.unfold(&at, &text)).transpose()?,
             result: raw.result.map(|text| self.unfold(&at, &text)).transpose()?,
@@ -132,7 +130,7 @@ impl Reader {
         })
     }
 
-    /// Events after one and up to another, at most so many.
+    /// At most `limit` events with `after < seq <= to`.
     pub(crate) fn events(
         &mut self,
         run: i64,
@@ -154,7 +152,7 @@ impl Reader {
             .collect()
     }
 
-    /// The first event of the program that a task made after a number, as it was written.
+    /// A task's first program event after number `after`, as recorded, with its number.
     pub(crate) fn program_event(
         &mut self,
         run: i64,
@@ -177,13 +175,13 @@ impl Reader {
         let RawEvent { seq, task, k, ts_ms, body, sum } = raw;
         let at = format!("event {seq} of run {name}");
         if sum::event(run, *seq, task.as_str(), *k, *ts_ms, body) != *sum {
-            return Err(self.damaged(&format!("{at} is not what was written")));
+            return Err(self.damaged(&format!("{at} does not match its checksum")));
         }
         let body = self.unfold(&at, body)?;
         Ok((at, body))
     }
 
-    /// A kept answer from outside and its number.
+    /// A stored external answer and its signal id.
     pub(crate) fn signal(&self, run: i64, name: &str) -> Result<Option<(i64, Value)>, JournalError> {
         let sql = "SELECT id, value FROM signals WHERE run = ? AND name = ?";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
@@ -191,7 +189,7 @@ impl Reader {
         found
             .map(|(id, text)| match serde_json::from_str(&text) {
                 Ok(value) => Ok((id, value)),
-                Err(error) => Err(self.damaged(&format!("the answer `{name}` is not JSON: {error}"))),
+                Err(error) => Err(self.damaged(&format!("signal `{name}` is not JSON: {error}"))),
             })
             .transpose()
     }
@@ -207,7 +205,7 @@ impl Reader {
                 self.damaged(&format!("{at} refers to content {hash}, which is missing"))
             }
             Unfolding::Malformed => {
-                self.damaged(&format!("{at} refers to content in a way that is not known"))
+                self.damaged(&format!("{at} has a malformed content reference"))
             }
             Unfolding::Failed(error) => error,
         })
@@ -226,7 +224,7 @@ impl Reader {
             .map_err(|error| self.fail(&error))?;
         let Some(text) = found else { return Ok(None) };
         if blob::hash(&text) != hash {
-            return Err(self.damaged(&format!("content {hex} does not have the hash it is stored under")));
+            return Err(self.damaged(&format!("content {hex} does not match its hash")));
         }
         if self.cached + text.len() > CACHE {
             self.cache.clear();
@@ -297,7 +295,7 @@ fn raw_event(row: &Row<'_>) -> rusqlite::Result<RawEvent> {
     })
 }
 
-/// SQLite's integers are signed.
+/// Saturating conversion, as SQLite integers are signed.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,11 +1,11 @@
-//! The rows of a journal: what a run has to say (`Op`) and the statements that write it.
+//! The rows of a journal: write operations (`Op`) and the SQL statements that execute them.
 
 use rusqlite::{Connection, params};
 
 use crate::blob::Hash;
 use crate::{Branch, Kind, RunStatus, StepKey, sum};
 
-/// One row to write, already encoded by the run it belongs to.
+/// One row to write, already encoded.
 pub(crate) enum Op {
     Intent {
         key: StepKey,
@@ -24,7 +24,7 @@ pub(crate) enum Op {
         at_ms: i64,
         duration_ms: u64,
     },
-    /// The result of a step whose intent is there.
+    /// The result of a step whose intent is already recorded.
     Conclusion {
         key: StepKey,
         result: String,
@@ -32,7 +32,7 @@ pub(crate) enum Op {
         duration_ms: u64,
     },
     Event {
-        /// Given when the batch is handed over.
+        /// Assigned when the batch is submitted.
         seq: u64,
         task: Branch,
         k: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) enum Op {
         hash: Hash,
         text: String,
     },
-    /// An answer from outside that this batch's step has taken.
+    /// Deletes an external answer that a step of this batch has consumed.
     Taken {
         signal: i64,
     },
@@ -53,7 +53,6 @@ pub(crate) enum Op {
     },
 }
 
-/// Writes one row of a run.
 pub(crate) fn write(connection: &Connection, run: i64, op: &Op) -> rusqlite::Result<()> {
     match op {
         Op::Intent { key, kind, callee, args, intent, at_ms } => {

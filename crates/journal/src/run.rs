@@ -1,4 +1,4 @@
-//! The identity and the state of a run.
+//! Run ids and run states.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a run: 1 to 64 of letters, digits, dot, underscore and dash.
+/// Id of a run: 1 to 64 ASCII letters, digits, dots, underscores and dashes, and not only dots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(Arc<str>);
 
 impl RunId {
-    /// The name as text.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -26,7 +26,7 @@ impl FromStr for RunId {
         if (1..=64).contains(&text.len()) && text.chars().all(legal) && !text.chars().all(|c| c == '.') {
             Ok(Self(Arc::from(text)))
         } else {
-            Err(format!("`{text}` is not a run id: use 1 to 64 of A-Z a-z 0-9 . _ -"))
+            Err(format!("invalid run id `{text}`: use 1 to 64 characters of A-Z a-z 0-9 . _ -"))
         }
     }
 }
@@ -51,22 +51,22 @@ impl fmt::Display for RunId {
     }
 }
 
-/// How far a run has come.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Begun and not ended: running now, or interrupted.
+    /// Not ended: running now, or interrupted.
     Open,
     /// Ended with an answer.
     Completed,
-    /// Ended without.
+    /// Ended without an answer.
     Failed,
-    /// Ended by a person.
+    /// Cancelled by the user.
     Cancelled,
 }
 
 impl RunStatus {
-    /// The name in the journal and in listings.
+    /// The name used in the journal and in listings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",

@@ -1,4 +1,5 @@
-//! The file: its format and how it is opened. `writer.rs`, `reader.rs` and `collect.rs` hold the statements on it.
+//! The database file: schema, creation and opening. `rows.rs`, `reader.rs` and `collect.rs` hold the
+//! statements.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
@@ -11,17 +12,17 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{Durability, JournalError};
 
-/// The format this version writes. A file with a higher one is left alone.
+/// The format this version writes. A file with a higher format is not touched.
 pub(crate) const FORMAT: i64 = 1;
 
-/// Tells our files from other databases: `Fuse` in ASCII.
+/// SQLite `application_id` of journal files: `Fuse` in ASCII.
 const APPLICATION: i64 = 0x4675_7365;
 
-/// How long to wait for another process that writes.
+/// How long to wait for another process's write lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The columns ending in `sum` are checksums of what stands beside them (`sum.rs`): SQLite keeps none.
-/// Run numbers are never used twice, so that nothing of a removed run can turn up in another.
+/// Columns ending in `sum` are checksums of their row (`sum.rs`), which SQLite does not provide. Run ids are
+/// never reused, so that no data of a removed run can turn up in another.
 const SCHEMA: &str = "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -72,10 +73,10 @@ const SCHEMA: &str = "
     );
 ";
 
-/// Opens the file for writing, making it and its directory if need be.
+/// Opens the file for writing and creates it and its directory if necessary.
 ///
-/// Nothing here opens the file but SQLite: the kernel drops all locks of a process on a file when it closes any
-/// descriptor of it, so another connection of this process would stand there without its lock.
+/// Only SQLite may open the file: when a process closes any descriptor of a file, the kernel drops all POSIX
+/// locks of that process on it, which would silently unlock other connections of this process.
 pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
@@ -91,13 +92,13 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
     configure(&connection, durability).map_err(fail)?;
     migrate(path, &mut connection)?;
     if fresh && durability == Durability::Process {
-        // The first commit begins the log, and would wait for the disk to have its header; see `settle`.
+        // The first commit creates the WAL and would fsync its header; `settle` restores the setting.
         connection.pragma_update(None, "synchronous", "OFF").map_err(fail)?;
     }
     Ok(connection)
 }
 
-/// After the first commit on a new file: from now on a checkpoint waits for the disk, as it should.
+/// Restores `synchronous` after the first commit on a new file, so that checkpoints fsync again.
 pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     if durability == Durability::Process {
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -105,8 +106,9 @@ pub(crate) fn settle(connection: &Connection, durability: Durability) -> rusqlit
     Ok(())
 }
 
-/// Makes an empty journal beside its place and puts it there in one go: killed at any instant, there is either
-/// none or a whole one. Nothing waits for the disk unless the disk matters. Whether it was made.
+/// Creates an empty journal under a temporary name and links it into place, so that a kill at any point
+/// leaves either no journal or a complete one. Fsyncs only for `Durability::Power`. Returns whether it was
+/// created.
 fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     if !is_empty(path) {
@@ -115,33 +117,34 @@ fn make_if_missing(path: &Path, durability: Durability) -> Result<bool, JournalE
     let name = format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let half = beside(path, &name);
     let made = make(&half, path, durability);
-    // Where this fails another was faster, or a file of no length stands there, or the disk has no links: then it
-    // is made in its place.
+    // This fails if another process was faster, if an empty file exists, or if the file system has no hard
+    // links; the journal is then created in place.
     let linked = made.map(|()| std::fs::hard_link(&half, path).is_ok());
     if durability == Durability::Power
         && let Some(directory) = path.parent()
     {
-        // The name must reach the disk too. Where a directory cannot be synced there is nothing to be done about it.
+        // The directory entry must reach the disk too. If the directory cannot be synced, nothing can be done
+        // about it.
         let _ = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
     }
-    // One that a kill left behind is small and harmless.
+    // A leftover after a kill is small and harmless.
     let _ = std::fs::remove_file(&half);
     linked
 }
 
-/// Whether no page was ever written to it.
+/// Whether the file is missing or has length 0.
 fn is_empty(path: &Path) -> bool {
     !std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
 }
 
-/// Lets pages be given back a few at a time (`collect.rs`). Must come before the first page is written; later it
-/// would change nothing, and still be a commit of its own, which waits for the disk where it begins a log.
+/// Enables incremental vacuum (`collect.rs`). Must run before the first page is written: later it has no
+/// effect but still is a commit of its own, which fsyncs if it creates the WAL.
 fn give_pages_back(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
 }
 
-/// Writes a journal without runs in one go: made page by page in a file it would cost ten times the system calls.
-/// What goes wrong is told of `path`, which is what the user knows.
+/// Writes a journal without runs with one write call; creating it page by page costs ten times the system
+/// calls. Errors name `path`, the file the user knows.
 fn make(half: &Path, path: &Path, durability: Durability) -> Result<(), JournalError> {
     let image = without_runs().map_err(|error| JournalError::from_sqlite(path, &error))?;
     let write = || {
@@ -155,9 +158,9 @@ fn make(half: &Path, path: &Path, durability: Durability) -> Result<(), JournalE
     write().map_err(|error| JournalError::from_io(path, &error))
 }
 
-/// The bytes of a journal without runs.
+/// Serialized image of a journal without runs.
 fn without_runs() -> rusqlite::Result<Vec<u8>> {
-    /// Where the header of a database says whether it has a log beside it, once for writers and once for readers.
+    /// Offset of the read and write format versions in the database header, which select WAL mode.
     const KEEPING: std::ops::Range<usize> = 18..20;
     const A_LOG: u8 = 2;
     let mut connection = Connection::open_in_memory()?;
@@ -166,15 +169,15 @@ fn without_runs() -> rusqlite::Result<Vec<u8>> {
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
     let mut image = connection.serialize(rusqlite::MAIN_DB)?.to_vec();
-    // A database in memory can have no log, so this cannot be asked of SQLite.
+    // An in-memory database cannot be switched to WAL mode, so patch the header.
     if let Some(keeping) = image.get_mut(KEEPING) {
         keeping.fill(A_LOG);
     }
     Ok(image)
 }
 
-/// What can be said of the file without opening it: it is empty or has at least the smallest page there is. SQLite
-/// would write over one of a few bytes.
+/// Checks the file without opening it: it must be empty or at least as long as the smallest page, because
+/// SQLite would overwrite a file of a few bytes.
 fn look_at(path: &Path) -> Result<(), JournalError> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
@@ -183,7 +186,7 @@ fn look_at(path: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Says now what the first commit would say later: SQLite opens a file that may only be read without a word.
+/// Fails early if the file cannot be written: SQLite silently opens such a file read-only.
 fn writable(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     let may = |place: &Path| rustix::fs::access(place, rustix::fs::Access::WRITE_OK);
@@ -197,7 +200,7 @@ fn writable(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     }
 }
 
-/// SQLite only says that it cannot open the files it needs; the system knows why.
+/// Adds the operating system's reason where SQLite only reports that it cannot open a file.
 fn unwritable(path: &Path, error: &rusqlite::Error) -> JournalError {
     match (JournalError::from_sqlite(path, error), path.parent()) {
         (JournalError::Open { path, cause }, Some(directory)) => {
@@ -210,13 +213,13 @@ fn unwritable(path: &Path, error: &rusqlite::Error) -> JournalError {
     }
 }
 
-/// Opens an existing file for reading only.
+/// Opens an existing file read-only.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
     match ready_to_read(path, &connection) {
-        // Nobody has it open, and we may not make what SQLite wants beside it.
+        // No process has it open, and we are not allowed to create the `-shm` file SQLite needs.
         Err(JournalError::Open { .. } | JournalError::ReadOnly { .. }) if !beside(path, "-shm").exists() => {
             let alone = open_alone(path, flags).map_err(fail)?;
             ready_to_read(path, &alone)?;
@@ -226,7 +229,7 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection, JournalError> {
     }
 }
 
-/// Opens a file in a place that cannot be written. Its log, if it has one, is read without an index and locks.
+/// Opens a file in a read-only directory. Its WAL, if any, is read without a shared index and without locks.
 fn open_alone(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     if beside(path, "-wal").exists() {
         let connection = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
@@ -255,7 +258,7 @@ fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalErro
         Some(_) => Ok(()),
         None => Err(JournalError::Open {
             path: path.to_owned(),
-            cause: "nothing was written to it yet".to_owned(),
+            cause: "the file is empty".to_owned(),
         }),
     }
 }
@@ -273,14 +276,16 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
         None,
         "synchronous",
         match durability {
-            // In WAL mode a commit is then a write without fsync: the kernel has it, so kill -9 cannot lose it.
+            // In WAL mode, a commit is then a write without fsync: the kernel has the data, so kill -9 cannot
+            // lose it.
             Durability::Process => "NORMAL",
             Durability::Power => "FULL",
         },
     )?;
     connection.pragma_update(None, "cache_size", -1024)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Otherwise the last process out pays for a checkpoint and its fsyncs; the writer keeps the WAL small.
+    // Otherwise the last process to close pays for a checkpoint and its fsyncs; the writer keeps the WAL
+    // small.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
@@ -291,7 +296,7 @@ fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError>
         return Ok(());
     }
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    // Two processes may come here at once: the second finds the format set.
+    // Two processes may get here at once: the second finds the format already set.
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fail)?;
     if format(path, &transaction)?.is_none() {
@@ -302,9 +307,9 @@ fn migrate(path: &Path, connection: &mut Connection) -> Result<(), JournalError>
     transaction.commit().map_err(fail)
 }
 
-/// The format of the file; `None` for one that nothing was written to.
+/// Format of the file; `None` if nothing was written to it yet.
 fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalError> {
-    // All at one moment: another process may be making it just now.
+    // One transaction for a consistent view: another process may be creating the schema right now.
     let _moment = connection
         .is_autocommit()
         .then(|| connection.unchecked_transaction())
@@ -325,6 +330,6 @@ fn format(path: &Path, connection: &Connection) -> Result<Option<i64>, JournalEr
     if found == 0 && number("SELECT COUNT(*) FROM sqlite_schema")? == 0 {
         return Ok(None);
     }
-    let cause = "it is a database of something else; move it away to begin a new one".to_owned();
+    let cause = "it is a database of another application; move it away to start a new one".to_owned();
     Err(JournalError::Open { path: path.to_owned(), cause })
 }

@@ -1,11 +1,11 @@
-//! Checksums of rows. SQLite detects a damaged structure but not a damaged text: without these, a flipped bit in
-//! a result would be read as another result.
+//! Row checksums. SQLite detects structural damage but not damaged content: without checksums, a flipped bit
+//! in a result would be read as a different result.
 
 use blake3::Hasher;
 
 use crate::StepKey;
 
-/// What was asked in a step.
+/// Checksum of a step's request.
 pub(crate) fn asked(
     run: i64,
     key: &StepKey,
@@ -22,7 +22,7 @@ pub(crate) fn asked(
     sum.end()
 }
 
-/// What came of it.
+/// Checksum of a step's result.
 pub(crate) fn done(run: i64, key: &StepKey, result: &str, at_ms: i64, duration_ms: u64) -> i64 {
     let mut sum = Sum::of(run);
     sum.text(key.branch.as_str()).number(key.n.cast_signed()).text(result);
@@ -30,7 +30,7 @@ pub(crate) fn done(run: i64, key: &StepKey, result: &str, at_ms: i64, duration_m
     sum.end()
 }
 
-/// An event.
+/// Checksum of an event.
 pub(crate) fn event(run: i64, seq: u64, task: &str, k: Option<u64>, ts_ms: i64, body: &str) -> i64 {
     let mut sum = Sum::of(run);
     sum.number(seq.cast_signed()).text(task).number(k.map_or(-1, u64::cast_signed)).number(ts_ms).text(body);
@@ -51,7 +51,7 @@ impl Sum {
         self
     }
 
-    /// With its length, so that the end of one text is not the beginning of the next.
+    /// Hashes the length too, so that the boundary between two texts is unambiguous.
     fn text(&mut self, text: &str) -> &mut Self {
         self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
         self

@@ -1,8 +1,10 @@
-//! The one writer of a journal, for all runs of a process. Events are shown (`hub.rs`) when they are committed.
+//! The single writer of a journal, shared by all runs of a process. Events are published (`hub.rs`) once
+//! committed.
 //!
-//! A run that is the only one to write commits on its own thread: waking another for it and being woken again takes
-//! longer than the commit. Where several write they queue, and a thread commits what has come together.
-//! All that may take long is the thread's: waiting for other processes, fsync, checkpoints, jobs.
+//! A run that is the only one writing commits on its own thread, because waking another thread and being
+//! woken again takes longer than the commit. Concurrent runs queue, and the writer thread commits their
+//! batches together. Anything slow happens on that thread: waiting for other processes, fsync, checkpoints,
+//! jobs.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,25 +21,25 @@ use crate::rows::{self, Op};
 use crate::sqlite::PATIENCE;
 use crate::{Durability, JournalError};
 
-/// Requests waiting for the writer; a run that finds it full waits its turn.
+/// Capacity of the request queue; a run that finds it full waits.
 const QUEUE: usize = 256;
 
-/// Batches committed together at most, so that the first does not wait long for the last.
+/// Maximum number of batches per transaction, which bounds how long the first waits for the last.
 const TOGETHER: usize = 64;
 
-/// Runs whose batches come closer than this do better to be committed together.
+/// Batches of different runs that arrive closer together than this are queued and committed together.
 const CLOSE: Duration = Duration::from_micros(200);
 
-/// Pages in the log that make a checkpoint due.
+/// WAL size in pages at which a checkpoint is due.
 const LOG_PAGES: i32 = 1000;
 
-/// What one run wants written in one transaction.
+/// The writes of one run that form one transaction.
 pub(crate) struct Batch {
     pub(crate) ops: Vec<Op>,
     pub(crate) commit: Commit,
 }
 
-/// A commit under way. One that is dropped has failed.
+/// A commit in flight. Dropping it unsettled counts as a failure.
 pub(crate) struct Commit {
     hub: Arc<Hub>,
     events: Vec<Kept>,
@@ -63,7 +65,7 @@ impl Drop for Commit {
     }
 }
 
-/// A job that needs the writing connection for itself, such as beginning a run or collecting garbage.
+/// A job that needs the writing connection exclusively, such as starting a run or collecting garbage.
 pub(crate) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 enum Request {
@@ -72,21 +74,21 @@ enum Request {
     Checkpoint,
 }
 
-/// Dropped, it commits what was handed over and ends.
+/// Owner of the writer thread. Dropping it commits everything submitted and joins the thread.
 pub(crate) struct Writer {
     desk: Arc<Desk>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// What runs and the thread share.
+/// State shared by the runs and the writer thread.
 struct Desk {
     path: PathBuf,
     durability: Durability,
     places: Semaphore,
     queue: Mutex<Queue>,
     more: Condvar,
-    /// Whoever holds it writes. It is taken before anything is taken from the queue, so that batches are
-    /// committed in the order in which they came.
+    /// The holder writes. Locked before anything is taken from the queue, so that batches are committed in
+    /// the order of their arrival.
     connection: Mutex<Connection>,
     log_pages: Arc<AtomicI32>,
 }
@@ -94,13 +96,13 @@ struct Desk {
 #[derive(Default)]
 struct Queue {
     requests: VecDeque<Request>,
-    /// Whose batch came last, and when.
+    /// Run and time of the last batch.
     last: Option<(i64, Instant)>,
     closed: bool,
 }
 
 impl Queue {
-    /// Whether nobody but this run has written just now.
+    /// Whether no other run has written very recently; also records this write.
     fn is_quiet(&mut self, run: i64) -> bool {
         let now = Instant::now();
         let last = self.last.replace((run, now));
@@ -140,7 +142,7 @@ impl Writer {
         Ok(Self { desk, thread: Some(thread) })
     }
 
-    /// Waits for a place in the queue, so that handing something over then cannot be interrupted half-way.
+    /// Waits for a queue slot. Submitting with the slot is then synchronous and cannot be cancelled half-way.
     pub(crate) async fn place(&self) -> Result<Place<'_>, JournalError> {
         let desk = &*self.desk;
         match desk.places.acquire().await {
@@ -161,15 +163,15 @@ impl Drop for Writer {
     }
 }
 
-/// A place in the writer's queue.
+/// A slot in the writer's queue.
 pub(crate) struct Place<'a> {
     desk: &'a Desk,
     permit: SemaphorePermit<'a>,
 }
 
 impl<'a> Place<'a> {
-    /// Hands a batch over. From here on it will be committed before all that is handed over later; where nobody is
-    /// writing the caller is asked to do it, when it has let go of its own locks.
+    /// Submits a batch. It will be committed before everything submitted later. If the writer is idle, the
+    /// caller gets a `Turn` and must commit it after releasing its own locks.
     #[must_use]
     pub(crate) fn hand_over(self, batch: Batch) -> Option<Turn<'a>> {
         let mut queue = self.desk.queue();
@@ -183,14 +185,14 @@ impl<'a> Place<'a> {
         None
     }
 
-    /// Hands a job to the thread.
+    /// Submits a job to the writer thread.
     pub(crate) fn job(self, job: Job) {
         let mut queue = self.desk.queue();
         self.enter(&mut queue, Request::Job(job));
     }
 
     fn enter(self, queue: &mut Queue, request: Request) {
-        // Otherwise it is dropped, which is an answer too.
+        // If closed, the request is dropped, which its sender observes as a failure.
         if !queue.closed {
             queue.requests.push_back(request);
             self.permit.forget();
@@ -199,7 +201,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The right, and the duty, to commit a batch now.
+/// Permission and obligation to commit a batch on the calling thread.
 pub(crate) struct Turn<'a> {
     place: Place<'a>,
     connection: MutexGuard<'a, Connection>,
@@ -210,7 +212,8 @@ impl Turn<'_> {
     pub(crate) fn commit(self) {
         let Self { place, connection, batch } = self;
         let desk = place.desk;
-        // This thread has other tasks to run: if another process is writing, waiting for it is not its business.
+        // This is an executor thread with other tasks to run: never block here on another process's write
+        // lock.
         let _ = connection.busy_timeout(Duration::ZERO);
         let result = write_all(&connection, std::slice::from_ref(&batch));
         let _ = connection.busy_timeout(PATIENCE);
@@ -226,7 +229,7 @@ impl Turn<'_> {
         };
         let mut queue = desk.queue();
         if !queue.closed {
-            // Before all that came meanwhile.
+            // Ahead of everything that arrived in the meantime.
             queue.requests.push_front(request);
             place.permit.forget();
             desk.more.notify_one();
@@ -252,11 +255,11 @@ impl Desk {
     }
 
     fn ended(&self) -> JournalError {
-        JournalError::Failed { path: self.path.clone(), cause: "its writer has ended".to_owned() }
+        JournalError::Failed { path: self.path.clone(), cause: "the writer thread has ended".to_owned() }
     }
 }
 
-/// The desk while the thread is at it. Whatever ends the thread, nobody is left waiting.
+/// Guard on the writer thread: when the thread ends for any reason, all waiters are released.
 struct Attended(Arc<Desk>);
 
 impl Drop for Attended {
@@ -289,13 +292,13 @@ impl Attended {
             }
             if desk.checkpoint_is_due() {
                 desk.log_pages.store(0, Ordering::Relaxed);
-                // One that cannot be done now is due again after the next commit.
+                // A checkpoint that cannot run now is due again after the next commit.
                 let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             }
         }
     }
 
-    /// Batches up to the next job, and that.
+    /// Takes batches up to the next job, and that job.
     fn take_some(&self) -> (Vec<Batch>, Option<Job>) {
         let mut queue = self.0.queue();
         let (mut batches, mut job) = (Vec::new(), None);
@@ -330,7 +333,7 @@ fn commit_together(path: &Path, connection: &Connection, mut batches: Vec<Batch>
     }
 }
 
-/// Whether the others that were to be committed with it can do without the one that failed.
+/// Whether the error concerns a single batch, so that the others can be committed without it.
 fn concerns_one_batch(error: &rusqlite::Error) -> bool {
     use ErrorCode as Code;
     matches!(
@@ -339,7 +342,7 @@ fn concerns_one_batch(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The words around a transaction are prepared once: parsing them anew took a tenth of a turn's instructions.
+/// Caches the transaction statements too: parsing them anew took a tenth of a turn's instructions.
 fn write_all(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let written = write_ops(connection, batches)

@@ -1,5 +1,6 @@
-//! How fast the machine is, measured in one run: fib(25) against python3 doing the same, and the start of workflows.
-//! `cargo run --release -p fusee-lang --example fib`
+//! Benchmark of the machine: fib(25) compared with python3, and the start-up time of large workflows.
+//!
+//! Run with `cargo run --release -p fusee-lang --example fib`.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ for _ in range(9):
 print(sorted(times)[4])
 ";
 
-#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn main() -> Result<(), String> {
     let ours = median(|| {
         let mut machine = start(FIB)?;
@@ -29,13 +30,13 @@ fn main() -> Result<(), String> {
         let value = run(&mut machine)?;
         if value == "75025" { Ok(begun.elapsed()) } else { Err(format!("fib(25) is not {value}")) }
     })?;
-    println!("fib(25) here:            {:6.2} ms", milliseconds(ours));
+    println!("fib(25) fusee:           {:6.2} ms", milliseconds(ours));
     match python() {
         Some(theirs) => {
             println!("fib(25) python3:         {:6.2} ms", milliseconds(theirs));
             println!("ratio:                   {:6.2}", ours.as_secs_f64() / theirs.as_secs_f64());
         }
-        None => println!("python3 was not found, so there is no ratio"),
+        None => println!("python3 not found, no ratio"),
     }
     let forms: String =
         (0..250).map(|n| format!("(defun f{n} (x) (list x (string-append \"{n}\" \"b\")))\n")).collect();
@@ -47,7 +48,7 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// From text through all definitions.
+/// Time from source text to the end of all definitions.
 fn beginning(text: &str) -> Result<Duration, String> {
     let begun = Instant::now();
     run(&mut start(text)?)?;
@@ -77,7 +78,7 @@ fn median(mut run: impl FnMut() -> Result<Duration, String>) -> Result<Duration,
     Ok(times[RUNS / 2])
 }
 
-#[expect(clippy::disallowed_methods, reason = "the other half of the comparison is another program")]
+#[expect(clippy::disallowed_methods, reason = "the baseline is another program")]
 fn python() -> Option<Duration> {
     let output = Command::new("python3").args(["-c", PYTHON]).output().ok()?;
     let seconds: f64 = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;

@@ -1,42 +1,42 @@
-//! A task that a workflow defines itself: `defatom`. The engine makes a template of it.
+//! Tasks that a workflow defines itself with `defatom`. The engine turns them into templates.
 
 use serde::{Deserialize, Serialize};
 
 use crate::param::Param;
 
-/// A defined task: everything in it is known before the workflow runs.
+/// A task defined by a workflow; all of it is known before the workflow runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Atom {
-    /// Its name.
+    /// The name it is called by.
     pub name: String,
-    /// What natural language is matched against.
+    /// Description that natural-language requests are matched against.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What `{{name}}` in its texts may name.
+    /// Parameters, which its texts refer to as `{{name}}`.
     pub params: Vec<Param>,
     /// The task prompt.
     pub instructions: String,
     /// The system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The subtype; absent is `standard`.
+    /// Task subtype; `None` means `standard`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtype: Option<String>,
-    /// The model.
+    /// Model that runs the task, if not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the answer must be.
+    /// Required format of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<OutputFormat>,
 }
 
-/// The declared form of an answer.
+/// Declared format of a task's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFormat {
     /// `json` or `text`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `object`, `array`, `string[]`, `number`, `boolean`, or a path to a schema.
+    /// `object`, `array`, `string[]`, `number`, `boolean`, or the path of a JSON schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
 }

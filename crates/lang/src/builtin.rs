@@ -1,5 +1,5 @@
-//! The functions every workflow has: one table a file, from which the checker takes arities, the reference its text
-//! and editors their completions. Special forms are in [`crate::form`].
+//! The library functions, one table per file. The tables are the single source of arities for the checker, of
+//! the reference text and of editor completions. Special forms are in [`crate::form`].
 
 pub(crate) mod arithmetic;
 pub(crate) mod compare;
@@ -23,24 +23,24 @@ use crate::meter::Meter;
 use crate::table::Table;
 use crate::value::{Text, Value, brief};
 
-/// A function of the library.
+/// A library function.
 pub struct Builtin {
-    /// Its name.
+    /// The name it is called by.
     pub name: &'static str,
-    /// How a call looks.
+    /// Example call that shows the arguments.
     pub signature: &'static str,
-    /// What it does, in a sentence.
+    /// One-sentence description.
     pub doc: &'static str,
     pub(crate) arity: Arity,
     pub(crate) run: Run,
 }
 
-/// How many arguments a function takes.
+/// Number of arguments a function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arity {
-    /// At least this many.
+    /// Minimum number of arguments.
     pub min: usize,
-    /// At most this many, if there is a bound.
+    /// Maximum number of arguments, if there is one.
     pub max: Option<usize>,
 }
 
@@ -74,37 +74,37 @@ impl std::fmt::Display for Arity {
     }
 }
 
-/// How a function runs.
+/// How a library function is executed.
 pub(crate) enum Run {
-    /// At once. May be run again with the same arguments if it asked for memory.
+    /// Computed directly. May be executed again with the same arguments after it ran out of memory.
     Pure(fn(&mut Meter, &[Value]) -> Result<Value, Problem>),
-    /// By calling functions it was given, which the machine does for it.
+    /// Calls functions passed as arguments; the machine steps it.
     Native(fn(&mut Meter, &[Value]) -> Result<Begun, Problem>),
-    /// By asking the driver.
+    /// Yields an effect to the driver.
     Effect(fn(&mut Meter, &[Value]) -> Result<EffectKind, Problem>),
-    /// By evaluating beside each other what the driver runs: `pmap`.
+    /// `pmap`: yields branches that the driver runs concurrently.
     FanOut,
 }
 
 impl Builtin {
-    /// How many arguments it takes.
+    /// Number of arguments it takes.
     pub fn arity(&self) -> Arity {
         self.arity
     }
 
-    /// The function of this name.
+    /// Looks up a function by name.
     pub fn find(name: &str) -> Option<&'static Builtin> {
         static BY_NAME: LazyLock<Table<Builtin>> =
             LazyLock::new(|| Builtin::all().map(|builtin| (builtin.name, builtin)).collect());
         BY_NAME.get(name).copied()
     }
 
-    /// Every function.
+    /// All library functions.
     pub fn all() -> impl Iterator<Item = &'static Builtin> {
         Self::pages().flat_map(|(_, table)| table)
     }
 
-    /// Every function by the part of the library it is in.
+    /// All library functions, grouped by section of the reference.
     pub fn pages() -> impl Iterator<Item = (&'static str, &'static [Builtin])> {
         const PAGES: [(&str, &[Builtin]); 8] = [
             ("numbers", arithmetic::TABLE),
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Builtin {
     }
 }
 
-/// A table entry for a function that runs at once.
+/// A table entry for a function that is computed directly.
 const fn pure(
     name: &'static str,
     arity: Arity,
@@ -137,12 +137,12 @@ const fn pure(
     Builtin { name, signature, doc, arity, run: Run::Pure(run) }
 }
 
-/// "`name` needs what, not a list (1 2 3)".
+/// A type error: "`name` needs a string, not a list (1 2 3)".
 fn wrong(name: &str, needs: &str, value: &Value) -> Problem {
     Problem::new("wrong-type", format!("`{name}` needs {needs}, not {} {}", value.kind(), brief(value)))
 }
 
-/// The text of a string, of a symbol, or of a result that did not fail.
+/// The text of a string, a symbol, or a result that did not fail.
 fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, Problem> {
     match value {
         Value::Text(text) | Value::Symbol(text) => Ok(text),
@@ -151,7 +151,7 @@ fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, Problem> {
     }
 }
 
-/// The key a string, symbol or keyword stands for.
+/// The map key denoted by a string, symbol or keyword.
 fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, Problem> {
     match value {
         Value::Text(text) => Ok(text),

@@ -1,5 +1,5 @@
-//! What exists beside the program: tasks, workflows and tools a workflow may call. The caller fills it; the checker
-//! reads it.
+//! The tasks, workflows and tools that a workflow may call. The caller fills the catalog; the checker reads
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::param::Param;
 
-/// The prefix of the product's own tools, which is also written `system_`.
+/// Prefix of built-in tools; `system_` is an alternative spelling.
 const SYSTEM: &str = "system:";
 
-/// Whether a name is run by the task system or by the toolbox.
+/// Whether a callable is a task or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallableKind {
     /// A template or a registered workflow.
     Task,
-    /// A tool.
+    /// A tool, called directly.
     Tool,
 }
 
-/// One thing that can be called by name.
+/// A task, workflow or tool that can be called by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Callable {
-    /// Its own name, which effects carry.
+    /// Canonical name, which effects carry even if an alias was called.
     pub name: String,
-    /// Who runs it.
+    /// Whether the task system or the tools run it.
     pub kind: CallableKind,
-    /// What it takes.
+    /// Declared parameters.
     pub params: Vec<Param>,
-    /// Whether it takes others too.
+    /// Whether it also accepts arguments that are not declared.
     pub open: bool,
 }
 
 impl Callable {
-    /// A task with these parameters and no others.
+    /// A task that takes exactly these parameters.
     pub fn task(name: impl Into<String>, params: impl Into<Vec<Param>>) -> Self {
         Self { name: name.into(), kind: CallableKind::Task, params: params.into(), open: false }
     }
 
-    /// A tool with these parameters and no others.
+    /// A tool that takes exactly these parameters.
     pub fn tool(name: impl Into<String>, params: impl Into<Vec<Param>>) -> Self {
         Self { name: name.into(), kind: CallableKind::Tool, params: params.into(), open: false }
     }
 }
 
-/// Everything a workflow may call, by name.
+/// All callables of a workflow by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     by_name: BTreeMap<String, Arc<Callable>>,
@@ -58,19 +58,19 @@ impl Catalog {
         Self::default()
     }
 
-    /// Adds a callable under its name; a later one of the same name replaces it.
+    /// Adds a callable under its name, replacing an earlier one of the same name.
     pub fn add(&mut self, callable: Callable) {
         self.by_name.insert(one_spelling(&callable.name), Arc::new(callable));
     }
 
-    /// Adds another name for a callable that is there already.
+    /// Adds another name for an existing callable; does nothing if `name` is unknown.
     pub fn alias(&mut self, alias: &str, name: &str) {
         if let Some(callable) = self.find(name).cloned() {
             self.by_name.insert(one_spelling(alias), callable);
         }
     }
 
-    /// The callable of this name; `system:x` and `system_x` are one.
+    /// Looks up a callable; `system:x` and `system_x` are the same name.
     pub fn find(&self, name: &str) -> Option<&Arc<Callable>> {
         let found = self.by_name.get(name);
         found.or_else(|| name.starts_with(SYSTEM).then(|| self.by_name.get(&one_spelling(name)))?)

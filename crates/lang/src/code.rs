@@ -1,4 +1,4 @@
-//! What the compiler makes and the machine runs: a program of functions of instructions for a stack.
+//! The bytecode: the compiler's output and the machine's input, a set of functions for a stack machine.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::fault::Place;
 use crate::param::Param;
 use crate::value::{Text, Value};
 
-/// A workflow that passed the checker. Immutable and shared by all machines that run it.
+/// A compiled workflow without errors. Immutable and shared by all machines that run it.
 pub struct Program {
     pub(crate) sources: Vec<Source>,
-    /// The last one is the workflow itself.
+    /// The last function is the workflow itself.
     pub(crate) functions: Vec<Function>,
     pub(crate) constants: Vec<Value>,
     pub(crate) builtins: Vec<&'static Builtin>,
@@ -29,27 +29,27 @@ pub struct Program {
 }
 
 impl Program {
-    /// The sources it was made of: its own first, then what it loads.
+    /// The sources it was compiled from: its own first, then the loaded ones.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// The source of this name.
+    /// Looks up a source by name.
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| &**source.name() == name)
     }
 
-    /// The declared parameters.
+    /// Parameters declared by the workflow.
     pub fn params(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().map(|(param, _)| param)
     }
 
-    /// The tasks it defines.
+    /// Tasks defined by the workflow.
     pub fn atoms(&self) -> &[Arc<Atom>] {
         &self.atoms
     }
 
-    /// Every call of a task or tool it contains, in the order of the text: what a dry run shows.
+    /// All calls of tasks and tools in source order, as shown by a dry run.
     pub fn calls(&self) -> impl Iterator<Item = PlannedCall<'_>> {
         self.sites.iter().map(|site| PlannedCall {
             callee: match &site.target {
@@ -76,55 +76,55 @@ impl Program {
     }
 }
 
-/// What a plan calls a question to the file index: a form, so no task has its name.
+/// Callee name of a file index query in a plan. No task can have this name because it is a special form.
 pub const GET_CONTEXT: &str = "get-context";
 
 /// A call as far as it is known before it runs.
 pub struct PlannedCall<'p> {
-    /// Name or description of what is called, unless that is computed.
+    /// Name or description of the callee, or `None` if it is computed.
     pub callee: Option<&'p str>,
     /// The definition, if the workflow itself defines the task.
     pub atom: Option<&'p Arc<Atom>>,
-    /// The arguments by key, with the value where it is written out.
+    /// The arguments, with values where they are literals.
     pub arguments: &'p [Argument],
-    /// Where the call is.
+    /// Location of the call.
     pub place: Place,
 }
 
 /// One argument of a [`PlannedCall`].
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Its key.
+    /// Parameter name.
     pub key: Text,
-    /// Its value, if that is a literal.
+    /// The value, if it is a literal.
     pub literal: Option<Json>,
-    /// What becomes of it.
+    /// Which part of the request the argument becomes.
     pub(crate) role: Role,
 }
 
-/// What an argument of a call is for.
+/// Purpose of an argument of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// An input of the task, an argument of the tool.
+    /// An input of the task or an argument of the tool.
     Input,
     /// A map of inputs.
     Inputs,
     /// A setting of the request.
     Setting,
-    /// A part of a task written in place.
+    /// A part of an inline task definition.
     Definition,
 }
 
-/// A function: its code and what it takes from the scope around it.
+/// A compiled function: its code and the variables it captures.
 pub(crate) struct Function {
     pub(crate) name: Text,
     pub(crate) params: u32,
     pub(crate) code: Vec<Op>,
-    /// The span of the form each instruction comes from.
+    /// The span of the form that each instruction was compiled from.
     pub(crate) spans: Vec<Span>,
     pub(crate) file: u32,
     pub(crate) captures: Vec<Capture>,
-    /// Whether its code never looks at the function itself.
+    /// Whether its code never refers to the function itself.
     pub(crate) plain: bool,
 }
 
@@ -134,7 +134,7 @@ impl Function {
     }
 }
 
-/// Where a captured variable comes from when the function is made.
+/// Source of a captured variable at the time the closure is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
     Local(u32),
@@ -142,7 +142,7 @@ pub(crate) enum Capture {
     This,
 }
 
-/// A call of a task, tool or context, with its arguments on the stack.
+/// A call of a task or tool, or a context query, with its arguments on the stack.
 pub(crate) struct CallSite {
     pub(crate) target: SiteTarget,
     pub(crate) form: CallForm,
@@ -155,16 +155,16 @@ pub(crate) enum SiteTarget {
     Named(Arc<Callable>),
     Atom(Arc<Atom>),
     Described(String),
-    /// The name is on the stack before the arguments.
+    /// The name is on the stack, below the arguments.
     Computed,
-    /// The task is among the arguments.
+    /// The task is defined by the arguments.
     Inline,
-    /// Not a task: a query for context.
+    /// A context query, not a task.
     Context,
 }
 
 impl CallSite {
-    /// How many values it takes from the stack.
+    /// Number of values it pops from the stack.
     pub(crate) fn takes(&self) -> usize {
         self.arguments.len() + usize::from(matches!(self.target, SiteTarget::Computed))
     }
@@ -179,12 +179,12 @@ pub(crate) enum LimitKey {
     Usd,
 }
 
-/// A pattern of `match`: its parts in one array, the whole first.
+/// A pattern of `match`: its parts in one array, the root first.
 pub(crate) struct Pattern {
     pub(crate) parts: Vec<Part>,
 }
 
-/// One part of a pattern; indices point at other parts.
+/// One part of a pattern; numbers are indices of other parts.
 pub(crate) enum Part {
     Any,
     /// Binds the next name.
@@ -204,7 +204,7 @@ pub(crate) enum Part {
     Map(Vec<(Text, u32)>),
 }
 
-/// Arithmetic and order on two values, which most programs spend their steps on.
+/// Binary arithmetic and comparison, the most frequent operations of typical programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     Add,
@@ -217,16 +217,16 @@ pub(crate) enum Binary {
     Equal,
 }
 
-/// An instruction. `[a b → c]` says what it takes from the stack and leaves there, the top last.
+/// An instruction. `[a b → c]` shows the stack before and after, with the top on the right.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// `[→ v]`
+    /// `[→ v]`, pushes a constant.
     Const(u32),
     Int(i32),
     Nil,
     True,
     False,
-    /// `[→ unset]`, the place of a variable that is bound later.
+    /// `[→ unset]`, a slot for a variable that is bound later.
     Unset,
     Local(u32),
     /// A local that may not be bound yet.
@@ -235,25 +235,25 @@ pub(crate) enum Op {
     Captured(u32),
     CapturedCell(u32),
     Global(u32),
-    /// The running function.
+    /// Pushes the running function.
     This,
-    /// `[v → v]`
+    /// `[v → v]`, stores the top value in a variable.
     SetLocal(u32),
     SetLocalCell(u32),
     SetCapturedCell(u32),
     SetGlobal(u32),
-    /// Puts the local into a cell.
+    /// Moves the local into a cell.
     MakeCell(u32),
-    /// `[→ f]`
+    /// `[→ f]`, creates a closure.
     Closure(u32),
-    /// `[v →]`
+    /// `[v →]`, drops the top value.
     Pop,
-    /// `[… v → v]`, without the n values below the top.
+    /// `[… v → v]`, removing n values below the top.
     Slide(u32),
     Jump(u32),
-    /// Back to the beginning of a loop; costs a step.
+    /// Jumps back to the start of a loop; costs a step.
     Again(u32),
-    /// `[v →]`
+    /// `[v →]`, jumps if v is false.
     JumpIfFalse(u32),
     /// `[v → v]` if it jumps, else `[v →]`
     JumpIfFalseOrPop(u32),
@@ -261,7 +261,7 @@ pub(crate) enum Op {
     /// `[f a… → v]`
     Call(u32),
     TailCall(u32),
-    /// `[a… → v]`
+    /// `[a… → v]`, calls a global.
     CallGlobal {
         arguments: u16,
         global: u32,
@@ -277,36 +277,36 @@ pub(crate) enum Op {
     Return,
     /// `[a b → c]`
     Binary(Binary),
-    /// `[→ c]`, of a local and a small integer.
+    /// `[→ c]`, applied to a local and a small integer.
     BinaryLocalInt {
         binary: Binary,
         local: u16,
         int: i32,
     },
-    /// `[n → n nil]`, checking that n is a count.
+    /// `[n → n nil]`; raises unless n is a non-negative integer.
     LoopBegin,
-    /// `[n v → n-1]`, or jumps with the stack as it is if n is 0.
+    /// `[n v → n-1]`, or jumps with the stack unchanged if n is 0.
     LoopNext(u32),
     /// `[n v → n-1]`, or raises if n is 0.
     WhileNext,
-    /// `[v → bindings…]` and skips the next instruction if the pattern fits, else `[v →]`.
+    /// `[v → bindings…]` and skips the next instruction if the pattern matches, else `[v →]`.
     Match(u32),
     /// `[v →]` and raises.
     NoMatch,
     /// `[m →]` and raises.
     AssertFailed,
-    /// Errors from here on go to this place, with the stack as it is now and the error on it.
+    /// Until popped, errors jump to this address with the stack restored and the error pushed.
     PushCatch(u32),
-    /// Errors from here on go to this place, with nil and the error on the stack.
+    /// Until popped, errors jump to this address with the stack restored and nil and the error pushed.
     PushFinally(u32),
     PopHandler,
-    /// `[v error →]` and raises it again, or `[v unset → v]`.
+    /// `[v error →]` and raises the error again, or `[v unset → v]`.
     EndFinally,
-    /// `[n s →]`, and begins the attempts.
+    /// `[n s →]`, starts the attempts of a `retry`.
     RetryBegin,
-    /// `[v → v]`, or back to after `RetryBegin` if v is a failed result and attempts are left.
+    /// `[v → v]`, or jumps back to after `RetryBegin` if v is a failed result and attempts remain.
     RetryEnd,
-    /// `[values… →]` of the limits at this index.
+    /// `[values… →]`, enters the limits at this index.
     EnterLimits(u32),
     LeaveLimits,
     /// `[arguments… → result]` of the call site at this index.

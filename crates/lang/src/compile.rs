@@ -1,8 +1,10 @@
-//! From text to a [`Program`], reporting everything that is wrong with it on the way: the checker is the compiler.
+//! The compiler, which is also the checker: turns text into a [`Program`] and reports everything wrong with
+//! it.
 //!
-//! [`files`] reads the text and what it loads, [`scan`] finds the names it defines, [`lower`] turns expressions into
-//! instructions one piece of [`lower::Work`] at a time, since expressions nest deeper than the host's stack. The forms
-//! are in the files named after their groups; [`scope`] knows where a name lives.
+//! [`files`] reads the text and the files it loads, [`scan`] collects the names it defines, [`lower`]
+//! compiles expressions to instructions. Expressions can nest deeper than the host's stack, so [`lower`]
+//! processes a work list of [`lower::Work`] items instead of recursing. The forms are in files named after
+//! their groups; [`scope`] resolves names.
 
 mod atom;
 mod bind;
@@ -31,35 +33,36 @@ use crate::param::Param;
 use files::Files;
 use lower::Lower;
 
-/// Finds the text a workflow loads. The caller knows about files; the language does not.
+/// Resolves `load`. The language itself does not access files.
 pub trait Load {
-    /// The source that `path`, as written in the workflow called `from`, names; or why there is none.
+    /// Returns the source that `path`, as written in the workflow `from`, refers to, or why it cannot be
+    /// loaded.
     ///
-    /// The name of the source must be the same however it was reached: it is how a file that was loaded before, and a
-    /// file that loads itself, are recognised.
+    /// The same file must always give a source with the same name: the name identifies files that were loaded
+    /// before and files that load themselves.
     fn load(&mut self, from: &Source, path: &str) -> Result<Source, String>;
 }
 
-/// Loads nothing: for workflows that are a single text.
+/// A loader without files, for workflows that consist of a single text.
 pub struct NoFiles;
 
 impl Load for NoFiles {
     fn load(&mut self, _from: &Source, _path: &str) -> Result<Source, String> {
-        Err("no files can be loaded here".to_owned())
+        Err("loading files is not supported here".to_owned())
     }
 }
 
-/// What compiling came to.
+/// Result of compiling a workflow.
 pub struct Compiled {
-    /// The program, unless an error was found.
+    /// The program; `None` if there are errors.
     pub program: Option<Arc<Program>>,
-    /// Everything that was found, warnings too.
+    /// All errors and warnings.
     pub diagnostics: Diagnostics,
-    /// The sources that were read, to show the diagnostics with.
+    /// The sources that were read, for rendering the diagnostics.
     pub sources: Vec<Source>,
 }
 
-/// The parameters a workflow declares, whatever the rest of it is; none if they are not right.
+/// The parameters declared by a workflow, ignoring the rest of the text; empty if the declaration is invalid.
 pub fn params(source: &Source) -> Vec<Param> {
     let (tree, _) = read(source);
     let declarations = tree.roots().iter().filter(|root| tree.head(**root) == Some("params"));
@@ -69,7 +72,7 @@ pub fn params(source: &Source) -> Vec<Param> {
     declared.program.map(|program| program.params().cloned().collect()).unwrap_or_default()
 }
 
-/// Checks and compiles a workflow. Nothing runs, nothing is spent.
+/// Checks and compiles a workflow without running anything.
 pub fn compile(source: &Source, catalog: &Catalog, loader: &mut dyn Load) -> Compiled {
     let (files, diagnostics) = Files::read(source, loader);
     let sources = files.sources();

@@ -1,7 +1,8 @@
-//! What a workflow wants from the world, as data. A driver performs it, writes it down, and hands the answer back.
+//! Effects: what a workflow requests from the outside, as data. A driver performs them, journals them and
+//! returns the results.
 //!
-//! The machine knows nothing of tasks, tools, people or clocks. Whatever it yields here, it has stopped, and its next
-//! state depends on the answer alone; so a driver that keeps the answers can bring a machine to any point again.
+//! The machine has no access to tasks, tools, users or clocks. It stops at every effect, and its next state
+//! depends only on the result, so a driver that stores the results can bring a machine back to any point.
 
 use std::sync::Arc;
 
@@ -14,67 +15,67 @@ use crate::machine::FanOut;
 use crate::result::Reply;
 use crate::value::{Text, Value};
 
-/// What [`crate::Machine::resume`] comes back with.
+/// Why [`crate::Machine::resume`] returned.
 pub enum Yield {
-    /// The workflow has this value.
+    /// The workflow completed with this value.
     Done(Value),
-    /// The workflow failed and nothing caught it.
+    /// The workflow failed with an uncaught error.
     Fault(Box<Fault>),
-    /// The workflow waits for the answer to this.
+    /// The workflow waits for the result of this effect.
     Effect(Effect),
-    /// Nothing is wanted: a slice of steps is over. Resume with [`Input::Go`], or look at the clock and raise.
+    /// A slice of steps is used up. Resume with [`Input::Go`], or with a failure if time is up.
     Pause,
 }
 
-/// One thing wanted, and the form that wants it.
+/// An effect and the form that requested it.
 pub struct Effect {
-    /// What is wanted.
+    /// The requested effect.
     pub kind: EffectKind,
-    /// Where the form is.
+    /// Location of the form.
     pub place: Place,
 }
 
-/// The things a workflow can want.
+/// The kinds of effects.
 pub enum EffectKind {
-    /// A task to be run; answered by [`Input::Reply`].
+    /// Run a task; answered with [`Input::Reply`].
     Task(Box<TaskCall>),
-    /// A tool to be called; answered by [`Input::Reply`].
+    /// Call a tool; answered with [`Input::Reply`].
     Tool(ToolCall),
-    /// Context for a query; answered by [`Input::Json`] with `{ summary, matches }`.
+    /// Query context; answered with [`Input::Json`], an object `{ summary, matches }`.
     Context(JsonMap<String, Json>),
-    /// Elements to be evaluated beside each other; answered by [`Input::Branches`].
+    /// Evaluate elements concurrently; answered with [`Input::Branches`].
     FanOut(FanOut),
-    /// A person to be asked; answered by [`Input::Json`] with a string.
+    /// Ask the user; answered with [`Input::Json`], a string.
     AskUser {
-        /// What to ask.
+        /// The text of the question.
         question: String,
     },
-    /// A line for the log; answered by [`Input::Go`].
+    /// Write a log message; answered with [`Input::Go`].
     Log {
-        /// The line.
+        /// The log message.
         message: String,
     },
-    /// Time to pass before a retry; answered by [`Input::Go`].
+    /// Wait before a retry; answered with [`Input::Go`].
     Wait {
-        /// How long.
+        /// Duration of the wait.
         seconds: f64,
     },
-    /// Limits to hold for every effect until they are left; answered by [`Input::Go`].
+    /// Apply limits to all effects until [`EffectKind::LeaveLimits`]; answered with [`Input::Go`].
     EnterLimits {
-        /// Names this `with-limits` among those that are entered.
+        /// Identifies this `with-limits` among the active ones.
         id: LimitsId,
-        /// What holds.
+        /// The limits to apply.
         limits: RunLimits,
     },
-    /// The innermost limits end; answered by [`Input::Go`].
+    /// Remove the innermost limits; answered with [`Input::Go`].
     LeaveLimits {
-        /// Those that were entered under this name.
+        /// Id they were entered with.
         id: LimitsId,
     },
 }
 
 impl EffectKind {
-    /// Name of the kind of step, for the journal.
+    /// Name of the step kind in the journal.
     pub fn name(&self) -> &'static str {
         match self {
             EffectKind::Task(_) => "task",
@@ -91,7 +92,7 @@ impl EffectKind {
 }
 
 impl EffectKind {
-    /// What is called, for the fingerprint of the step.
+    /// Name of the callee, part of the step's fingerprint.
     pub fn callee(&self) -> &str {
         match self {
             EffectKind::Task(call) => call.callee(),
@@ -100,7 +101,7 @@ impl EffectKind {
         }
     }
 
-    /// Everything that is handed over, for the fingerprint of the step.
+    /// All arguments of the effect, part of the step's fingerprint.
     pub fn arguments(&self) -> Json {
         match self {
             EffectKind::Task(call) => json!({
@@ -124,77 +125,77 @@ impl EffectKind {
     }
 }
 
-/// The answer to a [`Yield`].
+/// Input to [`crate::Machine::resume`]: the answer to the previous [`Yield`].
 pub enum Input {
-    /// Start; go on after a pause; done, where no value is expected.
+    /// Start, continue after a pause, or confirm an effect without a value.
     Go,
-    /// What a task or tool answered.
+    /// Reply of a task or tool.
     Reply(Reply),
-    /// A value.
+    /// Result of an effect as JSON.
     Json(Json),
-    /// The values of all branches, in order.
+    /// Values of all branches, in order.
     Branches(Vec<Value>),
-    /// A branch failed: its fault is raised where the branches were started.
+    /// A branch failed; its fault is raised at the form that started the branches.
     BranchFailed(Box<Fault>),
-    /// The effect could not be had: this is raised at its form. Also after a pause.
+    /// The effect failed; the error is raised at its form. Also accepted after a pause.
     Failed(Failure),
-    /// A limit ended the evaluation. Of a `with-limits`: raised there, and only a `try` around it catches. Of the run
-    /// as a whole (`None`): nothing catches.
+    /// A limit was reached. With the id of a `with-limits`, the error is raised there and only a `try` around
+    /// it can catch it. With `None`, the run's own limit was reached and nothing can catch the error.
     LimitReached(Option<LimitsId>, Failure),
 }
 
-/// Why an effect could not be had, in the vocabulary of task errors.
+/// Why an effect failed, in terms of task errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The type: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, ….
+    /// Error type: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, ….
     #[serde(rename = "type")]
     pub kind: String,
-    /// The reason within the type.
+    /// Reason within the type.
     pub reason: Option<String>,
-    /// One sentence.
+    /// One-sentence description.
     pub message: String,
-    /// The failure below, if there is one.
+    /// Underlying error, if there is one.
     pub cause: Option<Json>,
 }
 
-/// Names one entered `with-limits`; unique within its machine.
+/// Id of an active `with-limits`, unique within its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LimitsId(pub u64);
 
-/// What `with-limits` sets; what is `None` is not changed.
+/// Limits set by `with-limits`; `None` leaves a limit unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunLimits {
-    /// Most turns of all tasks together.
+    /// Maximum turns of all tasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// Most tokens.
+    /// Maximum tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Most seconds of wall time.
+    /// Maximum wall-clock time in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Most money.
+    /// Maximum cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
 }
 
-/// A call of a task with everything evaluated.
+/// A task call with all arguments evaluated.
 #[derive(Clone, Debug)]
 pub struct TaskCall {
-    /// Which task.
+    /// The task to run.
     pub target: Target,
-    /// How it was called.
+    /// Form the task was called with.
     pub form: CallForm,
-    /// The inputs by name.
+    /// Inputs by parameter name.
     pub inputs: JsonMap<String, Json>,
-    /// The request's own settings: `files`, `context`, `history_config`, `limits`, `model`, and with `spawn`,
+    /// Settings of the request: `files`, `context`, `history_config`, `limits`, `model`; with `spawn`,
     /// `call-atomic-task` and `atomic-task` also `description`, `subtype` and `context_management`.
     pub settings: JsonMap<String, Json>,
 }
 
 impl TaskCall {
-    /// Name of what is called, for the journal and for messages.
+    /// Name of the callee for the journal and for messages.
     pub fn callee(&self) -> &str {
         match &self.target {
             Target::Named(name) => name,
@@ -204,32 +205,32 @@ impl TaskCall {
     }
 }
 
-/// Which task a call means.
+/// The task a call refers to.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A registered template or workflow of this name.
+    /// A registered template or workflow with this name.
     Named(Text),
-    /// A task the workflow defines itself.
+    /// A task defined by the workflow itself.
     Atom(Arc<Atom>),
-    /// Whatever fits these words best.
+    /// The task that best matches this description.
     Described(String),
 }
 
-/// How a task was called.
+/// Form a task was called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallForm {
-    /// By its name, or with `call`, `call-atomic-task`, `atomic-task`.
+    /// By name, or with `call`, `call-atomic-task` or `atomic-task`.
     Call,
-    /// With `spawn`: as a subtask.
+    /// With `spawn`, as a subtask.
     Spawn,
 }
 
-/// A call of a tool with everything evaluated.
+/// A tool call with all arguments evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The tool's own name.
+    /// Canonical name of the tool.
     pub name: Text,
-    /// The arguments by name.
+    /// Arguments by parameter name.
     pub arguments: JsonMap<String, Json>,
 }

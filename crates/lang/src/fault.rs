@@ -1,5 +1,5 @@
-//! What went wrong while a workflow ran: where, by which way, and why. What is wrong with its text before it runs is a
-//! [`fusee_text::Diagnostic`] instead.
+//! Runtime errors of a workflow, with location and stack trace. Errors found before it runs are
+//! [`fusee_text::Diagnostic`]s.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use serde_json::Value as Json;
 
 use crate::value::{Map, Text, Value, unlink};
 
-/// A place in the text of a workflow.
+/// A location in the source of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name of the source.
     pub file: Arc<str>,
-    /// Byte range in it.
+    /// Byte range in the source.
     pub span: Span,
-    /// First character.
+    /// Position of the first character.
     pub start: Position,
 }
 
@@ -26,50 +26,51 @@ impl fmt::Display for Place {
     }
 }
 
-/// One call that was under way.
+/// One entry of a stack trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Name of the function that was called.
+    /// Name of the called function.
     pub name: Text,
-    /// Where it was called; `None` where the machine itself called, as `map` does.
+    /// Location of the call; `None` for calls made by the machine, as in `map`.
     pub place: Option<Place>,
 }
 
-/// An error of a running workflow. Caught, it is the value `catch` binds.
+/// A runtime error of a workflow. `catch` binds it as a value.
 #[derive(Clone, PartialEq)]
 pub struct Fault {
-    /// The type of the error: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, `VALIDATION_ERROR`, or what the program said.
+    /// Error type: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, `VALIDATION_ERROR`, or one chosen by the program.
     pub kind: Text,
-    /// The reason within the type.
+    /// Reason within the type.
     pub reason: Option<Text>,
-    /// What exactly went wrong, for programs that read it: `wrong-type`, `raised`, `out-of-range`, ….
+    /// Machine-readable code of the exact problem: `wrong-type`, `raised`, `out-of-range`, ….
     pub code: &'static str,
-    /// One sentence, without the place.
+    /// One-sentence description, without the location.
     pub message: String,
-    /// What `raise` was given, where that was not a string.
+    /// The argument of `raise`, if it was not a string.
     pub value: Value,
-    /// The form that failed.
+    /// Location of the form that failed.
     pub place: Place,
-    /// The calls under way, innermost first, at most [`Fault::TRAIL`].
+    /// Active calls, innermost first, at most [`Fault::TRAIL`].
     pub trail: Vec<Call>,
-    /// The failure this one comes from, as the failing task reported it.
+    /// The underlying error as reported by the failed task, or nil.
     pub cause: Value,
-    /// Set where a limit ended the evaluation inside a `with-limits`: only a `try` around it catches.
+    /// Id of the `with-limits` whose limit was reached: only a `try` around it can catch the error.
     pub(crate) beyond: Option<u64>,
 }
 
 impl Fault {
-    /// Most calls kept of a trail.
+    /// Maximum number of calls kept in a trail.
     pub const TRAIL: usize = 32;
 
-    /// The sentence with the place it begins with, as a task's error message has it: `LINE:COLUMN: …`.
+    /// The message prefixed with its position, as in a task's error message: `LINE:COLUMN: …`.
     pub fn headline(&self) -> String {
         format!("{}: {}", self.place.start, self.message)
     }
 
-    /// The error object of `fusee task --json`, with the place and the trail beside the documented fields.
+    /// The error object of `fusee task --json`, with location and trail in addition to the documented fields.
     pub fn to_json(&self) -> Json {
-        // What was raised may be no data, or nested too deep; then it is shown instead.
+        // The raised value may contain functions or be nested too deeply for JSON; then its printed form is
+        // used.
         let mut error = self.to_value().to_json().unwrap_or_else(|_| {
             let mut shown = self.clone();
             shown.value = Value::text(self.value.display(1000));
@@ -82,7 +83,7 @@ impl Fault {
         error
     }
 
-    /// The error as a map: what `get` and `get-field` see of it.
+    /// The error as a map, as seen by `get` and `get-field`.
     pub(crate) fn to_value(&self) -> Value {
         let text = |text: &str| Value::text(text);
         let number = |number: usize| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
@@ -108,7 +109,7 @@ impl Fault {
         Value::Map(entries.into_iter().collect::<Map>())
     }
 
-    /// The same fault, to be raised again: with its place and its trail.
+    /// A copy for `raise` of a caught error; keeps location and trail but is catchable everywhere.
     pub(crate) fn again(&self) -> Fault {
         let mut again = self.clone();
         again.beyond = None;
@@ -138,7 +139,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The whole story: place, sentence, calls, causes.
+/// Location, message, calls and causes, one per line.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)?;
@@ -146,7 +147,7 @@ impl fmt::Display for Fault {
             write!(f, "\n  in {call}")?;
         }
         let mut cause = &self.cause;
-        // A chain of causes is as long as tasks nest; a made-up one could be longer.
+        // A chain of causes is as long as tasks are nested; one made up by a program could be longer.
         for _ in 0..Self::TRAIL {
             let Value::Map(fields) = cause else { break };
             let field = |name| match fields.get(name) {
@@ -167,11 +168,12 @@ impl fmt::Debug for Fault {
     }
 }
 
-/// A failure before the machine has said where: what library functions return. One word, since success is common.
+/// An error that has no location yet, as returned by library functions. One word wide, since success is
+/// common.
 #[derive(Debug)]
 pub(crate) struct Problem(Box<Report>);
 
-/// What a [`Problem`] says.
+/// Contents of a [`Problem`].
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) kind: Text,
@@ -182,26 +184,26 @@ pub(crate) struct Report {
     pub(crate) how: How,
 }
 
-/// What the machine does about a [`Problem`].
+/// How the machine handles a [`Problem`].
 #[derive(Debug)]
 pub(crate) enum How {
-    /// Raise it at the form being evaluated.
+    /// Raise it at the current form.
     Raise,
-    /// Raise this fault, which knows its own place.
+    /// Raise this fault, which already has a location.
     Whole(Box<Fault>),
-    /// Count memory; try again if this many bytes are left, else end.
+    /// Measure live memory; retry if this many bytes are free, else abort.
     NeedMemory(usize),
-    /// End: the steps are used up.
+    /// Abort: the step limit is reached.
     OutOfSteps,
 }
 
 impl Problem {
-    /// An error of the program.
+    /// An error in the program.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self::of("TASK_FAILURE", "unexpected_error", code, message.into(), How::Raise)
     }
 
-    /// An input that is not what was declared.
+    /// An input that does not match its declaration.
     pub(crate) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::of("VALIDATION_ERROR", "input_validation_failure", code, message.into(), How::Raise)
     }
@@ -211,7 +213,7 @@ impl Problem {
         Self::of("RESOURCE_EXHAUSTION", reason, "limit-reached", message.into(), How::Raise)
     }
 
-    /// More memory is needed than may have been used already.
+    /// The allocation may exceed the memory limit; live memory must be measured.
     pub(crate) fn need_memory(bytes: usize) -> Self {
         Self::of("RESOURCE_EXHAUSTION", "memory", "limit-reached", String::new(), How::NeedMemory(bytes))
     }
@@ -220,7 +222,7 @@ impl Problem {
         Self::of("RESOURCE_EXHAUSTION", "steps", "limit-reached", String::new(), How::OutOfSteps)
     }
 
-    /// What `raise` raises.
+    /// The error raised by `raise`.
     pub(crate) fn raised(kind: Text, reason: Option<Text>, message: String, value: Value) -> Self {
         Self(Box::new(Report { kind, reason, code: "raised", message, value, how: How::Raise }))
     }

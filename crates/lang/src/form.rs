@@ -1,5 +1,5 @@
-//! The special forms: one table, from which the compiler dispatches, the layout takes its shapes, the reference its
-//! text and editors their completions. Library functions are in [`crate::builtin`].
+//! The table of special forms. The compiler's dispatch, the formatter's indentation, the reference text and
+//! editor completions are all derived from it. Library functions are in [`crate::builtin`].
 
 use std::sync::LazyLock;
 
@@ -7,22 +7,22 @@ use fusee_text::sexpr::Indent;
 
 use crate::table::Table;
 
-/// A special form. No binding may take its name.
+/// A special form. Its name cannot be bound.
 #[derive(Debug)]
 pub struct Form {
-    /// Its name.
+    /// Name of the form.
     pub name: &'static str,
-    /// How it looks.
+    /// Syntax of the form.
     pub signature: &'static str,
-    /// What it does, in a sentence.
+    /// One-sentence description.
     pub doc: &'static str,
-    /// The group of forms it belongs to, which is its page of the manual.
+    /// Group of forms, which is also its page in `spec/language`.
     pub group: &'static str,
     pub(crate) indent: Indent,
     pub(crate) special: Special,
 }
 
-/// What the compiler makes of a form.
+/// Selects the compiler's handler of a form; synonyms share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     Let,
@@ -62,14 +62,14 @@ pub(crate) enum Special {
 }
 
 impl Form {
-    /// The form of this name.
+    /// Looks up a form by name.
     pub fn find(name: &str) -> Option<&'static Form> {
         static BY_NAME: LazyLock<Table<Form>> =
             LazyLock::new(|| FORMS.iter().map(|form| (form.name, form)).collect());
         BY_NAME.get(name).copied()
     }
 
-    /// Every form, by group.
+    /// All forms, ordered by group.
     pub fn all() -> &'static [Form] {
         FORMS
     }
@@ -95,7 +95,7 @@ static FORMS: &[Form] = &[
         Special::Let,
         Body(1),
         "(let ((name expr) …) body …)",
-        "Binds names side by side: no expression sees the names.",
+        "Binds names in parallel: the expressions do not see each other's names.",
     ),
     form(
         "bind",
@@ -103,7 +103,7 @@ static FORMS: &[Form] = &[
         Special::LetStar,
         Body(1),
         "(let* ((name expr) …) body …)",
-        "Binds names one after the other: each expression sees the names before it.",
+        "Binds names in sequence: each expression sees the names before it.",
     ),
     form(
         "bind",
@@ -111,7 +111,7 @@ static FORMS: &[Form] = &[
         Special::Letrec,
         Body(1),
         "(letrec ((name expr) …) body …)",
-        "Binds names that functions among the expressions may use.",
+        "Binds names that are visible to functions in all the expressions.",
     ),
     form(
         "bind",
@@ -119,20 +119,20 @@ static FORMS: &[Form] = &[
         Special::Define,
         Body(1),
         "(define name expr)",
-        "Binds a name in the body, or for the whole workflow at its top.",
+        "Binds a name in the enclosing body, or globally at the top level.",
     ),
-    form("bind", "bind", Special::Define, Body(1), "(bind name expr)", "The same as define."),
-    form("bind", "set!", Special::Set, Body(1), "(set! name expr)", "Changes a name that is bound."),
-    form("bind", "lambda", Special::Lambda, Body(1), "(lambda (name …) body …)", "A function."),
+    form("bind", "bind", Special::Define, Body(1), "(bind name expr)", "Same as define."),
+    form("bind", "set!", Special::Set, Body(1), "(set! name expr)", "Assigns to a bound name."),
+    form("bind", "lambda", Special::Lambda, Body(1), "(lambda (name …) body …)", "Creates a function."),
     form("bind", "defun", Special::Defun, Body(2), "(defun name (name …) body …)", "Defines a function."),
-    form("bind", "quote", Special::Quote, Align, "(quote x), 'x", "The expression itself, as data."),
+    form("bind", "quote", Special::Quote, Align, "(quote x), 'x", "Returns the expression as data, unevaluated."),
     form(
         "choose",
         "if",
         Special::If,
         Align,
         "(if test then else)",
-        "One of two expressions; nil if the test is false and there is no second.",
+        "Evaluates one of two expressions; nil if the test is false and there is no else.",
     ),
     form(
         "choose",
@@ -140,7 +140,7 @@ static FORMS: &[Form] = &[
         Special::Cond,
         Body(0),
         "(cond (test body …) … (else body …))",
-        "The body of the first test that is true.",
+        "Evaluates the body of the first clause whose test is true.",
     ),
     form(
         "choose",
@@ -148,7 +148,7 @@ static FORMS: &[Form] = &[
         Special::When,
         Body(1),
         "(when test body …)",
-        "The body if the test is true, else nil.",
+        "Evaluates the body if the test is true, else returns nil.",
     ),
     form(
         "choose",
@@ -156,7 +156,7 @@ static FORMS: &[Form] = &[
         Special::Unless,
         Body(1),
         "(unless test body …)",
-        "The body if the test is false, else nil.",
+        "Evaluates the body if the test is false, else returns nil.",
     ),
     form(
         "choose",
@@ -164,7 +164,7 @@ static FORMS: &[Form] = &[
         Special::And,
         Align,
         "(and expr …)",
-        "The first false value, else the last; true of nothing.",
+        "Returns the first false value, else the last; true without arguments.",
     ),
     form(
         "choose",
@@ -172,7 +172,7 @@ static FORMS: &[Form] = &[
         Special::Or,
         Align,
         "(or expr …)",
-        "The first true value, else the last; false of nothing.",
+        "Returns the first true value, else the last; false without arguments.",
     ),
     form(
         "choose",
@@ -180,7 +180,7 @@ static FORMS: &[Form] = &[
         Special::Match,
         Body(1),
         "(match expr (pattern body …) …)",
-        "The body of the first pattern that fits: a tag, a list, a map, a literal, a name.",
+        "Evaluates the body of the first matching pattern: a tag, list, map, literal or name.",
     ),
     form(
         "sequence",
@@ -188,17 +188,17 @@ static FORMS: &[Form] = &[
         Special::Progn,
         Body(0),
         "(progn expr …)",
-        "One after the other; the value of the last.",
+        "Evaluates expressions in order and returns the last value.",
     ),
-    form("sequence", "begin", Special::Progn, Body(0), "(begin expr …)", "The same as progn."),
-    form("sequence", "loop", Special::Loop, Body(1), "(loop n body …)", "The body n times; the last value."),
+    form("sequence", "begin", Special::Progn, Body(0), "(begin expr …)", "Same as progn."),
+    form("sequence", "loop", Special::Loop, Body(1), "(loop n body …)", "Evaluates the body n times and returns the last value."),
     form(
         "sequence",
         "while",
         Special::While,
         Body(1),
         "(while test :max n body …)",
-        "The body while the test is true, at most n times; past that it raises.",
+        "Repeats the body while the test is true; raises after n iterations.",
     ),
     form(
         "tasks",
@@ -214,7 +214,7 @@ static FORMS: &[Form] = &[
         Special::CallAtomicTask,
         Body(1),
         "(call-atomic-task name (key expr) …)",
-        "Calls a task by name, or the one that fits a description.",
+        "Calls a task by name, or the one that best matches a description.",
     ),
     form(
         "tasks",
@@ -222,7 +222,7 @@ static FORMS: &[Form] = &[
         Special::AtomicTask,
         Body(0),
         "(atomic-task (instructions s) (key expr) …)",
-        "Runs a task that is written in place.",
+        "Runs a task defined inline.",
     ),
     form(
         "tasks",
@@ -246,7 +246,7 @@ static FORMS: &[Form] = &[
         Special::GetContext,
         Body(0),
         "(get-context (query s) …)",
-        "What the project's index has on a query: { summary, matches }.",
+        "Queries the project's file index: { summary, matches }.",
     ),
     form(
         "tasks",
@@ -254,7 +254,7 @@ static FORMS: &[Form] = &[
         Special::GetContext,
         Body(0),
         "(get_context (query s) …)",
-        "The same as get-context.",
+        "Same as get-context.",
     ),
     form("tasks", "spawn", Special::Spawn, Body(1), "(spawn description (key expr) …)", "Runs a subtask."),
     form(
@@ -263,7 +263,7 @@ static FORMS: &[Form] = &[
         Special::Params,
         Body(0),
         "(params (name type :default v :doc s) …)",
-        "Declares what the workflow is called with.",
+        "Declares the parameters of the workflow.",
     ),
     form(
         "tasks",
@@ -271,7 +271,7 @@ static FORMS: &[Form] = &[
         Special::Load,
         Align,
         "(load \"file\")",
-        "Everything another workflow file defines.",
+        "Loads the definitions of another workflow file.",
     ),
     form(
         "work",
@@ -279,7 +279,7 @@ static FORMS: &[Form] = &[
         Special::DirectorLoop,
         Body(0),
         "(director-evaluator-loop (max-iterations n) (initial-director-input e) (director f) (executor f) (evaluator f) (controller f))",
-        "Plan, do, judge, decide, until the controller stops.",
+        "Repeats director, executor, evaluator and controller until the controller stops.",
     ),
     form(
         "work",
@@ -287,7 +287,7 @@ static FORMS: &[Form] = &[
         Special::IterativeLoop,
         Body(0),
         "(iterative-loop (max-iterations n) (initial-input e) (test-command e) (executor f) (validator f) (controller f))",
-        "Do, test, decide, until the controller stops.",
+        "Repeats executor, validator and controller until the controller stops.",
     ),
     form(
         "failure",
@@ -295,7 +295,7 @@ static FORMS: &[Form] = &[
         Special::Try,
         Body(0),
         "(try body … (catch (e) …) (finally …))",
-        "The body; if it fails, the catch; in any case the finally.",
+        "Evaluates the body, the catch if it fails, and always the finally.",
     ),
     form(
         "failure",
@@ -303,7 +303,7 @@ static FORMS: &[Form] = &[
         Special::Clause,
         Body(1),
         "(catch (e) body …)",
-        "Inside try: what to do with the error e.",
+        "Inside try: handles the error e.",
     ),
     form(
         "failure",
@@ -311,7 +311,7 @@ static FORMS: &[Form] = &[
         Special::Clause,
         Body(0),
         "(finally body …)",
-        "Inside try: what to do in any case.",
+        "Inside try: always evaluated.",
     ),
     form(
         "failure",
@@ -319,7 +319,7 @@ static FORMS: &[Form] = &[
         Special::Retry,
         Body(1),
         "(retry n :backoff s expr)",
-        "The expression, at most n times until it does not fail, with waits of s, 2s, 4s … seconds.",
+        "Evaluates the expression up to n times until it succeeds, waiting s, 2s, 4s … seconds in between.",
     ),
     form(
         "failure",
@@ -335,6 +335,6 @@ static FORMS: &[Form] = &[
         Special::WithLimits,
         Body(1),
         "(with-limits (:turns n :tokens n :seconds n :usd n) expr …)",
-        "The expressions within these limits.",
+        "Evaluates the expressions within these limits.",
     ),
 ];

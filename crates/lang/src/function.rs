@@ -1,17 +1,18 @@
-//! Functions of a program as values, the variables they share, and who may change those.
+//! Closures, the mutable variables they share, and the rule for which branch may change those.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Text, Value, unlink};
 
-/// A function of the program with what it took from the scope around it.
+/// A function value: code and captured variables.
 pub struct Closure {
     name: Text,
     /// Index of its code in the program.
     pub(crate) code: u32,
     pub(crate) captured: Vec<Value>,
-    /// Whether its code never looks at the function itself: it captured nothing and does not call itself by name.
+    /// Whether its code never refers to the function itself: it captures nothing and does not call itself by
+    /// name.
     pub(crate) plain: bool,
 }
 
@@ -20,7 +21,7 @@ impl Closure {
         Self { name, code, captured, plain }
     }
 
-    /// The name it was defined under, or `lambda`.
+    /// The name it was defined with, or `lambda`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -38,7 +39,7 @@ impl Drop for Closure {
     }
 }
 
-/// A variable that is shared between functions and changes.
+/// A mutable variable shared between closures.
 pub struct Cell {
     value: Mutex<Value>,
     branch: Arc<Branch>,
@@ -53,12 +54,12 @@ impl Cell {
         self.lock().clone()
     }
 
-    /// Leaves the variable unbound.
+    /// Takes the value and leaves the variable unbound.
     pub(crate) fn take(&self) -> Value {
         std::mem::replace(&mut *self.lock(), Value::UNSET)
     }
 
-    /// Sets the variable, unless it belongs to somebody `branch` runs beside.
+    /// Sets the variable; fails if it belongs to a branch that may run concurrently with `branch`.
     pub(crate) fn set(&self, value: Value, branch: &Arc<Branch>) -> Result<(), NotYours> {
         if !Arc::ptr_eq(&self.branch, branch) && !self.branch.came_back_to(branch) {
             return Err(NotYours);
@@ -69,7 +70,7 @@ impl Cell {
     }
 
     fn lock(&self) -> MutexGuard<'_, Value> {
-        // Nobody panics while holding it; if somebody did, the value is still a whole one.
+        // No code panics while holding the lock; even if one did, the value would be intact.
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,17 +81,17 @@ impl Drop for Cell {
     }
 }
 
-/// The variable is of a branch that is still running, or of a neighbour.
+/// The variable belongs to a branch that is still running, or to a sibling.
 pub(crate) struct NotYours;
 
 /// One thread of evaluation: the main one, or one element of a `pmap`.
 ///
-/// Elements of a `pmap` run beside each other in no fixed order. If one could change a variable another sees, the
-/// result would depend on that order and a replay could differ. So a branch changes only variables that were made by
-/// itself or by branches it started that have come back.
+/// Elements of a `pmap` run concurrently in no fixed order. If one could change a variable that another one
+/// reads, the result would depend on that order and a replay could differ. A branch may therefore only change
+/// variables created by itself or by branches that it started and that have finished.
 pub(crate) struct Branch {
     parent: Option<Arc<Branch>>,
-    /// How many branches it stands in.
+    /// Number of enclosing branches.
     nesting: usize,
     finished: AtomicBool,
 }

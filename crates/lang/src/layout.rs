@@ -1,4 +1,4 @@
-//! A workflow laid out: what `fusee fmt` writes.
+//! Formatting of workflows for `fusee fmt`.
 
 use fusee_text::sexpr::{Indent, layout, read};
 use fusee_text::{Diagnostics, Source};
@@ -6,13 +6,14 @@ use fusee_text::{Diagnostics, Source};
 use crate::builtin::Builtin;
 use crate::form::Form;
 
-/// The text of a workflow laid out, with its comments; or what is wrong with the text, which is then left alone.
+/// Formats a workflow, keeping its comments; returns the diagnostics if it has syntax errors.
 pub fn format(source: &Source) -> Result<String, Diagnostics> {
     let (tree, problems) = read(source);
     if problems.has_errors() { Err(problems) } else { Ok(layout(&tree, &indent)) }
 }
 
-/// How a list with this head breaks over lines; `None` for heads that are neither forms nor library functions.
+/// How a list with this head is broken over lines; `None` if the head is neither a form nor a library
+/// function.
 pub fn indent(head: &str) -> Option<Indent> {
     match Form::find(head) {
         Some(form) => Some(form.indent),

@@ -1,10 +1,10 @@
-//! The workflow language: S-expressions that compose tasks, checked before they run, run by a machine whose effects are
-//! data.
+//! The workflow language: S-expressions that compose tasks, checked before they run and executed by a machine
+//! whose effects are data.
 //!
-//! [`compile`] turns a [`fusee_text::Source`] into a [`Program`] and reports everything that is wrong with it.
-//! [`Machine`] runs the program and yields an [`Effect`] wherever it wants something from the world. A driver performs
-//! the effect and resumes the machine; the engine crate has the one that writes every answer to the journal. This
-//! crate performs no input or output, knows no clock, and keeps nothing on the host's stack that a program can grow.
+//! [`compile`] turns a [`fusee_text::Source`] into a [`Program`] and reports everything wrong with it.
+//! [`Machine`] runs the program and yields an [`Effect`] whenever it needs something from the outside. A
+//! driver performs the effect and resumes the machine; the driver in the engine crate journals every result.
+//! This crate performs no I/O, has no clock, and never recurses to a depth that a program controls.
 
 mod atom;
 mod builtin;

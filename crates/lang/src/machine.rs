@@ -1,8 +1,8 @@
-//! The machine that runs a [`Program`]: a stack of values, a stack of frames, and nothing of the host's.
+//! The machine that runs a [`Program`], with its own value stack and frame stack instead of the host's.
 //!
-//! [`Machine::resume`] runs until the program is done, fails, or wants something from the world; then the machine
-//! stands still, as data, until it is resumed with the answer. `run` and `rare` have the
-//! instructions, `invoke` the calls, `unwind` the errors, `request` the effects.
+//! [`Machine::resume`] runs until the program is done, fails, or requests an effect; then the machine is
+//! suspended until it is resumed with the answer. `run` and `rare` implement the instructions, `invoke`
+//! calls, `unwind` error handling, `request` effects.
 
 mod fan_out;
 mod invoke;
@@ -44,35 +44,35 @@ pub struct Machine {
     cells: Arc<Cells>,
     state: State,
     next_limits: u64,
-    /// Where it began: the workflow, or the `pmap` it is an element of.
+    /// Location of the workflow, or of the `pmap` this machine evaluates an element of.
     home: Place,
 }
 
-/// What the machine waits for.
+/// Execution state: what the machine is waiting for.
 enum State {
-    /// To be started, with this many arguments on the stack for the function below them if it is a branch.
+    /// Not started yet. A branch has a function on the stack, with this many arguments above it.
     Ready(Option<usize>),
-    /// To be told to go on.
+    /// Between two slices of steps.
     Paused,
-    /// For nothing: it runs.
+    /// Executing; only seen from outside after a panic in `resume`.
     Running,
     Waiting(Waiting, Place),
     Over,
 }
 
-/// What the answer to an effect is used for.
+/// How the answer to an effect is used.
 enum Waiting {
     Reply(Text),
     Json,
     Branches(usize),
-    /// Nothing: the value is nil.
+    /// Pushes nil.
     Nil,
     EnterLimits(LimitsId),
-    /// Nothing: the value is on the stack already.
+    /// Pushes nothing: the value is already on the stack.
     LeaveLimits,
-    /// To go on with this error.
+    /// Continues unwinding with this error.
     Unwind(Box<Fault>),
-    /// To try again.
+    /// Starts the next attempt.
     Retry,
 }
 
@@ -84,20 +84,20 @@ enum Frame {
 #[derive(Clone, Copy)]
 struct CodeFrame {
     function: u32,
-    /// The next instruction; the one before it is the one under way.
+    /// Index of the next instruction; the current one precedes it.
     next: u32,
-    /// Where the function's own slots begin.
+    /// Stack index of the function's first slot.
     base: u32,
-    /// Where the stack ends when it returns: at its base, or one below, where the function itself lies.
+    /// Stack height after it returns: its base, or one below if the function value itself is on the stack.
     floor: u32,
 }
 
-/// Where an error goes, and the state it finds.
+/// An error handler and the state to restore for it.
 struct Handler {
     kind: HandlerKind,
-    /// Number of frames.
+    /// Number of frames to restore.
     frames: usize,
-    /// Number of values.
+    /// Stack height to restore.
     height: usize,
 }
 
@@ -108,21 +108,21 @@ enum HandlerKind {
     Limits { id: LimitsId },
 }
 
-/// How running goes on.
+/// How execution continues.
 enum Flow {
-    /// In whatever frame is on top.
+    /// In the frame on top.
     Go,
-    /// Not, for now.
+    /// Suspended until the machine is resumed.
     Yield(Yield),
 }
 
 impl Machine {
-    /// Runs on with the answer to the last [`Yield`] until there is another.
+    /// Continues with the answer to the last [`Yield`] until the next one.
     ///
-    /// An answer of the wrong kind is a fault, not a panic; so is resuming a machine that is done.
+    /// An answer of the wrong kind and resuming a finished machine are faults, not panics.
     pub fn resume(&mut self, input: Input) -> Yield {
         let flow = match std::mem::replace(&mut self.state, State::Running) {
-            State::Over => return self.misused("the workflow is over"),
+            State::Over => return self.misused("the workflow has already ended"),
             State::Ready(arguments) => match (input, arguments) {
                 (Input::Go, None) => Ok(Flow::Go),
                 (Input::Go, Some(count)) => self.invoke(count),
@@ -132,7 +132,7 @@ impl Machine {
                 Input::Go => Ok(Flow::Go),
                 other => self.not_an_answer(other, self.here()),
             },
-            State::Running => return self.misused("the workflow was left while it ran"),
+            State::Running => return self.misused("the workflow was interrupted while running"),
             State::Waiting(waiting, place) => {
                 self.meter.refill();
                 self.answered(waiting, place, input)
@@ -141,12 +141,12 @@ impl Machine {
         self.run_on(flow)
     }
 
-    /// The program it runs.
+    /// The program this machine runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Calls under way, for tracing.
+    /// Number of active calls, for tracing.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
@@ -192,7 +192,7 @@ impl Machine {
         Ok(Flow::Go)
     }
 
-    /// An error instead of an answer, or something that is no answer at all.
+    /// Handles an input that is not the expected answer: an error, or misuse by the driver.
     fn not_an_answer(&mut self, input: Input, place: Place) -> Result<Flow, Problem> {
         match input {
             Input::Failed(failure) => {
@@ -215,11 +215,11 @@ impl Machine {
                 fault.trail.truncate(Fault::TRAIL);
                 self.unwind(fault)
             }
-            _ => Ok(Flow::Yield(self.misused("the answer is not one to what was asked"))),
+            _ => Ok(Flow::Yield(self.misused("the answer does not match the effect"))),
         }
     }
 
-    /// Waits for the answer to an effect.
+    /// Yields an effect and waits for its answer.
     fn want(&mut self, kind: EffectKind, waiting: Waiting) -> Flow {
         let place = self.here();
         self.state = State::Waiting(waiting, place.clone());

@@ -1,26 +1,26 @@
-//! Steps and memory: what keeps a program that does not end from not ending, and one that grows from growing.
+//! Step and memory limits, which stop programs that loop forever or grow without bound.
 //!
-//! A step is a call or a turn of a loop; work on a whole list or string costs steps by its size. Memory is counted as
-//! it is asked for; when the sum could pass the limit, the machine counts what is really alive and goes on if that
-//! leaves room.
+//! A step is a call or a loop iteration; operations on entire lists or strings cost steps in proportion to
+//! their size. Allocations are added up; when the sum could exceed the limit, the machine measures what is
+//! actually alive and continues if enough memory is free.
 
 use crate::fault::Problem;
 
-/// Items of a list that a primitive handles for the price of one step.
+/// Number of list items that a primitive processes per step.
 const ITEMS_A_STEP: usize = 16;
-/// Bytes of text that a primitive handles for the price of one step.
+/// Number of bytes of text that a primitive processes per step.
 const BYTES_A_STEP: usize = 256;
 
-/// How far an evaluation may go.
+/// Limits of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps between two effects.
+    /// Maximum steps between two effects.
     pub steps: u64,
-    /// Calls inside calls; tail calls are free.
+    /// Maximum call depth; tail calls are free.
     pub depth: usize,
-    /// Bytes alive at one time.
+    /// Maximum live memory in bytes.
     pub memory: usize,
-    /// Steps after which the machine pauses, so that its driver can look at the clock.
+    /// Steps after which the machine pauses, so that the driver can check the time.
     pub slice: u64,
 }
 
@@ -30,16 +30,16 @@ impl Default for Limits {
     }
 }
 
-/// What is left of the [`Limits`].
+/// Remaining budget of the [`Limits`].
 pub(crate) struct Meter {
     pub(crate) limits: Limits,
-    /// Steps until the machine looks up.
+    /// Steps left in the current slice.
     pub(crate) left: u64,
-    /// Steps after that.
+    /// Steps left after the current slice.
     pub(crate) reserve: u64,
-    /// Bytes asked for since memory was counted.
+    /// Bytes allocated since live memory was last measured.
     pub(crate) allocated: usize,
-    /// Bytes that may be asked for before memory is counted again.
+    /// Bytes that may be allocated before live memory is measured again.
     pub(crate) room: usize,
 }
 
@@ -51,13 +51,13 @@ impl Meter {
         meter
     }
 
-    /// A new budget of steps, after an effect.
+    /// Resets the step budget, after an effect.
     pub(crate) fn refill(&mut self) {
         self.left = self.limits.slice.min(self.limits.steps);
         self.reserve = self.limits.steps - self.left;
     }
 
-    /// The next slice; false if all steps are used up.
+    /// Starts the next slice; false if no steps are left.
     pub(crate) fn next_slice(&mut self) -> bool {
         let slice = self.limits.slice.min(self.reserve);
         self.reserve -= slice;
@@ -65,7 +65,7 @@ impl Meter {
         self.left > 0
     }
 
-    /// Pays for work of `steps`, from the reserve too: a primitive does not pause half way.
+    /// Charges `steps`, drawing on the reserve if needed: a primitive cannot pause halfway.
     pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Problem> {
         if steps <= self.left {
             self.left -= steps;
@@ -77,24 +77,24 @@ impl Meter {
         Ok(())
     }
 
-    /// Pays for looking at `count` items.
+    /// Charges for visiting `count` items.
     pub(crate) fn visit(&mut self, count: usize) -> Result<(), Problem> {
         self.spend((count / ITEMS_A_STEP) as u64)
     }
 
-    /// Pays for a new list or map of `count` items of `bytes` each.
+    /// Charges for a new list or map of `count` items of `bytes` each.
     pub(crate) fn items(&mut self, count: usize, bytes: usize) -> Result<(), Problem> {
         self.allocate(count.saturating_mul(bytes).saturating_add(64))?;
         self.visit(count)
     }
 
-    /// Pays for a new string of `bytes`.
+    /// Charges for a new string of `bytes`.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<(), Problem> {
         self.allocate(bytes.saturating_add(48))?;
         self.spend((bytes / BYTES_A_STEP) as u64)
     }
 
-    /// Asks for memory.
+    /// Charges for an allocation; fails if it may exceed the memory limit.
     pub(crate) fn allocate(&mut self, bytes: usize) -> Result<(), Problem> {
         let allocated = self.allocated.saturating_add(bytes);
         if allocated > self.room {
@@ -104,19 +104,19 @@ impl Meter {
         Ok(())
     }
 
-    /// Takes note of memory that is used in any case: small, and bounded by the steps.
+    /// Records an allocation that cannot be refused because it is small and bounded by the steps.
     pub(crate) fn note(&mut self, bytes: usize) {
         self.allocated = self.allocated.saturating_add(bytes);
     }
 
-    /// Whether more was noted than there was room for.
+    /// Whether recorded allocations exceed the available memory.
     pub(crate) fn is_overdrawn(&self) -> bool {
         self.allocated > self.room
     }
 
-    /// Takes in what is really alive; false if that leaves no room for `wanted` bytes more.
+    /// Records the measured live memory; false if less than `wanted` bytes remain.
     ///
-    /// A sixteenth of the limit stays free: with less, a program would spend its time counting.
+    /// At least a sixteenth of the limit must be free: with less, a program would spend its time measuring.
     pub(crate) fn counted(&mut self, alive: usize, wanted: usize) -> bool {
         self.allocated = 0;
         self.room = self.limits.memory.saturating_sub(alive);

@@ -1,32 +1,32 @@
-//! Declared parameters: of a workflow, of a task it defines, of the tasks and tools it calls.
+//! Declared parameters of workflows, of the tasks they define, and of the tasks and tools they call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// What a parameter takes.
+/// Type of a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParamType {
-    /// Anything.
+    /// Any JSON value.
     #[default]
     Any,
-    /// A string.
+    /// A JSON string.
     String,
-    /// A number.
+    /// A JSON number.
     Number,
-    /// true or false.
+    /// `true` or `false`.
     Boolean,
-    /// A list.
+    /// A JSON array.
     Array,
-    /// A map.
+    /// A JSON object.
     Object,
 }
 
 impl ParamType {
-    /// The types as they are written.
+    /// The canonical type names.
     pub const NAMES: [&'static str; 6] = ["any", "string", "number", "boolean", "array", "object"];
 
-    /// The type of this name; `list`, `map`, `integer` and `bool` are understood.
+    /// Looks up a type by name; synonyms such as `list`, `map`, `integer` and `bool` are accepted.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "any" => ParamType::Any,
@@ -39,7 +39,7 @@ impl ParamType {
         })
     }
 
-    /// Its name.
+    /// Canonical name of the type.
     pub fn name(self) -> &'static str {
         match self {
             ParamType::Any => "any",
@@ -51,7 +51,7 @@ impl ParamType {
         }
     }
 
-    /// Whether a value is of the type.
+    /// Whether `value` has this type.
     pub fn accepts(self, value: &Json) -> bool {
         match self {
             ParamType::Any => true,
@@ -63,7 +63,7 @@ impl ParamType {
         }
     }
 
-    /// The value a word of a command line stands for, or what it should have been.
+    /// Parses a command-line argument as this type.
     pub fn parse(self, word: &str) -> Result<Json, String> {
         match self {
             ParamType::Any | ParamType::String => Ok(Json::String(word.to_owned())),
@@ -75,39 +75,39 @@ impl ParamType {
     }
 }
 
-/// One declared parameter.
+/// A declared parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Param {
-    /// Its name.
+    /// Name that calls use.
     pub name: String,
-    /// What it takes.
+    /// Type of its values.
     #[serde(rename = "type")]
     pub kind: ParamType,
-    /// Whether a call must give it.
+    /// Whether every call must pass it.
     pub required: bool,
-    /// What it is when a call does not give it.
+    /// Value if a call omits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Json>,
-    /// What it is for.
+    /// Description of the parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
-    /// Other names that a call may give it under.
+    /// Alternative names that calls may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
 }
 
 impl Param {
-    /// A parameter every call must give.
+    /// A parameter that every call must pass.
     pub fn required(name: impl Into<String>, kind: ParamType) -> Self {
         Self { name: name.into(), kind, required: true, default: None, doc: None, aliases: Vec::new() }
     }
 
-    /// Whether a call gives it under this name.
+    /// Whether `name` is the parameter's name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// A parameter a call may leave out.
+    /// A parameter that a call may omit.
     pub fn optional(name: impl Into<String>, kind: ParamType) -> Self {
         Self { name: name.into(), kind, required: false, default: None, doc: None, aliases: Vec::new() }
     }

@@ -1,4 +1,5 @@
-//! What a task or a tool answered, as the language sees it. The engine runs the task and hands this in.
+//! Results of tasks and tools as values of the language. The engine runs the task and passes in the
+//! [`Reply`].
 
 use std::fmt;
 
@@ -8,15 +9,15 @@ use serde_json::Value as Json;
 use crate::fault::{Fault, Place};
 use crate::value::{Map, Text, Value, unlink};
 
-/// How it went.
+/// Outcome of a task or tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
-    /// Done.
+    /// Completed successfully.
     Complete,
-    /// Done so far; a further task was asked for.
+    /// Completed so far, with a request for a further task.
     Continuation,
-    /// Not done; `notes.error` says why.
+    /// Failed; `notes.error` contains the error.
     Failed,
 }
 
@@ -30,24 +31,24 @@ impl fmt::Display for Status {
     }
 }
 
-/// The reply to a task or tool call: the JSON object that `fusee task --json` prints.
+/// Reply to a task or tool call: the JSON object printed by `fusee task --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// How it went.
+    /// Outcome of the call.
     pub status: Status,
-    /// The text.
+    /// The answer as text.
     #[serde(default)]
     pub content: String,
-    /// The content as data, if it was declared to be data.
+    /// The answer as data, if the task declares a data format.
     #[serde(rename = "parsedContent", default, skip_serializing_if = "Option::is_none")]
     pub parsed: Option<Json>,
-    /// Everything else.
+    /// Additional fields, such as `error`.
     #[serde(default)]
     pub notes: serde_json::Map<String, Json>,
 }
 
 impl Reply {
-    /// A completed reply with nothing but text.
+    /// A completed reply that contains only text.
     pub fn complete(content: impl Into<String>) -> Self {
         Self {
             status: Status::Complete,
@@ -58,19 +59,19 @@ impl Reply {
     }
 }
 
-/// A [`Reply`] as a value of the program, with the call that got it.
+/// A [`Reply`] as a value of the program, with the call it belongs to.
 pub struct TaskResult {
-    /// How it went.
+    /// Outcome of the call.
     pub status: Status,
-    /// The text; of a failed task, what there was of it.
+    /// The answer as text; partial if the task failed.
     pub content: Text,
-    /// The content as data, or nil.
+    /// The answer as data, or nil.
     pub parsed: Value,
-    /// Everything else, a map.
+    /// Additional fields, as a map.
     pub notes: Value,
-    /// Name of what was called.
+    /// Name of the task or tool.
     pub(crate) callee: Text,
-    /// Where it was called.
+    /// Location of the call.
     pub(crate) place: Place,
 }
 
@@ -86,7 +87,7 @@ impl TaskResult {
         }
     }
 
-    /// Whether it did not fail.
+    /// Whether the task or tool did not fail.
     pub fn is_ok(&self) -> bool {
         self.status != Status::Failed
     }
@@ -96,12 +97,12 @@ impl TaskResult {
         &self.callee
     }
 
-    /// The text, or the failure where there is none to use.
+    /// The text; the error if the task failed.
     pub fn content(&self) -> Result<&Text, Box<Fault>> {
         if self.is_ok() { Ok(&self.content) } else { Err(Box::new(self.fault())) }
     }
 
-    /// The data: what the task declared, else what the text is as JSON.
+    /// The parsed answer, or `None` if the task declares no data format; the error if the task failed.
     pub(crate) fn data(&self) -> Result<Option<&Value>, Box<Fault>> {
         if !self.is_ok() {
             return Err(Box::new(self.fault()));
@@ -109,7 +110,7 @@ impl TaskResult {
         Ok((!matches!(self.parsed, Value::Nil)).then_some(&self.parsed))
     }
 
-    /// One entry of the notes.
+    /// Looks up a field of the notes.
     pub(crate) fn note(&self, key: &str) -> Option<&Value> {
         match &self.notes {
             Value::Map(notes) => notes.get(key),
@@ -117,7 +118,7 @@ impl TaskResult {
         }
     }
 
-    /// The failure as an error: at the failing call, with the whole chain of causes below it.
+    /// The failure as a runtime error at the call, with its chain of causes.
     pub(crate) fn fault(&self) -> Fault {
         let error = self.note("error").cloned().unwrap_or_default();
         let field = |name: &str| match &error {
@@ -128,7 +129,7 @@ impl TaskResult {
             Value::Text(text) if name == "message" => Some(text.clone()),
             _ => None,
         };
-        let said = field("message").unwrap_or_else(|| Text::from("no reason was given"));
+        let said = field("message").unwrap_or_else(|| Text::from("no reason given"));
         Fault {
             kind: field("type").unwrap_or_else(|| Text::from("TASK_FAILURE")),
             reason: field("reason"),
@@ -142,7 +143,7 @@ impl TaskResult {
         }
     }
 
-    /// The result as a map, the shape of [`Reply`].
+    /// The result as a map with the fields of a [`Reply`].
     pub(crate) fn to_value(&self) -> Value {
         let mut entries = vec![
             (Text::from("status"), Value::text(self.status.to_string())),
@@ -155,7 +156,7 @@ impl TaskResult {
         Value::Map(entries.into_iter().collect::<Map>())
     }
 
-    /// The result as the engine gave it.
+    /// Converts the result back to a [`Reply`].
     pub fn to_reply(&self) -> Reply {
         let notes = match self.notes.to_json() {
             Ok(Json::Object(notes)) => notes,

@@ -1,12 +1,12 @@
-//! Finding a name in a fixed table: the forms and the library are looked up for every list of every workflow.
+//! Lookup in fixed tables: forms and library functions are looked up for every list of a workflow.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table whose keys are fixed, so that a hash made for speed cannot be turned against it.
+/// A lookup table with fixed keys, so a fast hash that is not collision-resistant is safe.
 pub(crate) type Table<T> = HashMap<&'static str, &'static T, BuildHasherDefault<Fnv>>;
 
-/// FNV-1a: two operations a byte, and names are short.
+/// FNV-1a: two operations per byte, which is fast for short names.
 pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {

@@ -1,8 +1,8 @@
-//! What a workflow computes with: JSON's values, symbols, functions, results of tasks and caught errors.
+//! Values of the language: JSON values, symbols, functions, task results and caught errors.
 //!
-//! Values do not change. A list or a map is shared, never altered; what `set!` changes is a variable. Values nest to
-//! any depth, so everything that walks them ([`equal`], [`show`], [`json`], dropping in [`unlink`]) keeps its own
-//! stack and counts what it walks.
+//! Values are immutable; lists and maps are shared and never modified, and `set!` changes a variable, not a
+//! value. Values can be nested to any depth, so everything that traverses them ([`equal`], [`show`],
+//! [`json`], dropping in [`unlink`]) uses its own stack or a bounded depth.
 
 mod equal;
 mod json;
@@ -28,51 +28,51 @@ pub(crate) use show::{brief, show_within};
 pub use text::Text;
 pub(crate) use unlink::unlink;
 
-/// A value. Two words; cloning shares.
+/// A value. Two words wide; cloning shares its contents.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// `nil`, JSON's null.
+    /// `nil`, the null of JSON.
     #[default]
     Nil,
     /// `true` or `false`.
     Bool(bool),
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     Int(i64),
     /// A finite number.
     Float(f64),
-    /// A string.
+    /// A shared string.
     Text(Text),
     /// A symbol, as in `'stop`; a keyword is a symbol that begins with a colon.
     Symbol(Text),
-    /// A list.
+    /// A shared list.
     List(List),
-    /// A map from strings, in the order of insertion.
+    /// A map with string keys, in insertion order.
     Map(Map),
-    /// A function of the program.
+    /// A function defined by the program.
     Function(Arc<Closure>),
-    /// A function of the library.
+    /// A library function.
     Builtin(&'static Builtin),
-    /// What a task or tool answered.
+    /// Result of a task or tool call.
     Result(Arc<TaskResult>),
-    /// What `catch` caught.
+    /// A caught error.
     Error(Arc<Fault>),
-    /// A variable of the machine; programs and drivers never meet one.
+    /// Internal to the machine; programs and drivers never see one.
     Slot(Slot),
 }
 
-/// A variable that functions share, or one that is not bound yet. Of the machine alone.
+/// A shared or still unbound variable. Internal to the machine.
 #[derive(Clone)]
 pub struct Slot(pub(crate) Option<Arc<Cell>>);
 
 impl Value {
     pub(crate) const UNSET: Value = Value::Slot(Slot(None));
 
-    /// Only `false` and `nil` are false.
+    /// Truthiness: only `false` and `nil` are false.
     pub fn is_true(&self) -> bool {
         !matches!(self, Value::Nil | Value::Bool(false))
     }
 
-    /// What kind of value this is, as messages say it.
+    /// Kind of the value with its article, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Nil => "nil",
@@ -91,24 +91,24 @@ impl Value {
         }
     }
 
-    /// A string.
+    /// Creates a string.
     pub fn text(text: impl Into<Text>) -> Self {
         Value::Text(text.into())
     }
 
-    /// A symbol.
+    /// Creates a symbol.
     pub fn symbol(name: impl Into<Text>) -> Self {
         Value::Symbol(name.into())
     }
 
-    /// A list of these items.
+    /// Creates a list.
     pub fn list(items: impl Into<Vec<Value>>) -> Self {
         Value::List(List::from(items.into()))
     }
 
-    /// How a workflow's value is printed: strings bare, everything else as an S-expression.
+    /// The printed form of the value: strings unquoted, everything else as an S-expression.
     ///
-    /// Bounded: past `max_bytes` the text ends with `…`.
+    /// Truncated with `…` beyond `max_bytes`.
     pub fn display(&self, max_bytes: usize) -> String {
         match self {
             Value::Text(text) if text.len() <= max_bytes => text.to_string(),
@@ -124,7 +124,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// Equal as the language's `=` says, for tests and drivers; gives up as unequal past ten million comparisons.
+/// Equality as defined by `=`, for tests and drivers; returns false after ten million comparisons.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         equal(self, other, &mut 10_000_000).unwrap_or(false)

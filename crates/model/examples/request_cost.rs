@@ -1,6 +1,6 @@
-//! What the requests up to turn 500 take at most from the allocator, for `cargo xtask bench`. Each figure is a line: its name, a tab, a
-//! number.
-#![expect(clippy::print_stdout, reason = "a program that measures")]
+//! Maximum allocations per request up to turn 500, for `cargo xtask bench`. Prints one figure per line: name,
+//! tab, number.
+#![expect(clippy::print_stdout, reason = "prints its measurements")]
 
 #[path = "../tests/request_cost/measure.rs"]
 mod measure;

@@ -1,6 +1,6 @@
-//! One attempt at a reply from whatever takes a conversation and gives text back, a server or a model in this process:
-//! the way it is asked for calls is its profile's, not its place's. Moving the text is [`crate::http`]'s part, or the
-//! local model's.
+//! One attempt to get a reply from anything that answers a conversation, a server or an in-process model. How
+//! tool calls are requested depends on the model's profile, not on where it runs. The transport is
+//! [`crate::http`] or the local model.
 
 use crate::profile::ToolFormat;
 use crate::schema_calls::{self, Exchange};
@@ -8,7 +8,7 @@ use crate::stream::Sink;
 use crate::text_calls::{self, Holding};
 use crate::{Conversation, Delta, Dialect, ModelError, Reply, RequestOptions};
 
-/// Asks in the way of the dialect.
+/// Requests a reply using the tool call format of the dialect.
 pub(crate) async fn attempt(
     server: &dyn Exchange,
     dialect: Dialect,
@@ -31,7 +31,7 @@ pub(crate) async fn attempt(
     Ok(reply)
 }
 
-/// One exchange in which calls may come as text.
+/// One exchange in which tool calls may arrive as text.
 async fn spoken(
     server: &dyn Exchange,
     conversation: &Conversation,

@@ -1,5 +1,5 @@
-//! From what a user typed to a model. What was typed is a [`Target`]; what the app knows from flags, files
-//! and environment is [`Settings`]; [`Models`] puts the two together and shares connections.
+//! Opens the model a user named. [`Target`] is the parsed name; [`Settings`] holds what the app gathered from
+//! flags, files and environment; [`Models`] combines the two and shares connections.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,51 +15,51 @@ use crate::recorded::Cassette;
 use crate::scripted::Script;
 use crate::{Dialect, ErrorKind, Model, ModelError, Secret, Wire};
 
-/// The wall clock, handed in by the app; only `Retry-After` dates need it.
+/// Wall clock, injected by the app; needed only for `Retry-After` dates.
 pub type Clock = fn() -> SystemTime;
 
-/// A model as a user names it.
+/// A model as named by the user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// `script:FILE`, replies written by hand.
+    /// `script:FILE`: hand-written replies.
     Script(PathBuf),
-    /// `replay:FILE`, a cassette.
+    /// `replay:FILE`: a cassette.
     Replay(PathBuf),
-    /// `local:FILE.gguf`, a model in this process.
+    /// `local:FILE.gguf`: an in-process model.
     Local(PathBuf),
     /// A model on a server.
     Server {
-        /// The word before the colon, if it names a provider.
+        /// Provider named before the colon, if any.
         provider: Option<&'static Provider>,
-        /// The id the server knows it by.
+        /// Model id on the server.
         model: String,
     },
 }
 
-/// What a server needs to be reached, gathered by the app.
+/// Connection settings of a server, gathered by the app.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Where the server is, version path included (`http://127.0.0.1:8080/v1`); else the provider's own.
+    /// Base URL including the version path (`http://127.0.0.1:8080/v1`); defaults to the provider's.
     pub base_url: Option<String>,
     /// Sent as `Authorization: Bearer …`.
     pub api_key: Option<Secret>,
-    /// Further headers, values hidden because some are keys.
+    /// Additional headers. Values are redacted, because some are keys.
     pub headers: Vec<(String, Secret)>,
-    /// The format the server speaks.
+    /// API format of the server.
     pub wire: Wire,
-    /// What the model's profile says about how it is talked to.
+    /// Traits from the model's profile.
     pub traits: Traits,
-    /// A proxy for all requests, if any.
+    /// Proxy for all requests.
     pub proxy: Option<String>,
-    /// Hosts that are reached without the proxy, in the usual comma-separated form.
+    /// Hosts that bypass the proxy, in the usual comma-separated form.
     pub no_proxy: Option<String>,
-    /// A PEM file with further certificate authorities.
+    /// PEM file with additional certificate authorities.
     pub ca_file: Option<PathBuf>,
-    /// How long a server may say nothing.
+    /// Maximum time a server may send nothing.
     pub silence: Duration,
-    /// How large a context a model in this process gets; servers decide that themselves.
+    /// Context size of an in-process model in tokens; servers determine their own.
     pub context_tokens: Option<u64>,
-    /// On how many threads it computes; as many as there are processors for this process, if nobody says.
+    /// Number of threads of an in-process model; defaults to the number of available processors.
     pub threads: Option<usize>,
 }
 
@@ -85,8 +85,8 @@ impl Settings {
     fn dialect(&self) -> Result<Dialect, ChoiceError> {
         if self.traits.tool_format != ToolFormat::Native && self.wire != Wire::Chat {
             return Err(ChoiceError::Settings(
-                "tool_format text and schema are for servers that speak chat completions: choose the api `chat`, or \
-                 tool_format native"
+                "tool_format text and schema require the chat completions API; set api to `chat`, or tool_format to \
+                 native"
                     .into(),
             ));
         }
@@ -94,22 +94,22 @@ impl Settings {
     }
 }
 
-/// Why no model could be made from a name and settings. Nothing was sent.
+/// Why a model could not be opened. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
-    /// The name is not one.
+    /// The model name is invalid.
     #[error("{0}")]
     Name(String),
-    /// A script or cassette cannot be read or is wrong; the message names file, line and column.
+    /// A script or cassette is unreadable or invalid; the message names file, line and column.
     #[error("{0}")]
     File(String),
-    /// Something in the settings is wrong or missing.
+    /// A setting is invalid or missing.
     #[error("{0}")]
     Settings(String),
 }
 
-/// Makes models, and keeps what models share: one connection pool and one rate gate an endpoint, one cursor a
-/// script. A process has one of these.
+/// Opens models and owns what they share: one connection pool and rate gate per endpoint, one cursor per
+/// script. There is one instance per process.
 pub struct Models {
     clock: Clock,
     shared: Mutex<Shared>,
@@ -122,15 +122,15 @@ struct Shared {
 }
 
 impl Models {
-    /// No model yet. `clock` is only asked when a server without a clock of its own names a date.
+    /// Creates an empty registry. `clock` is used only if a server sends a date without a `Date` header.
     pub fn new(clock: Clock) -> Self {
         Models { clock, shared: Mutex::default() }
     }
 
-    /// The model `name` stands for. Asked twice for the same, gives the same.
+    /// Opens the model called `name`. Equal arguments return the same instance.
     pub fn open(&self, name: &str, settings: &Settings) -> Result<Arc<dyn Model>, ChoiceError> {
         let target = Target::parse(name)?;
-        // Files know no settings: two tasks with different ones still share the file's lines.
+        // Scripts and cassettes have no settings: tasks with different settings share the file's cursor.
         let settings = match target {
             Target::Script(_) | Target::Replay(_) => Settings::default(),
             Target::Local(_) | Target::Server { .. } => settings.clone(),
@@ -157,13 +157,13 @@ impl Models {
 }
 
 impl Models {
-    /// What the server has that `name`, a model of it, is on. The model itself is not asked for anything.
+    /// Lists the models of the server that hosts `name`. Sends no request to the model itself.
     pub async fn list(&self, name: &str, settings: &Settings) -> Result<Vec<Listed>, ModelError> {
         let wrong = |error: ChoiceError| ModelError::new(ErrorKind::Invalid, error.to_string());
         let (provider, model) = match Target::parse(name).map_err(wrong)? {
             Target::Server { provider, model } => (provider, model),
             Target::Local(path) => {
-                // Its context is known once it is loaded, and nothing is loaded to be listed.
+                // The context size is known only after loading, and listing must not load the model.
                 let size_bytes = std::fs::metadata(&path).ok().map(|found| found.len());
                 return Ok(vec![Listed { id: path.display().to_string(), size_bytes, context_tokens: None }]);
             }
@@ -197,13 +197,13 @@ impl Shared {
 }
 
 impl Target {
-    /// Reads `script:FILE`, `replay:FILE`, `local:FILE`, `provider:model` or a plain model name. A word before a colon that
-    /// is no provider belongs to the model's name (`qwen2.5-coder:1.5b`).
+    /// Parses `script:FILE`, `replay:FILE`, `local:FILE`, `provider:model` or a plain model name. A prefix
+    /// that is not a provider is part of the model's name (`qwen2.5-coder:1.5b`).
     pub fn parse(name: &str) -> Result<Target, ChoiceError> {
-        let wrong = |what: &str| Err(ChoiceError::Name(format!("`{name}` names no {what}")));
+        let wrong = |what: &str| Err(ChoiceError::Name(format!("invalid model name `{name}`: missing {what}")));
         match name.split_once(':') {
             Some(("script" | "replay", "")) => wrong("file"),
-            Some(("local", "")) => wrong("file: say local:PATH.gguf"),
+            Some(("local", "")) => wrong("file; use local:PATH.gguf"),
             Some(("script", file)) => Ok(Target::Script(file.into())),
             Some(("replay", file)) => Ok(Target::Replay(file.into())),
             Some(("local", file)) => Ok(Target::Local(file.into())),
@@ -212,7 +212,7 @@ impl Target {
                 Some(provider) => Ok(Target::Server { provider: Some(provider), model: model.into() }),
                 None => Ok(Target::Server { provider: None, model: name.into() }),
             },
-            None if name.trim().is_empty() => Err(ChoiceError::Name("the model's name is empty".into())),
+            None if name.trim().is_empty() => Err(ChoiceError::Name("the model name is empty".into())),
             None => Ok(Target::Server { provider: None, model: name.into() }),
         }
     }
@@ -227,12 +227,12 @@ fn local(name: &str, path: &std::path::Path, settings: &Settings) -> Result<Arc<
 #[cfg(not(feature = "local"))]
 fn local(name: &str, _: &std::path::Path, _: &Settings) -> Result<Arc<dyn Model>, ChoiceError> {
     Err(ChoiceError::Settings(format!(
-        "`{name}` is a model inside this process, and this binary was built without them: build it with \
-         `cargo build --release --features local`, or serve the file with llama.cpp and say llama.cpp:NAME"
+        "`{name}` is an in-process model, but this binary was built without support for them; build it with \
+         `cargo build --release --features local`, or serve the file with llama.cpp and use llama.cpp:NAME"
     )))
 }
 
-/// Whether models in this process are part of this binary.
+/// Whether this binary was built with in-process models.
 pub const fn has_local_models() -> bool {
     cfg!(feature = "local")
 }
@@ -244,7 +244,7 @@ fn base_url(provider: Option<&Provider>, model: &str, settings: &Settings) -> Re
         (None, None) => {
             let names: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).collect();
             Err(ChoiceError::Settings(format!(
-                "no server is known for the model `{model}`: give its base URL, or say PROVIDER:MODEL with one of {}, \
+                "no server known for model `{model}`; set its base URL, or use PROVIDER:MODEL with one of {}, \
                  script:FILE or replay:FILE",
                 names.join(", ")
             )))

@@ -1,4 +1,4 @@
-//! The seam between the engine and whatever answers: a server, a script, a cassette.
+//! The interface between the engine and a model, whether server, script, cassette or in-process model.
 
 use std::pin::Pin;
 
@@ -6,19 +6,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Conversation, Dialect, ModelError, Reply, RequestOptions};
 
-/// A future that can be stored in a trait object's return type.
+/// A boxed `Send` future, as returned by trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Something that answers conversations. Shared by all tasks of a process that use it.
+/// A language model. Shared by all tasks of a process that use it.
 pub trait Model: Send + Sync {
-    /// What the user called it.
+    /// Name as given by the user.
     fn name(&self) -> &str;
 
-    /// The form in which conversations for this model are encoded.
+    /// Encoding of conversations for this model.
     fn dialect(&self) -> Dialect;
 
-    /// One attempt: sends the conversation, tells `sink` about every piece as it arrives, and gives the whole
-    /// reply. Never retries. Returns promptly with `Cancelled` once `cancel` fires.
+    /// Makes one attempt: sends the conversation, passes every fragment to `sink` as it arrives, and returns
+    /// the complete reply. Never retries. Returns promptly with `Cancelled` once `cancel` fires.
     fn send<'a>(
         &'a self,
         conversation: &'a Conversation,
@@ -27,44 +27,44 @@ pub trait Model: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
 
-    /// Told on resume about every attempt the journal holds, failed ones included, in any order: a scripted
-    /// model goes on after the lines they took.
+    /// Reports a journaled attempt on resume. Called for every attempt, including failed ones, in any order,
+    /// so that a scripted model continues after the lines already used.
     fn replayed(&self, attempt: Result<&Reply, &ModelError>) {
         let _ = attempt;
     }
 
-    /// The size of the context window, where the server tells. Asked at most once, with a short time limit.
+    /// Size of the context window, if the server reports it. Queried at most once, with a short timeout.
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async { None })
     }
 }
 
-/// A piece of a reply as it arrives.
+/// A fragment of a streamed reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delta<'a> {
-    /// The request is held back because the endpoint asked everyone to wait.
+    /// The request is delayed by the endpoint's rate gate.
     Waiting {
-        /// For about so long.
+        /// Approximate delay in milliseconds.
         ms: u64,
     },
-    /// The first byte of the reply came.
+    /// The first byte of the reply arrived.
     Started,
-    /// More of the visible answer.
+    /// More of the visible text.
     Text(&'a str),
     /// More of the reasoning.
     Reasoning(&'a str),
-    /// A call begins; its name is complete.
+    /// A tool call starts; its name is complete.
     ToolCall {
-        /// Position among the reply's calls.
+        /// Index among the reply's tool calls.
         index: usize,
-        /// The tool's name.
+        /// Name of the tool.
         name: &'a str,
     },
-    /// More of a call's arguments.
+    /// More of a tool call's arguments.
     ToolArguments {
-        /// Position among the reply's calls.
+        /// Index among the reply's tool calls.
         index: usize,
-        /// The next piece of the JSON text.
+        /// Next fragment of the JSON text.
         fragment: &'a str,
     },
 }

@@ -1,6 +1,6 @@
-//! A conversation: system prompt, tools, and messages that are only ever appended, each encoded once when it
-//! is pushed. A request is then a list of references to bytes that exist already ([`Frames`]), so that turn
-//! 500 costs what turn 500 adds. How a message looks in bytes is [`crate::wire`]'s business.
+//! A conversation: system prompt, tools and append-only messages, each encoded once when it is pushed. A
+//! request is a list of references to existing bytes ([`Frames`]), so that the cost of turn 500 is only what
+//! turn 500 adds. [`crate::wire`] defines the encoding.
 
 use std::fmt;
 
@@ -10,10 +10,11 @@ use crate::schema_calls::More;
 use crate::wire::{Before, Dialect};
 use crate::{Frames, Image, Message, RequestOptions, ToolSpec};
 
-/// The tail is copied into every request, so it is sealed into a shared chunk before it grows past this.
+/// The tail is copied into every request, so it is sealed into a shared chunk before it grows beyond this
+/// size.
 const TAIL_LIMIT: usize = 64 * 1024;
 
-/// What stands around what is owed.
+/// Extra capacity for the delimiters around `owed`.
 const ROOM: usize = 64;
 
 /// System prompt, tools and messages, with their encoded form.
@@ -22,27 +23,27 @@ pub struct Conversation {
     system: String,
     tools: Vec<ToolSpec>,
     messages: Vec<Message>,
-    /// What stands before the first message.
+    /// Encoded bytes before the first message.
     head: Bytes,
     sealed: Vec<Bytes>,
     tail: BytesMut,
-    /// What must follow the last of the results at the end.
+    /// Encoded content that must follow the last of the trailing tool results.
     owed: BytesMut,
-    /// What stands after the last message and does not depend on the request's options.
+    /// Encoded bytes after the last message that do not depend on the request's options.
     tools_encoded: Bytes,
     encoded_len: usize,
     hash: blake3::Hasher,
 }
 
-/// Words that stand behind the last message for one request.
-#[must_use = "lent words are taken back"]
+/// Text appended after the last message for a single request; undone by [`Conversation::take_back`].
+#[must_use = "pass it to `take_back` to restore the conversation"]
 pub struct Lent(Owed);
 
-/// What has to be there again afterwards.
+/// State to restore afterwards.
 enum Owed {
-    /// The last message of the user.
+    /// Original text of the last user message.
     Words(String),
-    /// The encoded form.
+    /// Encoded state before the appended message.
     Encoded(Box<Encoded>),
 }
 
@@ -55,7 +56,7 @@ struct Encoded {
 }
 
 impl Conversation {
-    /// An empty conversation for a model that speaks `dialect`.
+    /// Creates an empty conversation in `dialect`.
     pub fn new(dialect: impl Into<Dialect>, system: String, tools: Vec<ToolSpec>) -> Self {
         let mut conversation = Conversation {
             dialect: dialect.into(),
@@ -100,9 +101,9 @@ impl Conversation {
         self.dialect
     }
 
-    /// Puts words behind the last message for one request. They are no part of the conversation and are taken back
-    /// ([`take_back`](Self::take_back)) before anything else happens to it. Words behind a message of the user
-    /// stand in that message, since some servers refuse two of them in a row.
+    /// Appends text after the last message for a single request. It is not part of the conversation and must
+    /// be removed with [`take_back`](Self::take_back) before anything else happens. After a user message the
+    /// text is added to that message, since some servers reject two user messages in a row.
     pub fn lend(&mut self, words: &str) -> Lent {
         if let Some(Message::User { text }) = self.messages.last_mut() {
             let kept = text.clone();
@@ -122,7 +123,7 @@ impl Conversation {
         Lent(Owed::Encoded(Box::new(before)))
     }
 
-    /// Takes lent words back: the conversation is, byte for byte, what it was.
+    /// Removes lent text and restores the conversation byte for byte.
     pub fn take_back(&mut self, lent: Lent) {
         match lent.0 {
             Owed::Words(kept) => {
@@ -142,30 +143,30 @@ impl Conversation {
         }
     }
 
-    /// Replaces all messages. Only a compaction may do this: it breaks the server's prefix cache.
+    /// Replaces all messages. Only for compaction: it invalidates the server's prefix cache.
     pub fn rewrite(&mut self, messages: Vec<Message>) {
         self.messages = messages;
         self.encode_again();
     }
 
-    /// Replaces system prompt and tools. Only an expansion or a change of phase may do this.
+    /// Replaces system prompt and tools. Only for a prompt expansion or a change of phase.
     pub fn reframe(&mut self, system: String, tools: Vec<ToolSpec>) {
         self.system = system;
         self.tools = tools;
         self.encode_again();
     }
 
-    /// The body of a request, for `options.model`.
+    /// Request body for `options.model`.
     pub fn body(&self, options: &RequestOptions) -> Frames {
         self.body_for(&options.model, options)
     }
 
-    /// The body of a request for the model `id`, whatever `options.model` says.
+    /// Request body for the model `id`, ignoring `options.model`.
     pub fn body_for(&self, id: &str, options: &RequestOptions) -> Frames {
         self.body_with(None, id, options)
     }
 
-    /// The same with what a half-made call adds, which the conversation does not keep in this form.
+    /// Like `body_for`, plus a partially made tool call, which the conversation does not keep in this form.
     pub(crate) fn body_with(&self, more: Option<More<'_>>, id: &str, options: &RequestOptions) -> Frames {
         let mut frames = Frames::with_room(self.sealed.len() + 4);
         frames.push(self.head.clone());
@@ -186,18 +187,18 @@ impl Conversation {
         frames
     }
 
-    /// Bytes of system prompt, messages and tools as encoded; an image counts as [`Image::TEXT_BYTES`].
+    /// Encoded size in bytes of system prompt, messages and tools; an image counts as [`Image::TEXT_BYTES`].
     pub fn encoded_len(&self) -> usize {
         self.encoded_len
     }
 
-    /// Names what this conversation holds (system prompt, tools, messages; not the options), in hex. Costs the
-    /// same however long the conversation is.
+    /// Hash of system prompt, tools and messages (not the options), in hex. Takes constant time regardless of
+    /// the conversation's length.
     pub fn hash(&self) -> String {
         self.hash.finalize().to_hex().to_string()
     }
 
-    /// What stands before the message at `index`.
+    /// The predecessor of the message at `index`.
     fn before(&self, index: usize) -> Before<'_> {
         match index.checked_sub(1).and_then(|index| self.messages.get(index)) {
             Some(message) => Before::Message(message),
@@ -236,7 +237,7 @@ impl Conversation {
         self.encoded_len = self.head.len() + self.tools_encoded.len();
         self.hash = blake3::Hasher::new();
         self.hash.update(&self.tools_encoded).update(&self.head);
-        // Each is pushed anew, because the one before it decides how a message begins.
+        // Pushed one by one, because the encoding of a message depends on its predecessor.
         for message in std::mem::take(&mut self.messages) {
             self.push(message);
         }

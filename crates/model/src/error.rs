@@ -1,20 +1,20 @@
-//! Why a request to a model failed. [`crate::retry`] decides what to do about it; [`crate::fault`] finds the
-//! kind in a server's answer.
+//! Model request errors. [`crate::retry`] decides how to handle them; [`crate::fault`] classifies a server's
+//! error response.
 
 use serde::{Deserialize, Serialize};
 
-/// A failed attempt. It never holds a key or a header.
+/// A failed attempt. Never contains a key or a header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}{}", status.map(|status| format!(" (HTTP {status})")).unwrap_or_default())]
 pub struct ModelError {
-    /// What went wrong, in the terms that decide about a retry.
+    /// Classification that determines whether to retry.
     pub kind: ErrorKind,
-    /// The HTTP status, if one came.
+    /// HTTP status, if a response arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The server's own words where there are any, else ours.
+    /// The server's own message if there is one, otherwise ours.
     pub message: String,
-    /// How long the server asked us to wait.
+    /// Delay requested by the server, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// For scripts and cassettes: the line (from 1) that answered.
@@ -23,53 +23,53 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error that did not come from a server's answer.
+    /// Creates an error that is not based on a server's response.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         ModelError { kind, status: None, message: message.into(), retry_after_ms: None, source_line: None }
     }
 
-    /// The attempt was given up because `cancel` fired.
+    /// The error of an attempt cancelled by its token.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 }
 
-/// What went wrong with an attempt.
+/// Classification of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// No connection: name, route, refusal, TLS.
+    /// No connection: DNS, routing, refused, or TLS.
     Connect,
-    /// The server gave up waiting (408, 504 from a proxy counts as `Server`), or connecting took too long.
+    /// The server timed out waiting (408; 504 from a proxy counts as `Server`), or connecting timed out.
     Timeout,
-    /// Connected, but nothing came for the silence limit.
+    /// Connected, but nothing arrived within the silence limit.
     Silence,
-    /// The stream broke off before its end.
+    /// The stream ended prematurely.
     Cut,
-    /// Too many requests for now (429).
+    /// Too many requests (429).
     RateLimited,
-    /// The server is there and still loads its model.
+    /// The server is up but still loading its model.
     Loading,
-    /// The server failed (5xx, 409, an error in mid-stream).
+    /// The server failed (5xx, 409, or an error in mid-stream).
     Server,
-    /// The conversation does not fit the model's context.
+    /// The conversation exceeds the model's context window.
     Overflow,
-    /// No key, a wrong key, or no permission.
+    /// Missing key, wrong key, or no permission.
     Auth,
-    /// The account has nothing left.
+    /// The account's quota or credit is exhausted.
     Quota,
-    /// The server will not take this request as it is (other 4xx).
+    /// The server rejects this request (other 4xx).
     Invalid,
-    /// A script or cassette has no line left.
+    /// A script or cassette has no lines left.
     Exhausted,
-    /// What came is not the format we speak.
+    /// The response is not in the expected format.
     Protocol,
-    /// We were told to stop.
+    /// Cancelled by the caller.
     Cancelled,
 }
 
 impl ErrorKind {
-    /// Whether another attempt with the same request may succeed.
+    /// Whether retrying the same request may succeed.
     pub fn retriable(self) -> bool {
         match self {
             ErrorKind::Connect
@@ -89,7 +89,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether, once retries are used up, the model counts as unreachable rather than as having refused.
+    /// Whether, once retries are exhausted, the model counts as unreachable rather than as having rejected
+    /// the request.
     pub fn unreachable(self) -> bool {
         self.retriable()
     }

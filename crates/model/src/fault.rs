@@ -1,5 +1,5 @@
-//! What a server's refusal means: its own words out of the common shapes of an error body, and the kind of
-//! error they stand for. The wordings are data, in `wording`.
+//! Classifies a server's error response: extracts the message from the common shapes of error bodies and
+//! derives the kind of error. The phrases are data, in `wording`.
 
 mod wording;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::stream::excerpt;
 use crate::{ErrorKind, ModelError};
 
-/// Words longer than this are cut; some servers echo the whole request.
+/// Maximum length of a message; some servers echo the entire request.
 const MAX_MESSAGE: usize = 1_000;
 
-/// The error a response with this status and body stands for.
+/// The error for a response with this status and body.
 pub fn in_response(status: u16, retry_after_ms: Option<u64>, body: &str) -> ModelError {
     let said = Said::read(body);
     let retry_after_ms = retry_after_ms.or_else(|| said.asked_to_wait_ms());
@@ -26,14 +26,14 @@ pub fn in_response(status: u16, retry_after_ms: Option<u64>, body: &str) -> Mode
     }
 }
 
-/// The error inside a reply that began well, or `None` if there is no error in `text`.
+/// The error inside a reply that started successfully, or `None` if `text` contains no error.
 pub fn in_reply(text: &str) -> Option<ModelError> {
     let said = Said::read(text);
     if !said.structured {
         return None;
     }
     let retry_after_ms = said.asked_to_wait_ms();
-    // The request had been accepted, so without a number the server is at fault.
+    // The request was accepted, so without a status the server is at fault.
     let status = said.status.filter(|status| (400..600).contains(status));
     let message =
         if said.message.is_empty() { "the server reported an error".into() } else { said.message.clone() };
@@ -46,13 +46,13 @@ pub fn in_reply(text: &str) -> Option<ModelError> {
     })
 }
 
-/// What an error body says.
+/// Contents of an error body.
 #[derive(Debug, Default)]
 struct Said {
-    /// It was JSON in one of the known shapes.
+    /// Whether the body was JSON in one of the known shapes.
     structured: bool,
     message: String,
-    /// `code` and `type`, lower case, with a space between.
+    /// `code`, `type` and `status`, lower-case, separated by spaces.
     code: String,
     status: Option<u16>,
 }
@@ -72,7 +72,7 @@ impl Said {
             _ => value,
         };
         let message = message_of(error).or_else(|| message_of(value)).unwrap_or_default();
-        // OpenRouter wraps the words of the provider behind it.
+        // OpenRouter wraps the message of the upstream provider.
         let behind = error["metadata"]["raw"].as_str().map(|raw| Said::read(raw).message);
         let message = match behind {
             Some(behind) if !behind.is_empty() && !message.contains(&behind) => {
@@ -93,7 +93,7 @@ impl Said {
         }
     }
 
-    /// Some servers only say it in words: "Please try again in 6.2s", "retry in 12s", "in 340ms".
+    /// Delay stated only in the message: "Please try again in 6.2s", "retry in 12s", "in 340ms".
     fn asked_to_wait_ms(&self) -> Option<u64> {
         let lower = self.message.to_lowercase();
         let (_, after) = ["try again in ", "retry in ", "retry after "]
@@ -123,7 +123,7 @@ fn kind(status: u16, said: &Said, retry_after_ms: Option<u64>) -> ErrorKind {
         402 => ErrorKind::Quota,
         _ if says(wording::OVERFLOW) => ErrorKind::Overflow,
         _ if says(wording::QUOTA) => ErrorKind::Quota,
-        // Some providers use the same words for a limit a minute; then they say when to come back.
+        // Some providers use the same phrase for a per-minute limit, but then they state when to retry.
         _ if says(wording::QUOTA_UNLESS_TIMED) && retry_after_ms.is_none() => ErrorKind::Quota,
         _ if says(wording::AUTH) => ErrorKind::Auth,
         403 => ErrorKind::Auth,
@@ -144,7 +144,7 @@ fn message_of(value: &Value) -> Option<String> {
     for key in ["message", "error", "detail", "msg", "error_description", "errors"] {
         match &value[key] {
             Value::String(words) if !words.is_empty() => return Some(words.clone()),
-            // FastAPI and others: a list of complaints.
+            // FastAPI and others: a list of errors.
             Value::Array(list) if !list.is_empty() => {
                 let words: Vec<_> = list.iter().filter_map(message_of).collect();
                 return Some(words.join("; "));
@@ -156,7 +156,7 @@ fn message_of(value: &Value) -> Option<String> {
     None
 }
 
-/// The words of a body that is not JSON; of a web page, its title.
+/// Text of a body that is not JSON; for a web page, its title.
 fn plain_words(body: &str) -> String {
     let lower = body.to_ascii_lowercase();
     let title = lower.find("<title>").and_then(|start| {
@@ -168,19 +168,19 @@ fn plain_words(body: &str) -> String {
 
 fn status_words(status: u16) -> &'static str {
     match status {
-        300..=399 => "the server points to another address; give that one as the base URL",
-        401 => "the server wants a key, or another one",
-        403 => "the server does not permit this",
-        404 => "there is nothing at this address; check the base URL and the model's name",
-        408 => "the server waited too long for the request",
+        300..=399 => "the server redirects to another address; use that one as the base URL",
+        401 => "the server requires an API key, or rejects the given one",
+        403 => "the server denies access",
+        404 => "nothing found at this address; check the base URL and the model name",
+        408 => "the server timed out waiting for the request",
         413 => "the request is too large for the server",
         429 => "too many requests",
         500 => "the server failed",
-        502 => "a proxy got no answer from the server",
-        503 => "the server is not available",
-        504 => "a proxy waited too long for the server",
+        502 => "a proxy got no response from the server",
+        503 => "the server is unavailable",
+        504 => "a proxy timed out waiting for the server",
         529 => "the server is overloaded",
-        _ => "the server refused without saying why",
+        _ => "the server rejected the request without giving a reason",
     }
 }
 

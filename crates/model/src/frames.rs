@@ -1,5 +1,5 @@
-//! A request body as a list of shared chunks. The HTTP client sends them one after the other without joining
-//! them; the length is known, so the request carries a `Content-Length`.
+//! A request body as a list of shared chunks. The HTTP client sends them in sequence without joining them;
+//! the length is known, so the request has a `Content-Length`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Nothing yet, with room for so many chunks.
+    /// Creates an empty body with capacity for `chunks` chunks.
     pub(crate) fn with_room(chunks: usize) -> Self {
         Frames { chunks: VecDeque::with_capacity(chunks), len: 0 }
     }
@@ -29,12 +29,12 @@ impl Frames {
         }
     }
 
-    /// Bytes in all chunks.
+    /// Total length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is nothing to send.
+    /// Whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -44,7 +44,7 @@ impl Frames {
         self.chunks.iter()
     }
 
-    /// All chunks joined, for tests and for showing a request.
+    /// All chunks joined, for tests and for displaying a request.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut joined = Vec::with_capacity(self.len);
         for chunk in &self.chunks {

@@ -1,6 +1,6 @@
-//! A model behind HTTP: moves the bytes between a conversation and a server. What the bytes mean is
-//! [`crate::stream`]'s part, what a refusal means [`crate::fault`]'s; how a connection is made is in
-//! `endpoint`, who has to wait in `gate`, how large the context is in `context`.
+//! Models behind HTTP: transfers bytes between a conversation and a server. [`crate::stream`] decodes them,
+//! [`crate::fault`] classifies error responses; `endpoint` connects, `gate` limits the rate, `context`
+//! queries the context size.
 
 pub(crate) mod catalog;
 mod context;
@@ -24,27 +24,27 @@ use crate::{
     RequestOptions, asking, fault, retry,
 };
 
-/// The body of a refusal is read up to this size and this long.
+/// Limits in bytes and time for reading the body of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
 const REFUSAL_TIME: Duration = Duration::from_secs(10);
-/// Once the model has stopped, its numbers follow at once or not at all.
+/// After the model has stopped, usage figures follow immediately or not at all.
 const TRAILER_TIME: Duration = Duration::from_secs(5);
-/// A finished response is read to its end in the background, so that its connection can be used again.
+/// A finished response is drained in the background for this long, so that its connection can be reused.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// A client for an address that is no model's: the same TLS, proxies and patience as for models.
+/// Client for an address other than a model's, with the same TLS, proxy and timeout settings.
 pub fn http_client(url: &str, settings: &crate::Settings) -> Result<reqwest::Client, crate::ChoiceError> {
     endpoint::client_for(url, settings)
 }
 
-/// A model on a server.
+/// A model on an HTTP server.
 pub struct HttpModel {
     name: String,
-    /// What the server calls it.
+    /// Model id on the server.
     id: String,
     dialect: Dialect,
     endpoint: Arc<Endpoint>,
-    /// What the server says of its context, once it was asked.
+    /// Context size reported by the server; `None` until queried.
     context: tokio::sync::Mutex<Option<Option<u64>>>,
 }
 
@@ -84,7 +84,7 @@ impl HttpModel {
     ) -> Result<Reply, ModelError> {
         let coding = response.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
         if let Some(coding) = coding {
-            let message = format!("the reply is compressed ({coding:?}), which was not asked for");
+            let message = format!("the reply is compressed ({coding:?}), which was not requested");
             return Err(ModelError::new(ErrorKind::Protocol, message));
         }
         let mut decoder = Decoder::new(self.dialect.wire, seed);
@@ -103,10 +103,10 @@ impl HttpModel {
                     progress = decoder.feed(&bytes, sink)?;
                 }
                 Ok(Ok(None)) => return decoder.finish(sink),
-                // The model had stopped: the reply is whole, only its numbers may be missing.
+                // The model had stopped: the reply is complete, only the usage figures may be missing.
                 _ if progress == Progress::Stopped => return decoder.finish(sink),
                 Ok(Err(error)) => {
-                    let message = format!("the reply broke off before its end: {}", root_cause(&error));
+                    let message = format!("the reply ended prematurely: {}", root_cause(&error));
                     return Err(ModelError::new(ErrorKind::Cut, message));
                 }
                 Err(_) => return Err(self.silence()),
@@ -130,7 +130,7 @@ impl HttpModel {
                 }
             }
         };
-        // What came until then is enough to know the kind.
+        // Whatever arrived until the timeout is enough to classify the error.
         let _ = timeout(REFUSAL_TIME.min(self.endpoint.silence), reading).await;
         let mut error = fault::in_response(status, retry_after_ms, &String::from_utf8_lossy(&body));
         if let Some(to) = location {
@@ -138,7 +138,7 @@ impl HttpModel {
         }
         error.message = self.endpoint.blot(&error.message);
         if error.kind == ErrorKind::Loading {
-            // Of a model that is not there it could say nothing.
+            // The answer about the context size was meaningless while the model was loading.
             *self.context.lock().await = None;
         }
         if let (Some(ms), true) = (error.retry_after_ms, error.kind.retriable()) {
@@ -154,14 +154,14 @@ impl HttpModel {
             return Some(ms as u64);
         }
         let asked = headers.get(RETRY_AFTER).and_then(text)?;
-        // A date is meant by the server's clock, so its own idea of now comes first.
+        // A date refers to the server's clock, so prefer its own `Date` header.
         let theirs = headers.get(DATE).and_then(text).and_then(|date| retry::http_date(&date));
         retry::retry_after_ms(&asked, theirs.map_or_else(self.endpoint.clock, Into::into))
     }
 
     fn silence(&self) -> ModelError {
         let message =
-            format!("{} said nothing for {} s", self.endpoint.shown, self.endpoint.silence.as_secs_f64());
+            format!("{} sent nothing for {} s", self.endpoint.shown, self.endpoint.silence.as_secs_f64());
         ModelError::new(ErrorKind::Silence, message)
     }
 }
@@ -214,7 +214,7 @@ impl Exchange for HttpModel {
     }
 }
 
-/// Reads what is left of a finished response: at once if it is there, else in the background for a while.
+/// Drains a finished response: immediately if the data is there, otherwise in the background for a while.
 fn drain(mut response: Response) {
     let mut rest = Box::pin(async move { while let Ok(Some(_)) = response.chunk().await {} });
     if rest.as_mut().now_or_never().is_none() {
@@ -222,14 +222,14 @@ fn drain(mut response: Response) {
     }
 }
 
-/// The innermost cause of a failure, which is the one that tells something.
+/// The innermost cause of an error, which is the informative one.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
     match error.source() {
-        // The outermost message would name the address, which may hold a password.
+        // The outermost message would contain the address, which may include a password.
         None => "the request failed".to_owned(),
         Some(_) => cause.to_string(),
     }

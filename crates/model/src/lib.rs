@@ -1,11 +1,11 @@
-//! Talking to language models.
+//! Clients for language models.
 //!
-//! A [`Conversation`] holds the messages, each encoded once for its [`Wire`]; a [`Model`] sends it and gives
-//! back one [`Reply`], telling a sink about every piece as it arrives. Models are HTTP servers ([`http`]),
-//! scripts ([`scripted`]), cassettes ([`recorded`]) or, with the feature `local`, files that are loaded into this process;
-//! [`Models`] makes them from what a user typed.
-//! The wire codecs ([`wire`], [`sse`]) do no I/O: they are fed bytes. Retrying is the caller's, by the pure
-//! policy in [`retry`], because each attempt is a step of the caller's journal.
+//! A [`Conversation`] holds the messages, each encoded once for its [`Wire`]; a [`Model`] sends it and
+//! returns one [`Reply`], passing every fragment to a sink as it arrives. Models are HTTP servers ([`http`]),
+//! scripts ([`scripted`]), cassettes ([`recorded`]) or, with the feature `local`, files loaded into this
+//! process; [`Models`] opens them by the name the user gave. The wire codecs ([`wire`], [`sse`]) do no I/O:
+//! they are fed bytes. Retrying is up to the caller, by the pure policy in [`retry`], because each attempt is
+//! a step in the caller's journal.
 
 mod asking;
 pub mod choose;

@@ -1,7 +1,7 @@
-//! A model inside this process: `local:PATH.gguf`, with the feature `local`. It is asked with the same bytes as a server
-//! would be (`asked`), speaks by the template in its file (`template`), and is held to a schema by a grammar
-//! (`schema_grammar`, `sampling`).
-//! The computing is llama.cpp's, on a thread of its own (`worker`).
+//! In-process models: `local:PATH.gguf`, with the feature `local`. They receive the same request bytes as a
+//! server (`asked`), use the chat template in the model file (`template`), and a grammar constrains replies
+//! to a schema (`schema_grammar`, `sampling`). llama.cpp does the inference on a thread of its own
+//! (`worker`).
 
 mod asked;
 mod complaints;
@@ -30,14 +30,14 @@ use crate::{
     Reasoning, Reply, RequestOptions, Settings, StopReason, Usage, asking,
 };
 
-/// Pieces that are made ahead of whoever reads them.
+/// Capacity of the channel between the worker and the reader of a reply.
 const AHEAD: usize = 64;
-/// Somebody who cancels waits so long for the computing to stop; it stops in any case, at its next token.
+/// How long a cancellation waits for inference to stop; it stops at its next token in any case.
 const STOP_TIME: Duration = Duration::from_secs(1);
-/// More threads than this wait for each other longer than they compute.
+/// Maximum number of threads; with more, they wait for each other longer than they compute.
 const MOST_THREADS: usize = 16;
 
-/// A model from a file.
+/// A model loaded from a file.
 pub(crate) struct LocalModel {
     name: String,
     dialect: Dialect,
@@ -45,7 +45,7 @@ pub(crate) struct LocalModel {
 }
 
 impl LocalModel {
-    /// The file must be there and be one; it is loaded with the first request.
+    /// Checks that the file exists and is a GGUF file; it is loaded with the first request.
     pub(crate) fn open(
         name: &str,
         path: &Path,
@@ -60,7 +60,7 @@ impl LocalModel {
             threads: settings.threads.unwrap_or(cores).clamp(1, MOST_THREADS),
         };
         let asking = in_memory(held)
-            .map_err(|error| ChoiceError::Settings(format!("no thread for the model: {error}")))?;
+            .map_err(|error| ChoiceError::Settings(format!("cannot start a thread for the model: {error}")))?;
         Ok(LocalModel { name: name.to_owned(), dialect, asking })
     }
 
@@ -96,14 +96,14 @@ impl LocalModel {
     fn line_up(&self, job: Job) -> Result<(), ModelError> {
         self.asking.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => {
-                ModelError::new(ErrorKind::RateLimited, "too many requests wait for the local model")
+                ModelError::new(ErrorKind::RateLimited, "too many requests are queued for the local model")
             }
             TrySendError::Disconnected(_) => gone(),
         })
     }
 }
 
-/// What has been told of a reply.
+/// The parts of a reply received so far.
 #[derive(Default)]
 struct Told {
     text: String,
@@ -132,7 +132,7 @@ impl Told {
 }
 
 fn gone() -> ModelError {
-    ModelError::new(ErrorKind::Cut, "the local model ended in the middle of its work")
+    ModelError::new(ErrorKind::Cut, "the local model's thread ended unexpectedly")
 }
 
 impl Model for LocalModel {
@@ -160,8 +160,8 @@ impl Model for LocalModel {
             if let Some(outcome) = outcome {
                 return outcome;
             }
-            // Whoever is next in line is answered once the computing has stopped: a process that ends after this ends no
-            // thread in the middle of its work.
+            // The next job in the queue is answered only after inference has stopped, so that a process
+            // exiting after this does not terminate the thread in the middle of its work.
             let _ = timeout(STOP_TIME, self.context_tokens()).await;
             Err(ModelError::cancelled())
         })
@@ -188,8 +188,8 @@ impl Exchange for LocalModel {
     }
 }
 
-/// The models in memory. A conversation opens its model anew for every request: the last one stays, with what its context
-/// holds; others stay as long as somebody has them.
+/// Models in memory. A conversation opens its model anew for every request, so the last one is kept along
+/// with its context; others stay as long as they are referenced.
 struct InMemory {
     last: Option<Arc<SyncSender<Job>>>,
     all: Vec<(Held, Weak<SyncSender<Job>>)>,

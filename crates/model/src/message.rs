@@ -1,5 +1,5 @@
-//! What is said in a conversation, independent of any provider's format. The codecs in [`crate::wire`] turn
-//! these into bytes and back; the journal stores them as they are.
+//! Messages of a conversation, independent of any provider's format. The codecs in [`crate::wire`] convert
+//! them to bytes and back; the journal stores them as they are.
 
 use std::sync::Arc;
 
@@ -10,41 +10,41 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the user, or the engine in the user's place, says.
+    /// A message from the user, or from the engine on the user's behalf.
     User {
-        /// The whole text.
+        /// Complete text of the message.
         text: String,
     },
-    /// What the model said.
+    /// A reply of the model.
     Assistant {
-        /// The visible answer; empty if the reply held only calls.
+        /// Visible text; empty if the reply contained only tool calls.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
-        /// What the model thought, if the server told.
+        /// The model's reasoning, if the server sent it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning: Option<Reasoning>,
-        /// The calls it asked for, in order.
+        /// Tool calls, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// The result of one call.
+    /// The result of one tool call.
     Tool {
-        /// The `id` of the call this answers.
+        /// `id` of the call this answers.
         call_id: String,
-        /// The tool's name.
+        /// Name of the tool.
         name: String,
-        /// What the model is told.
+        /// Result text for the model.
         content: String,
-        /// Whether the tool did what was asked.
+        /// Whether the tool succeeded.
         ok: bool,
-        /// What the model sees beside the text, where it takes images.
+        /// Images sent along with the text, if the model accepts images.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
     },
 }
 
 impl Message {
-    /// The text of this message, whoever speaks.
+    /// Text of this message, regardless of its role.
     pub fn text(&self) -> &str {
         match self {
             Message::User { text } | Message::Assistant { text, .. } => text,
@@ -52,7 +52,7 @@ impl Message {
         }
     }
 
-    /// The images that stand beside the text.
+    /// Images that accompany the text.
     pub fn images(&self) -> &[Image] {
         match self {
             Message::Tool { images, .. } => images,
@@ -61,35 +61,36 @@ impl Message {
     }
 }
 
-/// A picture in the result of a call.
+/// An image in the result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Such as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
-    /// Its bytes in base64.
+    /// Base64-encoded content.
     pub data: Arc<str>,
 }
 
 impl Image {
-    /// So many bytes of text take about as many tokens as an image does, whose own bytes say nothing about that.
+    /// Number of text bytes that take about as many tokens as an image; an image's own size says nothing
+    /// about that.
     pub const TEXT_BYTES: usize = 5_760;
 }
 
-/// A call the model asked for.
+/// A tool call requested by the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Names this call in the conversation; its result carries the same id.
+    /// Id of the call within the conversation; its result has the same id.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// The JSON text exactly as the model sent it, which need not be valid.
+    /// JSON text exactly as the model sent it, possibly invalid.
     pub arguments: String,
 }
 
-/// What a model thought before it answered.
+/// Reasoning that preceded a reply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// The readable part.
+    /// Readable part.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Signatures and encrypted items, returned to the server unchanged.
@@ -97,43 +98,42 @@ pub struct Reasoning {
     pub opaque: Vec<Value>,
 }
 
-/// A tool as it is offered to a model.
+/// A tool as presented to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The name the model calls it by.
+    /// Name by which the model calls it.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub parameters: Value,
 }
 
-/// Tokens as a server reported them.
+/// Token counts as reported by a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The whole prompt, cached part included.
+    /// The entire prompt, including the cached part.
     #[serde(default)]
     pub input_tokens: u64,
-    /// The whole reply, reasoning included.
+    /// The entire reply, including reasoning.
     #[serde(default)]
     pub output_tokens: u64,
-    /// The part of the prompt that came from the server's cache.
+    /// Part of the prompt read from the server's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
-    /// The part of the reply that was reasoning.
+    /// Part of the reply that was reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
-    /// The part of the prompt that was put into the server's cache, where that is told.
+    /// Part of the prompt written to the server's cache, if reported.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
-    /// What prompt and reply hold together, where that is not their sum: a call in two parts asks twice.
+    /// Size of prompt plus reply if that is not their sum: a call in two parts takes two requests.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_tokens: u64,
 }
 
 impl Usage {
-    /// The same as far as a server can be believed: no reply has more tokens than this, and the sums over any run stay
-    /// numbers.
+    /// Clamps implausible counts, so that sums over any run cannot overflow.
     #[must_use]
     pub(crate) fn believed(self) -> Self {
         let most = |tokens: u64| tokens.min(u64::from(u32::MAX));
@@ -147,31 +147,31 @@ impl Usage {
         }
     }
 
-    /// What the context holds after the reply.
+    /// Context usage after the reply, in tokens.
     pub fn held(&self) -> u64 {
         if self.held_tokens > 0 { self.held_tokens } else { self.input_tokens + self.output_tokens }
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Why a model stopped.
+/// Why the model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum StopReason {
-    /// It had said all.
+    /// The reply is complete.
     #[default]
     End,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// It reached the output limit; the text is incomplete.
+    /// The output limit was reached; the text is incomplete.
     Length,
-    /// It declined, or a filter did.
+    /// The model or a filter declined to answer.
     Refusal,
-    /// Another reason, in the server's word.
+    /// Another reason, as named by the server.
     Other(String),
 }
 
@@ -199,22 +199,22 @@ impl From<StopReason> for String {
     }
 }
 
-/// One complete answer of a model.
+/// A complete reply of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The visible answer.
+    /// Visible text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What it thought.
+    /// Reasoning that preceded the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
-    /// The calls it asks for.
+    /// Requested tool calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Tokens, where the server reported them.
+    /// Token counts, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it stopped.
+    /// Why the model stopped.
     #[serde(default)]
     pub stop: StopReason,
     /// For scripts and cassettes: the line (from 1) that answered.
@@ -223,7 +223,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// This reply as the message to append to the conversation.
+    /// Converts the reply to the message to append to the conversation.
     pub fn into_message(self) -> Message {
         Message::Assistant { text: self.text, reasoning: self.reasoning, tool_calls: self.tool_calls }
     }

@@ -1,5 +1,5 @@
-//! What tokens cost. The table is data (`price/prices.toml`), and a user's own file goes before it; who enforces a
-//! budget with it is the engine.
+//! Token prices. The table is data (`price/prices.toml`), and a user's own file takes precedence; the engine
+//! enforces budgets with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use crate::{ChoiceError, Usage};
 
 const SHIPPED: &str = include_str!("price/prices.toml");
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of the prompt.
+    /// Price of prompt tokens.
     pub input: f64,
-    /// Of the reply, reasoning included.
+    /// Price of reply tokens, including reasoning.
     pub output: f64,
-    /// Of the part of the prompt that came from the server's cache; the same as `input` if not given.
+    /// Price of prompt tokens read from the server's cache; defaults to `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// Of the part of the prompt that was put into the cache; the same as `input` if not given.
+    /// Price of prompt tokens written to the cache; defaults to `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
 impl Price {
-    /// What these tokens cost, in US dollars.
+    /// Cost of these tokens in US dollars.
     pub fn cost_usd(&self, usage: &Usage) -> f64 {
         let apart = usage.cached_tokens.saturating_add(usage.cache_write_tokens);
         let plain = usage.input_tokens.saturating_sub(apart);
@@ -38,7 +38,7 @@ impl Price {
         parts.into_iter().map(|(tokens, price)| tokens as f64 * price / 1e6).sum()
     }
 
-    /// Whether nobody pays for it.
+    /// Whether the model is free of charge.
     pub fn is_free(&self) -> bool {
         self.input == 0.0 && self.output == 0.0
     }
@@ -47,34 +47,35 @@ impl Price {
 /// A table of prices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
-    /// The last one that fits counts.
+    /// The last matching entry wins.
     entries: Vec<(Names, Price)>,
 }
 
 const KEYS: &[&str] = &["input", "output", "cached", "cache_write"];
 
 impl Prices {
-    /// The table of this product. Prices change: a user's file is added with [`Prices::add`].
+    /// The built-in table. Prices change: add a user's file with [`Prices::add`].
     pub fn shipped() -> Result<Prices, ChoiceError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", SHIPPED)?;
         Ok(prices)
     }
 
-    /// The part of it that a model of this provider can be in.
+    /// The part of the built-in table that may apply to a model of this provider.
     pub fn shipped_for(provider: Option<&str>) -> Result<Prices, ChoiceError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", &entries_for(SHIPPED, provider))?;
         Ok(prices)
     }
 
-    /// Adds the entries of a file of the same format; they go before what is there. `file` is named in faults.
+    /// Adds the entries of a file in the same format; they override existing ones. `file` is used in error
+    /// messages.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
         self.entries.extend(read_entries(file, text, "price", KEYS)?);
         Ok(())
     }
 
-    /// The price of a model, if it is known.
+    /// Price of a model, if known.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Option<Price> {
         self.entries.iter().rfind(|(names, _)| names.fit(provider, model)).map(|(_, price)| *price)
     }

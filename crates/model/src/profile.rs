@@ -1,5 +1,6 @@
-//! What is known of models and servers that their format does not tell: how they are best asked for calls, which
-//! knobs they take. Data (`profile/profiles.toml`), no names in code; a user's own file goes before it.
+//! Model profiles: properties of models and servers that their API does not report, such as the best tool
+//! call format and the supported options. They are data (`profile/profiles.toml`), with no model names in
+//! code; a user's own file takes precedence.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,29 +9,29 @@ use crate::ChoiceError;
 
 const SHIPPED: &str = include_str!("profile/profiles.toml");
 
-/// How a model is asked for calls.
+/// How tool calls are requested from a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolFormat {
-    /// Through the wire format's own field for tools.
+    /// Through the API's own field for tools.
     #[default]
     Native,
     /// Tools are described in the prompt, and a call is text between tags.
     Text,
-    /// Tools are described in the prompt, and the server constrains the reply to a call of an open one.
+    /// Tools are described in the prompt, and the server constrains the reply to a call of an open tool.
     Schema,
 }
 
-/// How edits are asked for.
+/// How edits are requested from a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditFormat {
-    /// By calls.
+    /// With tool calls.
     #[default]
     Tools,
-    /// The whole new file in a fenced block of the answer.
+    /// The entire new file in a fenced block of the answer.
     Whole,
-    /// Blocks of search and replace in the answer.
+    /// Search/replace blocks in the answer.
     Blocks,
 }
 
@@ -38,55 +39,55 @@ pub enum EditFormat {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Constraint {
-    /// `response_format` with a JSON Schema, as OpenAI defined it; no grammar.
+    /// `response_format` with a JSON Schema, as defined by OpenAI; no grammar.
     #[default]
     ResponseFormat,
-    /// llama.cpp: the same, and `grammar` for what is not JSON.
+    /// llama.cpp: also `grammar`, for replies that are not JSON.
     LlamaCpp,
-    /// vLLM: the same, and `structured_outputs.grammar`.
+    /// vLLM: also `structured_outputs.grammar`.
     Vllm,
 }
 
-/// What becomes of reasoning in later requests.
+/// Which reasoning is sent back in later requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningReplay {
-    /// What the server signed or encrypted goes back, readable reasoning does not.
+    /// Signed or encrypted reasoning, but no readable reasoning.
     #[default]
     Opaque,
-    /// Readable reasoning goes back too (`reasoning_content`), for models that lose their thread without it.
+    /// Readable reasoning too (`reasoning_content`), for models that lose track without it.
     Text,
-    /// Nothing goes back.
+    /// No reasoning.
     Nothing,
 }
 
-/// The field that bounds a reply in chat completions.
+/// The field that limits the length of a reply in chat completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitField {
-    /// What almost every server knows.
+    /// `max_tokens`, which almost every server supports.
     #[default]
     MaxTokens,
-    /// What OpenAI's reasoning models want instead.
+    /// `max_completion_tokens`, which OpenAI's reasoning models require instead.
     MaxCompletionTokens,
 }
 
-/// How Anthropic's models are told how hard to think.
+/// How Anthropic's models are told how much to reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// A number of tokens.
+    /// A token budget.
     #[default]
     Budget,
-    /// An effort; the model decides when to think.
+    /// An effort level; the model decides when to reason.
     Adaptive,
 }
 
-/// Tools that Anthropic defined and its models were trained on, offered in the place of ours: a shell, and a text editor
-/// in the version that a model knows.
+/// Tools defined by Anthropic, on which its models were trained, offered instead of our own: a shell, and a
+/// text editor in the version the model knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProviderTools {
-    /// None: our own are offered.
+    /// None: our own tools are offered.
     #[default]
     #[serde(rename = "off")]
     Off,
@@ -102,95 +103,95 @@ pub enum ProviderTools {
 }
 
 impl ProviderTools {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
     fn are_off(&self) -> bool {
         *self == ProviderTools::Off
     }
 }
 
-/// The part of a profile that decides how a server is talked to. A run keeps it in its settings.
+/// The part of a profile that determines how to talk to a server. Stored in a run's settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traits {
-    /// How it is asked for calls.
+    /// How tool calls are requested.
     pub tool_format: ToolFormat,
-    /// Whether calls that come as text are recognised.
+    /// Whether tool calls written as text are recognized.
     pub text_calls: bool,
-    /// Whether a reply's calls after the first are dropped.
+    /// Whether tool calls after the first in a reply are dropped.
     pub one_call: bool,
-    /// What becomes of its reasoning.
+    /// Which reasoning is sent back.
     pub reasoning_replay: ReasoningReplay,
-    /// How its replies are constrained.
+    /// How replies are constrained.
     pub constraint: Constraint,
-    /// The field that bounds its replies.
+    /// The field that limits the length of a reply.
     pub limit_field: LimitField,
-    /// How it is told how hard to think.
+    /// How the amount of reasoning is specified.
     pub thinking: Thinking,
-    /// How it is asked for edits; the engine's flows go by it.
+    /// How edits are requested; used by the engine's flows.
     pub edit_format: EditFormat,
-    /// Which tools of its provider's are offered in the place of ours; only Anthropic's messages have any.
+    /// Provider-defined tools offered instead of ours; only the Anthropic API has any.
     #[serde(skip_serializing_if = "ProviderTools::are_off")]
     pub provider_tools: ProviderTools,
-    /// Whether it takes images in the results of calls.
+    /// Whether images are accepted in tool results.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub images: bool,
-    /// Whether its server refuses to be told how to sample: then it is not told.
+    /// Whether the server rejects sampling parameters, so that none are sent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fixed_sampling: bool,
 }
 
 impl Traits {
-    /// Whether nothing is said but what holds anyway.
+    /// Whether all traits have their default values.
     pub fn are_usual(&self) -> bool {
         *self == Traits::default()
     }
 }
 
-/// What one entry of a profile file says, and what holds once all entries that fit are put together.
+/// One entry of a profile file, or all matching entries merged.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// See [`Traits`].
+    /// See [`Traits::tool_format`].
     pub tool_format: Option<ToolFormat>,
-    /// See [`Traits`].
+    /// See [`Traits::text_calls`].
     pub text_calls: Option<bool>,
-    /// See [`Traits`].
+    /// See [`Traits::one_call`].
     pub one_call: Option<bool>,
-    /// See [`Traits`].
+    /// See [`Traits::reasoning_replay`].
     pub reasoning_replay: Option<ReasoningReplay>,
-    /// See [`Traits`].
+    /// See [`Traits::constraint`].
     pub constraint: Option<Constraint>,
-    /// See [`Traits`].
+    /// See [`Traits::limit_field`].
     pub limit_field: Option<LimitField>,
-    /// See [`Traits`].
+    /// See [`Traits::thinking`].
     pub thinking: Option<Thinking>,
-    /// See [`Traits`].
+    /// See [`Traits::edit_format`].
     pub edit_format: Option<EditFormat>,
-    /// See [`Traits`].
+    /// See [`Traits::provider_tools`].
     pub provider_tools: Option<ProviderTools>,
-    /// See [`Traits`].
+    /// See [`Traits::images`].
     pub images: Option<bool>,
-    /// See [`Traits`].
+    /// See [`Traits::fixed_sampling`].
     pub fixed_sampling: Option<bool>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
-    /// Nucleus sampling, unless the user sets it.
+    /// Nucleus sampling threshold, unless the user sets one.
     pub top_p: Option<f64>,
-    /// Upper bound of a reply, unless the user sets one.
+    /// Maximum length of a reply in tokens, unless the user sets one.
     pub max_output_tokens: Option<u32>,
-    /// How hard it thinks, unless the user says.
+    /// Reasoning effort, unless the user sets one.
     pub reasoning_effort: Option<String>,
-    /// The size of its context, where the server does not tell.
+    /// Context size in tokens, if the server does not report it.
     pub context_tokens: Option<u64>,
 }
 
 impl Profile {
-    /// The names of what an entry can say.
+    /// The keys an entry may have.
     pub fn keys() -> &'static [&'static str] {
         KEYS
     }
 
-    /// What it says about talking to the server; the rest as usual.
+    /// The traits of this profile, with defaults for what it does not set.
     pub fn traits(&self) -> Traits {
         let usual = Traits::default();
         Traits {
@@ -230,42 +231,43 @@ impl Profile {
     }
 }
 
-/// Profiles by name.
+/// A list of profiles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profiles {
     entries: Vec<(Names, Profile)>,
 }
 
 impl Profiles {
-    /// Those of this product.
+    /// The built-in profiles.
     pub fn shipped() -> Result<Profiles, ChoiceError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", SHIPPED)?;
         Ok(profiles)
     }
 
-    /// Those of this product that a model of this provider can have.
+    /// The built-in profiles that may apply to a model of this provider.
     pub fn shipped_for(provider: Option<&str>) -> Result<Profiles, ChoiceError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", &entries_for(SHIPPED, provider))?;
         Ok(profiles)
     }
 
-    /// Adds the entries of a file of the same format; they go before what is there. `file` is named in faults.
+    /// Adds the entries of a file in the same format; they override existing ones. `file` is used in error
+    /// messages.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
         self.entries.extend(read_entries(file, text, "profile", KEYS)?);
         Ok(())
     }
 
-    /// What holds for a model: all entries that fit, each over the ones before.
+    /// The profile of a model: all matching entries merged, later ones overriding earlier ones.
     pub fn of(&self, provider: Option<&str>, model: &str) -> Profile {
         let fitting = self.entries.iter().filter(|(names, _)| names.fit(provider, model));
         fitting.fold(Profile::default(), |below, (_, profile)| profile.clone().over(below))
     }
 }
 
-/// The entries of a file of ours without those that are plainly about other providers: every run begins with this, and
-/// reading them all took a tenth of its start.
+/// Drops the entries of a built-in file that are clearly about other providers. Every run starts with this,
+/// and parsing all of them took a tenth of the start-up time.
 pub(crate) fn entries_for(text: &str, provider: Option<&str>) -> String {
     let Some(provider) = provider else { return text.to_owned() };
     let quoted = format!("\"{provider}\"");
@@ -281,7 +283,8 @@ pub(crate) fn entries_for(text: &str, provider: Option<&str>) -> String {
         .collect()
 }
 
-/// The entries of a data file: tables of one sort, each with whom it is about and what it says under these keys.
+/// Parses the entries of a data file: tables of one kind, each with the models it applies to and values for
+/// these keys.
 pub(crate) fn read_entries<T: DeserializeOwned>(
     file: &str,
     text: &str,
@@ -305,14 +308,14 @@ pub(crate) fn read_entries<T: DeserializeOwned>(
         let at = table.span().start;
         let entry = match of == sort {
             true => read_entry(table.into_inner(), sort, keys),
-            false => Err(format!("there is no [[{of}]] here; an entry begins with [[{sort}]]")),
+            false => Err(format!("unexpected table [[{of}]]; entries are [[{sort}]] tables")),
         };
         entries.push(entry.map_err(|why| fault(file, text, at, &why))?);
     }
     Ok(entries)
 }
 
-/// Serde cannot refuse unknown fields of two structs in one table, so the names are taken out first.
+/// Serde cannot reject unknown fields of two structs in one table, so the names are extracted first.
 fn read_entry<T: DeserializeOwned>(
     mut table: toml::Table,
     sort: &str,
@@ -326,7 +329,7 @@ fn read_entry<T: DeserializeOwned>(
         let near = keys.iter().filter(|known| strsim::damerau_levenshtein(known, other) <= 3);
         let near: Vec<&str> = near.copied().collect();
         let near = if near.is_empty() { keys.join(", ") } else { near.join(" or ") };
-        return Err(format!("there is no `{other}` in a {sort}; there is {near}"));
+        return Err(format!("unknown key `{other}` in a {sort}; expected {near}"));
     }
     let names = Names::deserialize(names).map_err(|error| error.to_string())?;
     let said = T::deserialize(table).map_err(|error| error.to_string())?;
@@ -352,13 +355,13 @@ const KEYS: &[&str] = &[
     "context_tokens",
 ];
 
-/// Whom an entry of a data file is about.
+/// The models an entry of a data file applies to.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Names {
-    /// One of these providers; any if empty.
+    /// Any of these providers; all if empty.
     pub(crate) provider: Vec<String>,
-    /// An id that looks like one of these; any if empty.
+    /// A model id that matches any of these patterns; all if empty.
     pub(crate) model: Vec<String>,
 }
 
@@ -372,7 +375,7 @@ impl Names {
     }
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for anything.
+/// Whether `text` matches `pattern`, in which `*` stands for any text.
 fn looks_like(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
@@ -387,7 +390,7 @@ fn looks_like(pattern: &str, text: &str) -> bool {
     text.ends_with(tail)
 }
 
-/// Reads a data file; a fault names file, line and column.
+/// Parses a data file; an error names file, line and column.
 fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ChoiceError> {
     toml::from_str(text)
         .map_err(|error| fault(file, text, error.span().map_or(0, |span| span.start), error.message()))

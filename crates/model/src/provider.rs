@@ -1,22 +1,22 @@
-//! The servers people have, by the word before the colon in `provider:model`. Data; which keys and addresses
-//! a user really has is for the app to find out.
+//! Known providers, by the prefix in `provider:model`. This is data; the app determines the keys and
+//! addresses a user actually has.
 
 use crate::Wire;
 
 /// A known kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Provider {
-    /// The word before the colon.
+    /// Prefix in `provider:model`.
     pub name: &'static str,
-    /// Where it is unless the user says otherwise.
+    /// Default base URL.
     pub base_url: &'static str,
-    /// What it speaks, unless the user says otherwise.
+    /// Default API format.
     pub wire: Wire,
-    /// The environment variable its key is usually in; none for servers of one's own.
+    /// Environment variable that usually holds the key; `None` for self-hosted servers.
     pub key_variable: Option<&'static str>,
 }
 
-/// All of them.
+/// All known providers.
 pub const PROVIDERS: &[Provider] = &[
     Provider { wire: Wire::Responses, ..hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY") },
     Provider {
@@ -35,12 +35,12 @@ pub const PROVIDERS: &[Provider] = &[
 ];
 
 impl Provider {
-    /// The provider called `name`.
+    /// Looks up the provider called `name`.
     pub fn named(name: &str) -> Option<&'static Provider> {
         PROVIDERS.iter().find(|provider| provider.name == name)
     }
 
-    /// The environment variable that says where it is: `OPENAI_BASE_URL`, `LLAMA_CPP_BASE_URL`.
+    /// Environment variable that overrides its base URL: `OPENAI_BASE_URL`, `LLAMA_CPP_BASE_URL`.
     pub fn url_variable(&self) -> String {
         match self.key_variable {
             Some(key) => key.replace("_API_KEY", "_BASE_URL"),

@@ -1,9 +1,9 @@
-//! Cassettes: exchanges with a model as a file, and that file as a model (`replay:FILE`). Recording one is
-//! [`recorder`]'s part.
+//! Cassettes: recorded exchanges with a model in a file, played back as a model (`replay:FILE`). [`recorder`]
+//! records them.
 //!
-//! JSON Lines. The first is a header, `{"cassette":1,"model":…,"wire":…}`; then one line an exchange: the reply
-//! in the words of a script ([`crate::scripted`]), and `request` with the hash of what was asked and the messages that
-//! were new in it. A request whose messages are others is not answered: the difference is shown.
+//! The format is JSON Lines. The first line is a header, `{"cassette":1,"model":…,"wire":…}`; then one line
+//! per exchange: the reply in the format of a script ([`crate::scripted`]), and `request` with the hash of
+//! the request and its new messages. A request with different messages is an error that shows the difference.
 
 pub mod recorder;
 
@@ -22,10 +22,10 @@ use crate::{
     ModelError, Reply, RequestOptions,
 };
 
-/// The version of the format this code writes; it reads no other.
+/// Version of the format; no other version is read.
 const VERSION: u32 = 1;
 
-/// Finding a difference takes no longer than this, and so much of it is shown.
+/// Limits for computing a difference and for the number of lines shown.
 const DIFF_TIME: Duration = Duration::from_millis(200);
 const DIFF_LINES: usize = 40;
 
@@ -33,11 +33,11 @@ const DIFF_LINES: usize = 40;
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     cassette: u32,
-    /// What the recorded model was called.
+    /// Name of the recorded model.
     model: String,
     #[serde(flatten)]
     dialect: Dialect,
-    /// The size of the recorded model's context, which decides when a conversation is compacted.
+    /// Context size of the recorded model, which determines when a conversation is compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context_tokens: Option<u64>,
 }
@@ -46,12 +46,12 @@ impl Header {
     fn parse(file: &str, line: &str) -> Result<Header, ChoiceError> {
         let header: Header = serde_json::from_str(line).map_err(|_| {
             ChoiceError::File(format!(
-                "{file}:1:1: this is not a cassette: its first line must be like {{\"cassette\":{VERSION},\"model\":\"…\"}}"
+                "{file}:1:1: not a cassette: the first line must look like {{\"cassette\":{VERSION},\"model\":\"…\"}}"
             ))
         })?;
         if header.cassette != VERSION {
             return Err(ChoiceError::File(format!(
-                "{file}:1:1: this is a cassette of version {}, and this program reads version {VERSION}",
+                "{file}:1:1: unsupported cassette version {}; expected version {VERSION}",
                 header.cassette
             )));
         }
@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// A cassette being played. It answers by the hash of the request, and where none is the same, in order.
+/// A cassette being played back. It answers by the hash of the request, or else in order.
 pub struct Cassette {
     name: String,
     file: String,
@@ -70,20 +70,20 @@ pub struct Cassette {
 
 struct State {
     taken: Vec<bool>,
-    /// All lines before this one are taken.
+    /// All lines before this one are used.
     cursor: usize,
-    /// The lines for a request, those not taken in front.
+    /// Lines by request hash, unused ones first.
     by_hash: HashMap<String, VecDeque<usize>>,
 }
 
 impl Cassette {
-    /// Reads the cassette `path`; `name` is what the user called the model.
+    /// Opens the cassette at `path`; `name` is the model name as given by the user.
     pub fn open(name: &str, path: &Path) -> Result<Cassette, ChoiceError> {
         let text = read_file(path)?;
         Cassette::parse(name, &path.display().to_string(), &text)
     }
 
-    /// The cassette with this text; `file` is named in faults.
+    /// Parses a cassette; `file` is used in error messages.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Cassette, ChoiceError> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let header = Header::parse(file, first)?;
@@ -118,16 +118,17 @@ impl Cassette {
         }
     }
 
-    /// What is asked now and was not asked then. The system prompt is not compared: it names the day and the place.
+    /// Difference between the recorded and the current request. The system prompt is not compared, because it
+    /// contains the date and the directory.
     fn difference(&self, line: &Line, conversation: &Conversation) -> Option<String> {
         let now = added(conversation.messages());
         let then = line.added.as_deref().filter(|then| *then != now)?;
         let (then, now) = (shown(then), shown(now));
         let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&then, &now);
-        let diff = diff.unified_diff().context_radius(1).header("recorded", "asked now").to_string();
+        let diff = diff.unified_diff().context_radius(1).header("recorded", "now").to_string();
         let lines: Vec<&str> = diff.lines().take(DIFF_LINES).collect();
         Some(format!(
-            "the request is not the one that {}:{} answers:\n{}",
+            "the request differs from the one recorded at {}:{}:\n{}",
             self.file,
             line.number,
             lines.join("\n")
@@ -135,13 +136,13 @@ impl Cassette {
     }
 }
 
-/// What a request adds to the last one: all that stands after the model's last words.
+/// The messages a request adds to the previous one: everything after the last assistant message.
 fn added(messages: &[Message]) -> &[Message] {
     let last = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
     &messages[last.map_or(0, |last| last + 1)..]
 }
 
-/// Messages as lines that can be compared.
+/// Formats messages as lines for a diff.
 fn shown(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {

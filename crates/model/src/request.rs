@@ -1,42 +1,42 @@
-//! The knobs of one request beside the conversation itself. They close the body, so that changing one never
-//! touches the bytes of the messages before it.
+//! Options of a request other than the conversation itself. They are at the end of the body, so that changing
+//! one never changes the bytes of the messages before it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is asked for besides the conversation.
+/// Options of a request other than the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestOptions {
-    /// The id sent to the server; empty means the id the model was chosen by.
+    /// Model id sent to the server; if empty, the id the model was opened with.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub model: String,
     /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling.
+    /// Nucleus sampling threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Upper bound of the reply.
+    /// Maximum length of the reply in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// `low`, `medium`, `high`, or what the server knows.
+    /// `low`, `medium`, `high`, or another value the server accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// Whether the reply is streamed; a server that does not stream is accepted all the same.
+    /// Whether to request a streamed reply; a reply that is not streamed is accepted too.
     pub stream: bool,
-    /// Whether a tool is called, and which.
+    /// Whether the model must call a tool, and which.
     #[serde(skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// A JSON Schema that the answer follows, where the server can hold it to one.
+    /// JSON Schema of the answer, enforced if the server supports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What is open in this request, where that is less than all the tools of the conversation. Models whose
-    /// replies are constrained (`tool_format = "schema"`) cannot call anything else; for the others it is
-    /// a wish, and whoever makes the calls refuses the rest.
+    /// Tools that are open in this request, if not all tools of the conversation are. Models with constrained
+    /// replies (`tool_format = "schema"`) cannot call anything else; for others it is only a hint, and the
+    /// executor of the calls refuses the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
-    /// Fields added to the body as they are (`response_format`, `grammar`, `seed`, …), in this order.
+    /// Fields added to the body verbatim (`response_format`, `grammar`, `seed`, …), in this order.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
@@ -58,18 +58,18 @@ impl Default for RequestOptions {
     }
 }
 
-/// Whether a tool is called.
+/// Whether the model must call a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// As the model likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// None.
+    /// No tool may be called.
     Nothing,
-    /// Some tool.
+    /// Any tool must be called.
     Required,
-    /// This one.
+    /// This tool must be called.
     Named(String),
 }
 
@@ -79,14 +79,14 @@ impl ToolChoice {
     }
 }
 
-/// What a model may do in one request. It stands outside the prompt, so gates open and close from turn to turn
-/// without changing a byte of the prefix.
+/// The calls and answers a model may give in one request. This is not part of the prompt, so tool gates can
+/// open and close between turns without changing the prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Open {
-    /// The tools that may be called.
+    /// Tools that may be called.
     pub tools: Vec<OpenTool>,
-    /// Whether it may answer in words instead.
+    /// Whether the model may answer with text instead.
     pub answer: bool,
 }
 
@@ -100,12 +100,12 @@ impl Default for Open {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OpenTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What its `path` (or each of its `paths`) may be; anything if empty.
+    /// Allowed values of its `path` (or of each of its `paths`); any if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// Whether it is given nothing but what it must have.
+    /// Whether only its required arguments may be given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bare: bool,
 }

@@ -1,32 +1,32 @@
-//! When to try again, as a pure policy: the caller owns the clock, the dice and the journal.
+//! The retry policy as a pure function: the caller owns the clock, the randomness and the journal.
 
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// How often and how patiently a failed request is tried again.
+/// How often and after which delays a failed request is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// Tries after the first one; 0 turns retrying off.
+    /// Number of retries after the first attempt; 0 disables retrying.
     pub max_retries: u32,
-    /// The first wait; each further one is twice as long.
+    /// First delay in milliseconds; each further one is twice as long.
     pub backoff_ms: u64,
-    /// No wait of our own is longer than this. A wait the server asked for may be.
+    /// Maximum of our own delay in milliseconds. A delay requested by the server may be longer.
     pub cap_ms: u64,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        // Five tries in all.
+        // Five attempts in total.
         RetryPolicy { max_retries: 4, backoff_ms: 200, cap_ms: 30_000 }
     }
 }
 
 impl RetryPolicy {
-    /// How long to wait after the failed try number `attempt` (from 1), or `None` if that was the last.
-    /// `jitter` in [-1, 1] moves our own wait by up to ten percent; a wait the server asked for is kept, and
-    /// only lengthened, so that we never come too early.
+    /// Delay after the failed attempt number `attempt` (from 1), or `None` if that was the last. `jitter` in
+    /// [-1, 1] changes our own delay by up to 10 %; a delay requested by the server is only ever extended, so
+    /// that we never retry too early.
     pub fn delay(&self, attempt: u32, retry_after_ms: Option<u64>, jitter: f64) -> Option<Duration> {
         if attempt > self.max_retries {
             return None;
@@ -42,8 +42,8 @@ impl RetryPolicy {
     }
 }
 
-/// Reads a `Retry-After` header: seconds (fractions accepted), or an HTTP date seen from `now`. A date in the past means
-/// now; what cannot be read means nothing was asked.
+/// Parses a `Retry-After` header: seconds (fractions accepted), or an HTTP date relative to `now`. A date in
+/// the past means 0; an invalid header means `None`.
 pub fn retry_after_ms(header: &str, now: SystemTime) -> Option<u64> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {
@@ -54,7 +54,7 @@ pub fn retry_after_ms(header: &str, now: SystemTime) -> Option<u64> {
     Some(u64::try_from(until.as_millisecond().saturating_sub(now.as_millisecond())).unwrap_or(0))
 }
 
-/// The three forms of RFC 9110 5.6.7, two of them obsolete but to be accepted.
+/// Parses the three formats of RFC 9110 5.6.7, two of which are obsolete but must be accepted.
 pub(crate) fn http_date(text: &str) -> Option<jiff::Timestamp> {
     if let Ok(stamp) = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text) {
         return Some(stamp);

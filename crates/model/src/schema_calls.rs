@@ -1,10 +1,11 @@
-//! Calls by schema: the reply is constrained to a call of a tool that is open, so a gate is in the grammar and a closed
-//! tool cannot be called at all. The constraint stands outside the prompt: gates change from turn to turn without
-//! changing a byte of the prefix.
+//! Schema-constrained tool calls: the reply is constrained to a call of an open tool, so tool gates are part
+//! of the grammar and a closed tool cannot be called at all. The constraint is not part of the prompt: gates
+//! change between turns without changing the prefix.
 //!
-//! A call has two parts. The header is JSON under the union of the open tools (`union`); the long text of a call, if it
-//! has one, is a fenced block that a second request asks for on the same prefix (`body`), because code inside a JSON
-//! string is what breaks small models. [`crate::wire::plain`] is the form in which both stand in the conversation.
+//! A call has two parts. The header is JSON that matches the union of the open tools (`union`). The long text
+//! of a call, if it has one, is a fenced block requested by a second request on the same prefix (`body`),
+//! because code inside a JSON string is what breaks small models. [`crate::wire::plain`] defines how both
+//! appear in the conversation.
 
 mod body;
 mod telling;
@@ -20,15 +21,16 @@ use crate::{
     Usage, text_calls,
 };
 
-/// The bound of a header, unless the user's is lower: it may hold an answer.
+/// Maximum length of a header, unless the user's limit is lower: it may contain an answer.
 const HEADER_TOKENS: u32 = 2_048;
 
-/// A thought is at most so long: two or three sentences about what is wrong, or the end of one that repeats itself.
+/// Maximum length of a thought: two or three sentences about the problem; it also ends one that repeats
+/// itself.
 const THOUGHT_CHARACTERS: u32 = 300;
 
-/// One request of the two: `more` is what it adds to the conversation's messages, encoded.
+/// Transport for one request; `more` is appended to the conversation's messages.
 pub(crate) trait Exchange: Sync {
-    /// Sends it and gives the whole reply; the sink gets its pieces.
+    /// Sends the request and returns the complete reply; the sink gets its fragments.
     fn exchange<'a>(
         &'a self,
         conversation: &'a Conversation,
@@ -40,14 +42,14 @@ pub(crate) trait Exchange: Sync {
 
 pub(crate) use body::More;
 
-/// What the model decided.
+/// The parsed header of a call.
 struct Header {
     thought: String,
     tool: String,
     arguments: Map<String, Value>,
 }
 
-/// Asks for one call, or for an answer where that is open.
+/// Requests one tool call, or an answer if that is open.
 pub(crate) async fn ask(
     server: &dyn Exchange,
     conversation: &Conversation,
@@ -56,7 +58,7 @@ pub(crate) async fn ask(
 ) -> Result<Reply, ModelError> {
     let open = union::Open::of(conversation, options);
     if open.is_empty() {
-        // Nothing is on offer: a question like any other.
+        // No tools are open: an ordinary request.
         return server.exchange(conversation, None, options, sink).await;
     }
     let options = &open.loosened(options);
@@ -67,7 +69,7 @@ pub(crate) async fn ask(
         .insert("response_format".into(), response_format(&open.schema(options.output_schema.as_ref())));
     let mut quiet = |delta: Delta<'_>| match delta {
         Delta::Waiting { .. } | Delta::Started | Delta::Reasoning(_) => sink(delta),
-        // The inside of a header is told once it is whole.
+        // The content of a header is reported once it is complete.
         Delta::Text(_) | Delta::ToolCall { .. } | Delta::ToolArguments { .. } => {}
     };
     let reply = server.exchange(conversation, None, &asked, &mut quiet).await?;
@@ -90,7 +92,7 @@ pub(crate) async fn ask(
         Some(kind) => {
             let (text, second) = body::ask(server, kind, &header, conversation, options, sink).await?;
             let Some(arguments) = text else {
-                // Cut by the limit: the engine asks for it in parts.
+                // Truncated by the limit: the engine requests it in parts.
                 let usage = together(reply.usage, second.usage);
                 return Ok(Reply { usage, stop: StopReason::Length, ..Reply::default() });
             };
@@ -118,7 +120,7 @@ impl Header {
 
 fn answer(header: Header, reply: Reply, sink: &mut Sink<'_>) -> Reply {
     let reasoning = header.reasoning();
-    // An answer under a schema of its own is an object, one in words a text.
+    // An answer with its own schema is an object, a textual one a string.
     let text = match header.arguments.get("text") {
         Some(Value::String(text)) => text.clone(),
         _ => header.arguments.get("value").map(Value::to_string).unwrap_or_default(),
@@ -156,7 +158,7 @@ fn called(
     }
 }
 
-/// The tokens of both requests; what the context holds is what the second one held.
+/// Sums the tokens of both requests; the context usage is that of the second.
 fn together(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
     let (Some(first), Some(second)) = (first, second) else { return first.or(second) };
     Some(Usage {
@@ -169,7 +171,8 @@ fn together(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
     })
 }
 
-/// The server did not hold the model to the schema, or a limit cut the header: what it said is taken for what it is.
+/// Interprets a reply that is not a header, because the server did not enforce the schema or a limit
+/// truncated it.
 fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Sink<'_>) -> Reply {
     if reply.stop == StopReason::Length && reply.text.trim_start().starts_with('{') {
         reply.text = String::new();
@@ -187,7 +190,7 @@ fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Sink<
     reply
 }
 
-/// A schema for one alternative of the union.
+/// Schema of one alternative of the union.
 fn alternative(tool: &str, arguments: &Value) -> Value {
     json!({
         "type": "object",

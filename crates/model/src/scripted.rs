@@ -1,7 +1,7 @@
-//! A model whose replies stand in a file (`script:FILE`): the model of the demo and of tests.
+//! A model that plays replies from a file (`script:FILE`), for the demo and for tests.
 //!
-//! JSON Lines, one reply a line. Every request takes a line, failed ones included. The format is in
-//! `line`; giving a line's reply as a stream is in `play`. Cassettes ([`crate::recorded`]) share both.
+//! The format is JSON Lines, one reply per line. Every request uses a line, including failed ones. `line`
+//! parses the format; `play` streams the reply of a line. Cassettes ([`crate::recorded`]) share both.
 
 pub(crate) mod fields;
 pub(crate) mod line;
@@ -18,37 +18,37 @@ use crate::{
     Reply, RequestOptions,
 };
 
-/// A script larger than this is not read; it is held in memory as a whole.
+/// Maximum size of a script in bytes; it is held in memory as a whole.
 const MAX_FILE: u64 = 256 << 20;
-/// So many faults of a file are listed, the rest are counted.
+/// Maximum number of errors listed per file; the rest are counted.
 const MAX_FAULTS: usize = 20;
 
-/// A script and how far it has been played. Tasks that run at the same time share it.
+/// A script and its position. Shared by tasks that run concurrently.
 pub struct Script {
     name: String,
     file: String,
     lines: Vec<Line>,
-    /// Where the lines with a `match` stand in `lines`.
+    /// Indices of the lines with a `match`.
     matching: Vec<usize>,
-    /// Which lines have been taken, in step with `lines`.
+    /// Which lines have been used, by index.
     taken: Mutex<Taken>,
 }
 
 #[derive(Default)]
 struct Taken {
     lines: Vec<bool>,
-    /// All plain lines before this one are taken.
+    /// All lines without `match` before this one are used.
     cursor: usize,
 }
 
 impl Script {
-    /// Reads the script `path`; `name` is what the user called the model.
+    /// Opens the script at `path`; `name` is the model name as given by the user.
     pub fn open(name: &str, path: &Path) -> Result<Script, ChoiceError> {
         let text = read_file(path)?;
         Script::parse(name, &path.display().to_string(), &text)
     }
 
-    /// The script with this text; `file` is named in faults.
+    /// Parses a script; `file` is used in error messages.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Script, ChoiceError> {
         let lines = parse_lines(file, text, 1, Vocabulary::Script)?;
         let matching = (0..lines.len()).filter(|index| lines[*index].pattern.is_some()).collect();
@@ -119,7 +119,7 @@ impl Model for Script {
     }
 }
 
-/// The text of a script or cassette.
+/// Reads a script or cassette.
 pub(crate) fn read_file(path: &Path) -> Result<String, ChoiceError> {
     let fault = |what: String| ChoiceError::File(format!("cannot read {}: {what}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
@@ -134,7 +134,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, ChoiceError> {
     })
 }
 
-/// The lines of `text`, of which the first has the number `first`; or all their faults.
+/// Parses the lines of `text`, the first of which has number `first`; the error lists all problems.
 pub(crate) fn parse_lines(
     file: &str,
     text: &str,

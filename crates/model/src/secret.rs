@@ -1,4 +1,5 @@
-//! A value that must not be seen: keys. It has no `Display`, no `Serialize`, and its `Debug` tells nothing.
+//! Secret values such as keys. A [`Secret`] has no `Display` and no `Serialize`, and its `Debug` reveals
+//! nothing.
 
 use std::fmt;
 
@@ -17,9 +18,9 @@ impl Secret {
         &self.0
     }
 
-    /// `text` with every occurrence of the secret blotted out. A server may quote a key back in its error.
+    /// Redacts every occurrence of the secret in `text`. A server may quote a key in its error.
     pub fn blot(&self, text: &str) -> String {
-        // A secret this short would blot ordinary words, and is no secret.
+        // Such a short value would match ordinary words and is not a real secret.
         if self.0.len() < 4 { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }
 }

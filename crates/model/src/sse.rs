@@ -1,48 +1,48 @@
-//! Server-sent events, parsed as the bytes come, however they are split. What the events mean is the codecs'
-//! business ([`crate::wire`]).
+//! Incremental parser for server-sent events, independent of how the bytes are split. The codecs in
+//! [`crate::wire`] interpret the events.
 
-/// A longer line is no event of a model but a fault of the server.
+/// Maximum length of a line in bytes; a longer one is a server error.
 const MAX_LINE: usize = 8 << 20;
-/// The same for the joined data lines of one event.
+/// Maximum length in bytes of the joined data lines of one event.
 const MAX_EVENT: usize = 16 << 20;
 
-/// One event.
+/// A server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The `event` field, empty if there was none.
+    /// The `event` field, empty if absent.
     pub name: &'a str,
     /// The `data` lines, joined by newlines.
     pub data: &'a str,
 }
 
-/// The stream went past a bound of the parser.
+/// The stream exceeded a limit of the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// A line did not end.
+    /// A line is too long.
     #[error("a line of the event stream is longer than {} MB", MAX_LINE >> 20)]
     Line,
-    /// An event did not end.
+    /// An event is too long.
     #[error("an event of the event stream is longer than {} MB", MAX_EVENT >> 20)]
     Event,
 }
 
-/// The parser's state between two pieces of input.
+/// State of the parser between two inputs.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// The part of a line that came without its end.
+    /// Incomplete last line.
     line: Vec<u8>,
     name: String,
     data: String,
-    /// A `data` field was seen, even if empty.
+    /// Whether a `data` field was seen, even an empty one.
     has_data: bool,
-    /// The last byte was a CR: an LF right after it ends no further line.
+    /// The last byte was a CR: an LF right after it does not end another line.
     after_cr: bool,
-    /// Some line was seen, so a byte order mark is no longer one.
+    /// Whether any line was seen, so that a byte order mark is no longer expected.
     started: bool,
 }
 
 impl Parser {
-    /// Takes the next bytes and gives every event they complete to `each`. Stops at its first error.
+    /// Consumes bytes and passes every completed event to `each`. Stops at its first error.
     pub fn feed<E: From<SseError>>(
         &mut self,
         mut bytes: &[u8],
@@ -64,7 +64,7 @@ impl Parser {
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
                 self.line(&whole, &mut each)?;
-                // Give the buffer back, so that a stream of split lines allocates once.
+                // Reuse the buffer, so that a stream of split lines allocates only once.
                 whole.clear();
                 self.line = whole;
             }
@@ -74,8 +74,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The input is over. The standard drops an event without its blank line; servers that forget the last one
-    /// are common, so it is given all the same.
+    /// Ends the input. The standard discards an event without its blank line, but servers that omit the last
+    /// one are common, so it is delivered anyway.
     pub fn finish<E: From<SseError>>(
         &mut self,
         mut each: impl FnMut(Event<'_>) -> Result<(), E>,
@@ -118,7 +118,7 @@ impl Parser {
                 self.data.push_str(&String::from_utf8_lossy(value));
             }
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
-            // Comments (an empty field name), `id`, `retry`, and whatever else there may be.
+            // Comments (an empty field name), `id`, `retry` and unknown fields.
             _ => {}
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! From the bytes of a response to a [`Reply`]. This is the part all wire formats share: telling a stream from
-//! a whole JSON document, parsing the events, and deciding at the end whether the reply is complete. What an
-//! event means is its codec's business, which feeds the [`growing::Growing`] reply.
+//! Decodes the bytes of a response into a [`Reply`]. This is the part all wire formats share: distinguishing
+//! a stream from a JSON document, parsing the events, and deciding at the end whether the reply is complete.
+//! The codecs interpret the events and feed the [`growing::Growing`] reply.
 
 pub mod growing;
 
@@ -9,27 +9,27 @@ use crate::sse::{Parser, SseError};
 use crate::wire::Decoding;
 use crate::{Delta, ErrorKind, ModelError, Reply, Wire};
 
-/// A non-streamed reply is gathered in memory up to this size.
+/// Maximum size in bytes of a reply that is not streamed; it is held in memory.
 const MAX_DOCUMENT: usize = 64 << 20;
 
-/// So much of a stream is kept to be shown if it is none.
+/// Bytes of a stream kept for the error message if it turns out not to be one.
 const BEGINNING: usize = 200;
 
-/// Where the pieces of a reply go.
+/// Receives the fragments of a reply.
 pub type Sink<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
 
-/// How far a reply has come.
+/// Progress of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More is needed.
+    /// Incomplete.
     Open,
-    /// The model has stopped; numbers may follow.
+    /// The model has stopped; usage figures may follow.
     Stopped,
-    /// The server said that nothing follows.
+    /// The server signalled the end of the stream.
     Done,
 }
 
-/// Decodes one response.
+/// Decoder for one response.
 pub struct Decoder {
     decoding: Decoding,
     form: Form,
@@ -41,24 +41,24 @@ enum Form {
     Unknown,
     Events {
         parser: Parser,
-        /// How the stream begins, to tell a cut one from what is none.
+        /// First bytes of the stream, to distinguish a truncated stream from something else.
         beginning: Vec<u8>,
     },
     Document(Vec<u8>),
 }
 
 impl Decoder {
-    /// `seed` goes into ids for calls that came without one; the number of messages sent keeps them unique in
-    /// a conversation and the same on every replay.
+    /// `seed` is used in generated ids for calls that lack one. The number of messages sent makes them unique
+    /// within a conversation and identical on every replay.
     pub fn new(wire: Wire, seed: usize) -> Self {
         Decoder { decoding: Decoding::of(wire), form: Form::Unknown, reply: Growing::new(seed) }
     }
 
-    /// Takes the next bytes of the response.
+    /// Consumes the next bytes of the response.
     pub fn feed(&mut self, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<Progress, ModelError> {
         if matches!(self.form, Form::Unknown) {
             bytes = bytes.trim_ascii_start();
-            // By the first byte and not by the content type, which servers get wrong.
+            // Decided by the first byte, because servers send wrong content types.
             match bytes.first() {
                 None => return Ok(Progress::Open),
                 Some(b'{' | b'[') => self.form = Form::Document(Vec::new()),
@@ -88,7 +88,7 @@ impl Decoder {
         Ok(self.reply.progress())
     }
 
-    /// The response is over: the reply, or why there is none.
+    /// Ends the response; returns the reply or the error.
     pub fn finish(mut self, sink: &mut Sink<'_>) -> Result<Reply, ModelError> {
         match &mut self.form {
             Form::Unknown => {}
@@ -98,7 +98,7 @@ impl Decoder {
             }
             Form::Events { parser, beginning } => {
                 let (decoding, reply) = (&mut self.decoding, &mut self.reply);
-                // Half an event at a cut is a sign of the cut, not a fault of its own.
+                // A partial event at the end is a symptom of a truncated stream, not an error of its own.
                 match parser.finish(|event| decoding.event(reply, event.data, sink)) {
                     Err(error) if matches!(error.kind, ErrorKind::Protocol | ErrorKind::Cut) => {}
                     rest => rest?,
@@ -112,7 +112,7 @@ impl Decoder {
     }
 }
 
-/// Whether a text that begins so can be an event stream, perhaps one that broke off.
+/// Whether a text with this beginning can be an event stream, possibly a truncated one.
 fn begins_events(beginning: &[u8]) -> bool {
     let text = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning).trim_ascii_start();
     [b":".as_slice(), b"data", b"event", b"id", b"retry"]
@@ -120,21 +120,21 @@ fn begins_events(beginning: &[u8]) -> bool {
         .any(|field| text.starts_with(field) || field.starts_with(text))
 }
 
-/// The complaint about something that is not in the format.
+/// Error for a response that is not in the expected format.
 pub(crate) fn not_a_reply(text: &str) -> ModelError {
     ModelError::new(
         ErrorKind::Protocol,
-        format!("the server's answer is not a model's reply: {}", excerpt(text, 200)),
+        format!("the server's response is not a model reply: {}", excerpt(text, 200)),
     )
 }
 
-/// The complaint about an event that cannot be read in the middle of a reply.
+/// Error for an invalid event in the middle of a reply.
 pub(crate) fn broken(text: &str) -> ModelError {
-    let message = format!("the server's stream broke: an event cannot be read: {}", excerpt(text, 200));
+    let message = format!("invalid event in the server's stream: {}", excerpt(text, 200));
     ModelError::new(ErrorKind::Cut, message)
 }
 
-/// The beginning of `text` on one line.
+/// The first characters of `text`, on one line.
 pub(crate) fn excerpt(text: &str, chars: usize) -> String {
     let mut short: String =
         text.trim().chars().take(chars).map(|c| if c.is_control() { ' ' } else { c }).collect();

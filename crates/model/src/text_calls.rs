@@ -1,9 +1,9 @@
-//! Calls that come as text: what many models write where their server does not turn it into calls. Off unless a
-//! model's profile says otherwise, because an answer may speak about calls too.
+//! Tool calls written as text, as many models produce them when their server does not parse them. Disabled
+//! unless the model's profile enables it, because an answer may legitimately contain such text.
 //!
-//! [`find`] reads a whole reply; [`Holding`] keeps a stream's pieces back from the first sign of a call until it is
-//! clear whether it was one. Each form has its reader: tags in `tagged`, fenced or bare JSON in `fenced`, the
-//! channels of gpt-oss in `harmony`.
+//! [`find`] parses a complete reply; [`Holding`] holds back a stream from the first sign of a call until it
+//! is clear whether it is one. Each format has its parser: tags in `tagged`, fenced or bare JSON in `fenced`,
+//! the channels of gpt-oss in `harmony`.
 
 mod fenced;
 mod harmony;
@@ -16,32 +16,33 @@ pub(crate) use holding::Holding;
 
 use crate::{Reasoning, Reply, StopReason, ToolCall};
 
-/// A call that was found in a text.
+/// A tool call found in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spoken {
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its arguments as JSON text, which need not be valid.
+    /// Arguments as JSON text, possibly invalid.
     pub arguments: String,
 }
 
-/// What a text turned out to be.
+/// Result of parsing a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What is left for the reader.
+    /// Remaining visible text.
     pub text: String,
-    /// What was thinking.
+    /// Reasoning in the text.
     pub reasoning: String,
-    /// The calls, in order.
+    /// Tool calls, in order.
     pub calls: Vec<Spoken>,
 }
 
-/// Looks for calls in `text`, of tools that `known` knows. `None` if there is nothing but text.
+/// Parses calls of tools accepted by `known` in `text`. `None` if there is only text.
 pub fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Found> {
     harmony::find(text).or_else(|| tagged::find(text)).or_else(|| fenced::find(text, known))
 }
 
-/// Moves calls from a reply's text to its calls. A reply that has calls already is left alone: its server parsed it.
+/// Moves calls from a reply's text to its tool calls. A reply that already has tool calls was parsed by its
+/// server and is not changed.
 pub(crate) fn lift(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize) {
     if !reply.tool_calls.is_empty() {
         return;
@@ -63,10 +64,10 @@ pub(crate) fn lift(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize)
     }
 }
 
-/// The call that a JSON object stands for, in the words that models use.
+/// Interprets a JSON object as a call, with the field names that models use.
 fn call_in(value: &Value) -> Option<Spoken> {
     let object = value.as_object()?;
-    // {"type": "function", "function": {…}}, as the request showed the tools.
+    // {"type": "function", "function": {…}}, as tools appear in the request.
     if let Some(inner) = object.get("function").filter(|inner| inner.is_object()) {
         return call_in(inner);
     }
@@ -81,7 +82,7 @@ fn call_in(value: &Value) -> Option<Spoken> {
     Some(Spoken { name: bare_name(name).to_owned(), arguments })
 }
 
-/// Some models put the name space of their training before a name.
+/// Removes the namespace that some models put before a name.
 fn bare_name(name: &str) -> &str {
     let name = name.trim();
     name.strip_prefix("functions.").unwrap_or(name)

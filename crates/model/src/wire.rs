@@ -1,9 +1,9 @@
-//! The formats servers speak. Each codec is a folder of its own and does no I/O: it writes messages into a
-//! buffer and is fed what a server sent. [`crate::http`] moves the bytes.
+//! Wire formats. Each codec has its own folder and does no I/O: it writes messages into a buffer and is fed
+//! the bytes a server sent. [`crate::http`] transfers them.
 //!
-//! A body is an opening, the messages, what ends them, the tools, and the closing fields. A message may leave its
-//! end open, so that the next one can join it: [`Dialect::end`] says what closes the last one in a request. What was
-//! written is never touched again, so the bytes of request n up to that end begin request n+1.
+//! A body consists of an opening, the messages, their end, the tools, and the closing fields. A message may
+//! be left open, so that the next one can be joined to it: [`Dialect::end`] closes the last one in a request.
+//! Bytes once written never change, so everything before that end in request n is a prefix of request n+1.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub mod plain;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
-    /// OpenAI chat completions, which almost every server speaks.
+    /// OpenAI chat completions, supported by almost every server.
     #[default]
     Chat,
     /// OpenAI responses.
@@ -34,7 +34,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The path of the endpoint, appended to the base URL.
+    /// Path of the endpoint, appended to the base URL.
     pub fn path(self) -> &'static str {
         match self {
             Wire::Chat => "chat/completions",
@@ -44,13 +44,13 @@ impl Wire {
     }
 }
 
-/// A wire format as one model speaks it.
+/// A wire format with the traits of one model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Dialect {
     /// The format.
     #[serde(default)]
     pub wire: Wire,
-    /// What the model's profile says about it.
+    /// Traits from the model's profile.
     #[serde(default, skip_serializing_if = "Traits::are_usual")]
     pub traits: Traits,
 }
@@ -61,14 +61,14 @@ impl From<Wire> for Dialect {
     }
 }
 
-/// What stands before a message.
+/// The predecessor of a message in its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Before<'a> {
-    /// Nothing in the list of messages.
+    /// The message is the first in the list.
     Nothing,
     /// The system prompt, in the same list.
     System,
-    /// Another message.
+    /// A preceding message.
     Message(&'a Message),
 }
 
@@ -89,7 +89,7 @@ impl Dialect {
         }
     }
 
-    /// What stands before the first message.
+    /// Bytes before the first message.
     pub(crate) fn opening(self, system: &str, tools: &[ToolSpec]) -> Bytes {
         match self.codec() {
             Codec::Chat => openai_chat::opening(system),
@@ -99,7 +99,7 @@ impl Dialect {
         }
     }
 
-    /// What stands before the first message in its list.
+    /// The predecessor of the first message in its list.
     pub(crate) fn before_first(self, system: &str, tools: &[ToolSpec]) -> Before<'static> {
         let listed = match self.codec() {
             Codec::Chat => !system.is_empty(),
@@ -109,7 +109,7 @@ impl Dialect {
         if listed { Before::System } else { Before::Nothing }
     }
 
-    /// Whether the model is shown the images of a result.
+    /// Whether images in tool results are sent to the model.
     pub fn takes_images(self) -> bool {
         match self.codec() {
             Codec::Chat | Codec::Responses | Codec::Anthropic => self.traits.images,
@@ -118,8 +118,8 @@ impl Dialect {
         }
     }
 
-    /// One message. What must follow the last of several results is added to `owed`, which the next message of another
-    /// kind, or the end of a request ([`owed`](Self::owed)), writes down.
+    /// Encodes one message. Content that must follow the last of several tool results is added to `owed`; the
+    /// next message of another kind, or the end of a request ([`owed`](Self::owed)), writes it.
     pub(crate) fn message(
         self,
         out: &mut BytesMut,
@@ -135,7 +135,7 @@ impl Dialect {
         }
     }
 
-    /// What a request ends with because of what is owed to the last results.
+    /// Writes the content owed to the last tool results at the end of a request.
     pub(crate) fn owed(self, out: &mut BytesMut, owed: &[u8]) {
         match self.codec() {
             Codec::Chat => openai_chat::pictures(out, owed),
@@ -143,7 +143,7 @@ impl Dialect {
         }
     }
 
-    /// What closes the last message of a request.
+    /// Bytes that close the last message of a request.
     pub(crate) fn end(self, last: Option<&Message>) -> &'static [u8] {
         match (self.codec(), last) {
             (_, None) | (Codec::Chat | Codec::Responses, _) => b"",
@@ -152,7 +152,7 @@ impl Dialect {
         }
     }
 
-    /// What stands after the last message, whatever the options are.
+    /// Bytes after the last message that do not depend on the options.
     pub(crate) fn tools(self, tools: &[ToolSpec]) -> Bytes {
         match self.codec() {
             Codec::Chat => listed(&openai_chat::tools(tools)),
@@ -174,7 +174,7 @@ impl Dialect {
     }
 }
 
-/// What a codec remembers of a response beside the growing reply.
+/// Decoder state of a codec, in addition to the growing reply.
 pub(crate) enum Decoding {
     Chat,
     Responses(openai_responses::decode::Items),
@@ -190,7 +190,7 @@ impl Decoding {
         }
     }
 
-    /// The data of one server-sent event.
+    /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
         reply: &mut Growing,
@@ -204,7 +204,7 @@ impl Decoding {
         }
     }
 
-    /// A whole reply, from a server that does not stream.
+    /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
         reply: &mut Growing,
@@ -219,7 +219,7 @@ impl Decoding {
     }
 }
 
-/// The end of the list of messages, and the tools if there are any.
+/// The end of the message list, and the tools if there are any.
 fn listed<T: Serialize>(tools: &[T]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(b']');
@@ -230,43 +230,43 @@ fn listed<T: Serialize>(tools: &[T]) -> Bytes {
     out.freeze()
 }
 
-/// Writes a value as JSON.
+/// Serializes a value as JSON.
 pub(crate) fn json(out: &mut BytesMut, value: &impl Serialize) {
     let from = out.len();
-    // Strings, numbers and lists into memory cannot fail; should that ever change, the body stays valid JSON.
+    // Serializing to memory cannot fail; should that ever change, the body stays valid JSON.
     if serde_json::to_writer(out.writer(), value).is_err() {
         out.truncate(from);
         out.put_slice(b"null");
     }
 }
 
-/// What marks, among the items that a server wants back, the fields of a call that are none of ours.
+/// Marks an opaque item that holds the additional fields of a call.
 const OF_CALL: &str = "of_call";
 
-/// Fields of the call at `index` that a server wants back, as they are kept beside its reasoning.
+/// Wraps additional fields of the call at `index` as an opaque item, stored with the reasoning.
 pub(crate) fn kept_of_call(index: usize, fields: Map<String, Value>) -> Value {
     serde_json::json!({ OF_CALL: index, "fields": fields })
 }
 
-/// The fields that the server gave the call at `index` beyond ours.
+/// Additional fields that the server sent for the call at `index`.
 fn more_of_call(reasoning: Option<&Reasoning>, index: usize) -> Option<&Map<String, Value>> {
     let kept = reasoning?.opaque.iter().find(|kept| kept.get(OF_CALL).is_some_and(|of| *of == index))?;
     kept.get("fields")?.as_object()
 }
 
-/// Whether an item belongs to a call and is none by itself.
+/// Whether an opaque item holds fields of a call.
 fn is_of_call(item: &Value) -> bool {
     item.get(OF_CALL).is_some()
 }
 
-/// The fields of a call in a server's words without those that every call has.
+/// The fields of a call except the standard ones.
 fn more_in_call(call: &Value, ours: &[&str]) -> Map<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     let others = fields.filter(|(name, _)| !ours.contains(&name.as_str()));
     others.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The text of a result for a model that is not shown its images.
+/// Text of a tool result for a model that does not accept images.
 pub(crate) fn unseeing<'a>(content: &'a str, images: &[Image]) -> std::borrow::Cow<'a, str> {
     match images {
         [] => content.into(),
@@ -277,7 +277,7 @@ pub(crate) fn unseeing<'a>(content: &'a str, images: &[Image]) -> std::borrow::C
     }
 }
 
-/// An image as an address that holds it.
+/// An image as a data URL.
 #[derive(Clone, Copy)]
 pub(crate) struct DataUrl<'a>(pub(crate) &'a Image);
 
@@ -287,8 +287,8 @@ impl Serialize for DataUrl<'_> {
     }
 }
 
-/// A call's arguments as the object that servers want. llama.cpp, vLLM and Anthropic fail the whole request on bad JSON of
-/// a past call.
+/// A call's arguments as a JSON text. llama.cpp, vLLM and Anthropic reject the entire request if a past call
+/// has invalid JSON.
 pub(crate) fn arguments_text(arguments: &str) -> std::borrow::Cow<'_, str> {
     if serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok() {
         arguments.into()

@@ -1,4 +1,4 @@
-//! What is wrong with a text, as a plain value. [`crate::render`] shows it; nobody here decides how.
+//! Problems in a text, as plain values. [`crate::render`] decides how they are displayed.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::{Position, Source, Span};
 #[cfg(test)]
 mod tests;
 
-/// How bad it is. Errors stop a program before it runs; warnings do not.
+/// Severity of a diagnostic. Errors prevent a program from running; warnings do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The text cannot be used.
     Error,
-    /// The text can be used, and probably does not mean what its author thinks.
+    /// The text can be used but probably does not do what its author intended.
     Warning,
 }
 
-/// One problem at one place.
+/// One problem at one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable name of the kind of problem, in kebab case.
+    /// Stable identifier of the kind of problem, in kebab case.
     pub code: &'static str,
     /// Error or warning.
     pub severity: Severity,
-    /// One line that quotes the offending name or value.
+    /// One-line description that quotes the offending name or value.
     pub message: String,
     /// Name of the source.
     pub file: Arc<str>,
     /// Byte range in the source.
     pub span: Span,
-    /// First character.
+    /// Position of the first character.
     pub start: Position,
-    /// The place after the last character.
+    /// Position after the last character.
     pub end: Position,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Diagnostic {
         Self::new(code, Severity::Warning, source, span, message.into())
     }
 
-    /// An error about a file as a whole, for one that could not be read: it points at 1:1.
+    /// An error about a file as a whole, such as one that could not be read; points at 1:1.
     pub fn file_error(code: &'static str, file: impl Into<Arc<str>>, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -65,21 +65,21 @@ impl Diagnostic {
         }
     }
 
-    /// Adds what to do about it.
+    /// Sets the help text.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds help if there is any to give.
+    /// Sets the help text if `help` is `Some`.
     #[must_use]
     pub fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
     }
 
-    /// Adds help unless there is some already.
+    /// Sets the help text unless there already is one.
     #[must_use]
     pub fn or_help(mut self, help: &str) -> Self {
         self.help.get_or_insert_with(|| help.to_owned());
@@ -92,7 +92,7 @@ impl Diagnostic {
     }
 }
 
-/// The shape editors read (`fusee check --format json`).
+/// The JSON representation for editors (`fusee check --format json`).
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = 8 + usize::from(self.help.is_some());
@@ -113,8 +113,8 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// Problems as they are found. Keeps the first [`Diagnostics::CAPACITY`] and counts the rest, so that a hostile text
-/// cannot make the list larger than itself; one closing diagnostic says how many were left out.
+/// A bounded list of problems. Keeps the first [`Diagnostics::CAPACITY`] and counts the rest, so that a
+/// hostile text cannot grow the list beyond its own size; a closing diagnostic states how many were omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     kept: Vec<Diagnostic>,
@@ -123,7 +123,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// How many problems are kept.
+    /// Maximum number of problems kept.
     pub const CAPACITY: usize = 1000;
 
     /// An empty list.
@@ -141,32 +141,33 @@ impl Diagnostics {
         }
     }
 
-    /// Whether any problem, kept or not, is an error.
+    /// Whether any problem is an error, including omitted ones.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether nothing was found.
+    /// Whether no problem was found.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// Number of problems found, the omitted ones included.
+    /// Number of problems found, including omitted ones.
     pub fn len(&self) -> usize {
         self.kept.len() + self.omitted
     }
 
-    /// Number of errors found.
+    /// Number of errors found, including omitted ones.
     pub fn error_count(&self) -> usize {
         self.errors
     }
 
-    /// The kept problems in the order found.
+    /// The kept problems in the order they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
     }
 
-    /// All problems in order of file and position, with a last one that says how many were left out, if any were.
+    /// All kept problems ordered by file and position, followed by one that states how many were omitted, if
+    /// any.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         let by_place = |d: &Diagnostic| (d.file.clone(), d.span, d.severity);
         self.kept.sort_by_cached_key(by_place);
@@ -199,7 +200,7 @@ impl IntoIterator for Diagnostics {
     type Item = Diagnostic;
     type IntoIter = std::vec::IntoIter<Diagnostic>;
 
-    /// As [`Diagnostics::into_sorted`].
+    /// Same order as [`Diagnostics::into_sorted`].
     fn into_iter(self) -> Self::IntoIter {
         self.into_sorted().into_iter()
     }

@@ -1,9 +1,9 @@
-//! Text with positions: the kit under every small language of the product (workflows, templates, prompt files).
+//! Text with positions, shared by every small language of the product (workflows, templates, prompt files).
 //!
-//! [`Source`] knows where lines begin, [`Span`] names a byte range in it, [`Diagnostic`] says what is wrong there as a
-//! plain value, and [`render`] turns diagnostics into terminal text or JSON. [`sexpr`] reads and lays out
-//! S-expressions; what they mean is the business of `fusee-lang`. [`xml`] reads XML; templates are the engine's.
-//! Nothing here performs input or output.
+//! [`Source`] is a named text with a line index, [`Span`] a byte range in it, [`Diagnostic`] a problem at a
+//! span as a plain value; [`render`] turns diagnostics into terminal text or JSON. [`sexpr`] reads and
+//! formats S-expressions, whose meaning is defined in `fusee-lang`. [`xml`] reads XML; templates are defined
+//! in the engine. This crate performs no I/O.
 
 mod diagnostic;
 pub mod near;

@@ -1,17 +1,19 @@
-//! Near names: which known name was probably meant. Every unknown name in the product is reported through this.
+//! "Did you mean" suggestions for unknown names. Every unknown name in the product is reported through this
+//! module.
 
 #[cfg(test)]
 mod tests;
 
-/// At most this many names are proposed.
+/// Maximum number of suggestions.
 const PROPOSALS: usize = 3;
-/// Longer words are not compared: the distance takes the product of both lengths.
+/// Maximum length of a compared name, in characters: computing the distance takes time proportional to the
+/// product of both lengths.
 const LONGEST: usize = 128;
 
-/// The candidates nearest to `name`, best first, at most three, none if nothing is near.
+/// The candidates most similar to `name`, best first; at most three, and none if nothing is similar.
 ///
-/// Near means at most a third of the characters wrong (transpositions count once), or the same name up to case and the
-/// separators `-`, `_`, `:` and `.`; `name` itself is never proposed.
+/// A candidate is similar if at most a third of its characters differ (a transposition counts once), or if it
+/// is equal up to case and the separators `-`, `_`, `:` and `.`. `name` itself is never suggested.
 pub fn nearest<'a, I>(name: &str, candidates: I) -> Vec<&'a str>
 where
     I: IntoIterator<Item = &'a str>,
@@ -31,7 +33,7 @@ where
     near.into_iter().take(PROPOSALS).map(|(_, candidate)| candidate).collect()
 }
 
-/// "did you mean `a`, `b` or `c`?" for the nearest candidates, if any is near.
+/// "did you mean `a`, `b` or `c`?" for the nearest candidates, or `None` if nothing is similar.
 pub fn did_you_mean<'a, I>(name: &str, candidates: I) -> Option<String>
 where
     I: IntoIterator<Item = &'a str>,
@@ -55,7 +57,7 @@ fn distance(folded: &str, length: usize, candidate: &str) -> Option<usize> {
     }
     let candidate = fold(candidate);
     let distance = strsim::damerau_levenshtein(folded, &candidate);
-    // A one-letter name is one letter away from every other.
+    // Any two one-letter names are one edit apart, so they must be equal after folding.
     let shares_a_letter = length.min(other) > 1 || distance == 0;
     (distance <= allowed && shares_a_letter).then_some(distance)
 }

@@ -1,6 +1,6 @@
-//! Showing diagnostics: for people at a terminal ([`terminal`]) and for editors ([`json`]).
+//! Rendering diagnostics for terminals ([`terminal`]) and for editors ([`json`]).
 //!
-//! The excerpt of the source that people see is prepared in `excerpt`; annotate-snippets draws it.
+//! `excerpt` prepares the source excerpt shown in a terminal; annotate-snippets draws it.
 
 mod excerpt;
 mod harmless;
@@ -15,19 +15,21 @@ pub use harmless::harmless;
 #[cfg(test)]
 mod tests;
 
-/// Whether the terminal gets colours. The caller knows what is at the other end; this crate does not look.
+/// Whether output is coloured. The caller knows whether it writes to a terminal; this crate does not check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// Text alone.
+    /// Plain text.
     Never,
     /// ANSI styles.
     Always,
 }
 
-/// Every diagnostic with its source line and a caret, and a last line that counts them.
+/// Renders every diagnostic with its source line and a caret, followed by a line with the number of errors
+/// and warnings.
 ///
-/// `source_of` finds a source by the file name in the diagnostic; where it finds none, the place is named without an
-/// excerpt. Control characters of the source are shown as pictures, long lines and long spans are cut.
+/// `source_of` looks up a source by the file name in the diagnostic; if it returns `None`, the location is
+/// shown without an excerpt. Control characters of the source are replaced by visible symbols; long lines and
+/// long spans are truncated.
 pub fn terminal<'s>(
     diagnostics: &[Diagnostic],
     source_of: impl Fn(&str) -> Option<&'s Source>,
@@ -49,7 +51,7 @@ pub fn terminal<'s>(
 
 /// The JSON array of `fusee check --format json`, in the order given.
 pub fn json(diagnostics: &[Diagnostic]) -> String {
-    // Strings and numbers alone cannot fail to serialize; an empty array is the honest rest.
+    // Serializing strings and numbers cannot fail; the fallback only avoids a panic.
     serde_json::to_string(diagnostics).unwrap_or_else(|_| "[]".to_owned())
 }
 
@@ -72,7 +74,8 @@ fn one(diagnostic: &Diagnostic, source: Option<&Source>, renderer: &Renderer) ->
                 .line_start(excerpt.first_line)
                 .fold(false)
                 .annotation(caret);
-            // The drawn heading counts columns in the excerpt, which is wrong once its line lost its beginning.
+            // annotate-snippets counts columns in the excerpt, which is wrong once the start of the line was
+            // cut off.
             match excerpt.cut {
                 false => title.element(snippet.path(file)),
                 true => {

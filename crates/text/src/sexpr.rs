@@ -1,8 +1,8 @@
-//! S-expressions: the shape of workflows, without their meaning.
+//! S-expressions: the syntax of workflows, without their semantics.
 //!
-//! [`read`] makes a [`Tree`] of a source and reports every reading problem at once; [`layout`] writes a tree back with
-//! its comments, the way `fusee fmt` does. Both work on flat arrays and explicit stacks, so nesting of any depth is
-//! read, written and dropped without touching the host's stack.
+//! [`read`] parses a source into a [`Tree`] and reports all syntax errors at once; [`layout`] writes a tree
+//! back with its comments, as `fusee fmt` does. Both use flat arrays and explicit stacks, so an expression of
+//! any nesting depth is read, written and dropped without using the host's stack.
 
 mod layout;
 mod lex;

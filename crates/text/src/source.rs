@@ -1,4 +1,5 @@
-//! A named text and its line index. [`Span`]s point into it, [`Position`]s are what people and editors see.
+//! A named text and its line index. [`Span`]s are byte ranges in it; [`Position`]s are the lines and columns
+//! shown to users.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use crate::Span;
 #[cfg(test)]
 mod tests;
 
-/// A text with its name. Cloning is cheap: the text and the index are shared.
+/// A text with its name. Cloning is cheap: the text and the line index are shared.
 #[derive(Clone)]
 pub struct Source {
     inner: Arc<Inner>,
@@ -17,14 +18,14 @@ pub struct Source {
 struct Inner {
     name: Arc<str>,
     text: Box<str>,
-    /// Byte offset at which each line begins; the first is 0.
+    /// Byte offset of the start of each line; the first is 0.
     lines: Vec<usize>,
-    /// In a text of ASCII alone a column is a subtraction, however long the line.
+    /// Whether the text is pure ASCII, where a column is a subtraction however long the line.
     ascii: bool,
 }
 
 impl Source {
-    /// A source called `name`, which is what diagnostics show as the file.
+    /// Creates a source; diagnostics show `name` as the file.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Box<str>>) -> Self {
         let text: Box<str> = text.into();
         let lines =
@@ -33,17 +34,17 @@ impl Source {
         Self { inner: Arc::new(Inner { name: name.into(), text, lines, ascii }) }
     }
 
-    /// The name, as given.
+    /// The name passed to [`Source::new`].
     pub fn name(&self) -> &Arc<str> {
         &self.inner.name
     }
 
-    /// The whole text.
+    /// The entire text.
     pub fn text(&self) -> &str {
         &self.inner.text
     }
 
-    /// The text under `span`; empty if the span is outside the text or cuts a character.
+    /// The text at `span`; empty if the span is out of bounds or splits a character.
     pub fn slice(&self, span: Span) -> &str {
         self.inner.text.get(span.range()).unwrap_or("")
     }
@@ -53,12 +54,13 @@ impl Source {
         self.inner.lines.len()
     }
 
-    /// Line (from 1) in which `offset` lies; offsets past the end count to the last line.
+    /// Line number (from 1) that contains `offset`; offsets past the end belong to the last line.
     pub fn line_of(&self, offset: usize) -> usize {
         self.inner.lines.partition_point(|start| *start <= offset).max(1)
     }
 
-    /// Byte range of a line (from 1) without its line ending; empty at the end of the text if there is no such line.
+    /// Byte range of a line (from 1) without its line ending; an empty span at the end of the text if there
+    /// is no such line.
     pub fn line_span(&self, line: usize) -> Span {
         let end_of_text = self.text().len();
         let Some(start) = line.checked_sub(1).and_then(|index| self.inner.lines.get(index)).copied() else {
@@ -94,12 +96,12 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Characters begun in `bytes`: every byte that does not continue another.
+/// Number of characters that start in `bytes`: every byte that is not a UTF-8 continuation byte.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
 
-/// A place as people count it.
+/// A line and column, as shown to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1.

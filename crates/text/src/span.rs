@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// A half-open byte range. Eight bytes, because every node of every tree carries one; offsets past 4 GiB saturate.
+/// A half-open byte range. Eight bytes, because every node of every tree carries one; offsets past 4 GiB
+/// saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     start: u32,
@@ -10,7 +11,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from `start` up to, not including, `end`. An `end` before `start` gives an empty span at `start`.
+    /// The range from `start` up to, not including, `end`. An `end` before `start` gives an empty span at
+    /// `start`.
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         let start = clamp(start);
@@ -37,17 +39,17 @@ impl Span {
         self.end() - self.start()
     }
 
-    /// Whether the span holds no bytes.
+    /// Whether the span is zero bytes long.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// The smallest span that holds both.
+    /// The smallest span that covers both.
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Whether `offset` lies inside.
+    /// Whether `offset` lies within the span.
     pub fn contains(self, offset: usize) -> bool {
         self.range().contains(&offset)
     }

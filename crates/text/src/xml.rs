@@ -1,8 +1,9 @@
-//! XML with positions, for files that people write by hand.
+//! XML with positions, for files written by hand.
 //!
-//! [`decode`] turns bytes into text, [`read`] turns text into a [`Document`]. A mistake does not end the reading:
-//! every one is reported with its place, and what can be understood of the rest is. What elements mean is the
-//! business of those who ask. There are no DTDs and no entities beyond the five that need none, so a text never grows.
+//! [`decode`] turns bytes into text, [`read`] turns text into a [`Document`]. Errors do not stop the reader:
+//! each one is reported with its position and reading continues. What the elements mean is up to the caller.
+//! DTDs and entities other than the five predefined ones are not supported, so entity expansion can never
+//! grow a text.
 
 mod decode;
 mod read;

@@ -1,5 +1,5 @@
-//! What the keeper costs: a command under it against a bare `sh -c`, in one run, medians.
-#![expect(clippy::unwrap_used, reason = "a bench program")]
+//! Overhead of the fork server: a command started through it against a bare `sh -c`, in one run, as medians.
+#![expect(clippy::unwrap_used, reason = "a benchmark")]
 
 use std::io::Write;
 use std::process::Command;
@@ -14,12 +14,12 @@ fn main() {
     let keeper = init().unwrap();
     let environment = Environment::allowed(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // A process of our size when it works: what a bare fork would have to copy.
+    // Brings this process to its usual working size, which a plain fork would have to copy.
     let ballast = vec![1u8; 20 * 1024 * 1024];
     let (mut bare, mut kept) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare.push(timed(|| {
-            #[expect(clippy::disallowed_methods, reason = "the floor that is measured against")]
+            #[expect(clippy::disallowed_methods, reason = "the baseline of the measurement")]
             let status = Command::new("/bin/sh").args(["-c", "true"]).output().unwrap();
             assert!(status.status.success());
         }));
@@ -33,7 +33,7 @@ fn main() {
                 sandbox: &Sandbox::Off,
                 allowance: Allowance::default(),
             };
-            // As the engine does it: on a worker, without a word to another thread.
+            // Like the engine: on a worker, without communication between threads.
             runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
         }));
     }

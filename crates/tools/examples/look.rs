@@ -1,6 +1,7 @@
-//! Looks for changes in a directory whenever a line comes on stdin, and prints how long that took, in milliseconds, and how
-//! many there were: what `cargo xtask bench` compares with `git status`. The first line is the first look.
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that measures")]
+//! Scans a directory for changes whenever a line arrives on stdin, and prints how long the scan took in
+//! milliseconds and how many changes it found. `cargo xtask bench` compares this with `git status`. The first
+//! line of output is the initial scan.
+#![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark")]
 
 use std::path::PathBuf;
 use std::time::Instant;

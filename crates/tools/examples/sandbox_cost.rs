@@ -1,10 +1,11 @@
-//! What confinement costs: a command in the sandbox, and in the smaller one, against the same without it and against a bare
-//! `sh -c`, in one run: a line each, with the median in milliseconds. A room is made once for a run; that is measured as
-//! well. `cargo xtask bench sandbox` runs it and knows the target.
+//! Overhead of confinement: a command in the namespace sandbox and in the Landlock sandbox, against the same
+//! command without a sandbox and against a bare `sh -c`, in one run. Prints one line each, with the median in
+//! milliseconds. A namespace sandbox is created once per run; its creation is measured as well. `cargo xtask
+//! bench sandbox` runs this and knows the target.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a program that measures, and starts what it measures against"
+    reason = "a benchmark that also starts its baseline"
 )]
 
 use std::io::Write;
@@ -72,10 +73,10 @@ fn main() {
     let mut out = std::io::stdout();
     for (name, times) in [
         ("bare sh -c true", &mut bare),
-        ("under the keeper", &mut kept),
-        ("in the sandbox", &mut confined),
-        ("behind a fence", &mut fenced),
-        ("that is the first in its sandbox", &mut first),
+        ("under the fork server", &mut kept),
+        ("in the namespace sandbox", &mut confined),
+        ("in the Landlock sandbox", &mut fenced),
+        ("as the first in its sandbox", &mut first),
     ] {
         if !times.is_empty() {
             writeln!(out, "{name}\t{:.4}", median(times).as_secs_f64() * 1000.0).unwrap();

@@ -1,11 +1,12 @@
-//! search_text and find_files against `rg` on a tree of 50 000 files, in one run, medians: a line each, with our time by that
-//! of `rg`. `cargo xtask bench search` runs it and knows the target.
+//! search_text and find_files against `rg` on a tree of 50 000 files, in one run, as medians. Prints one line
+//! each, with the ratio of our time to that of `rg`. `cargo xtask bench search` runs this and knows the
+//! target.
 //!
-//! The tree is made once under the system's temporary directory and reused.
+//! The tree is created once in the system's temporary directory and reused.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a program that measures, and starts what it measures against"
+    reason = "a benchmark that also starts its baseline"
 )]
 
 use std::fmt::Write as _;

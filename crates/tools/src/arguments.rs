@@ -1,8 +1,8 @@
-//! From the text a model sent as arguments to a value its tool can trust.
+//! Turns the argument text of a tool call into a value that fits the tool's schema.
 //!
-//! [`parse`] is strict JSON first; text that is not is read by `repair`, which accepts what can mean only one
-//! thing. `fit` then holds the value against the schema: it converts where the schema leaves one reading, and
-//! collects everything that does not fit.
+//! [`parse`] tries strict JSON first and falls back to `repair`, which accepts only malformed JSON with a
+//! single possible meaning. `fit` then checks the value against the schema: it converts where the schema
+//! allows only one reading, and collects every mismatch.
 
 mod fit;
 mod repair;
@@ -14,14 +14,15 @@ use serde_json::Value;
 
 use crate::tool::Definition;
 
-/// The arguments as a value that fits the definition's schema, with every parameter under its own name.
+/// Parses arguments into a value that fits the definition's schema, with aliases renamed to parameter names.
 ///
-/// The error is the answer for the model: all problems at once, and what the tool expects.
+/// The error is the answer for the model: all problems at once, and the signature the tool expects.
 pub fn parse(raw: &str, definition: &Definition) -> Result<Value, String> {
     let value = match serde_json::from_str(raw) {
         Ok(value) => value,
         Err(strict) => repair::read(raw).map_err(|complaint| {
-            // The lenient reader knows where reading became impossible; the strict one where it first differed.
+            // The lenient reader knows where parsing became impossible, the strict one where the text first
+            // deviated.
             format!(
                 "The arguments of {name} are not valid JSON: {complaint} (strictly: {strict}).\nSend one JSON object: {signature}",
                 name = definition.name,
@@ -42,7 +43,8 @@ pub fn parse(raw: &str, definition: &Definition) -> Result<Value, String> {
     })
 }
 
-/// JSON as models write it when they write it wrong, where it can mean only one thing; else where it stops making sense.
+/// Parses malformed JSON that has a single possible meaning. The error gives the position where parsing
+/// failed.
 pub fn lenient(raw: &str) -> Result<Value, String> {
     repair::read(raw)
 }

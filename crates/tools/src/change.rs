@@ -1,7 +1,7 @@
-//! Tools that change files: what they have in common.
+//! Adapter for tools that change files.
 //!
-//! Each is one function from arguments to a [`Plan`]; this half turns the plan into an intent, carries it out, and
-//! settles it by content after a crash. `workspace` does the writing itself.
+//! Each tool is one function from arguments to a [`Plan`]. This module turns the plan into an intent, carries
+//! it out, and settles it by content after a crash. `workspace` does the writing.
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -13,34 +13,34 @@ use crate::look::{typed, waiting};
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 use crate::workspace::{Change, Kept, PathProblem, WorkspacePath};
 
-/// One way of changing files.
+/// Plans the file changes of one tool.
 pub(crate) trait Alter: Send + Sync + 'static {
     type Arguments: DeserializeOwned + Send + 'static;
 
-    /// What would have to change. The error is an answer for the model.
+    /// Plans the changes without making them. The error is an answer for the model.
     fn plan(arguments: Self::Arguments, context: &CallContext) -> Result<Plan, String>;
 
-    /// What is left to change when a crash came between several files of which `done` are changed. A tool that changes
-    /// one file at a time has nothing to say here.
+    /// Plans the remaining changes after a crash in which `done` were made and others were not. Tools that
+    /// change a single file keep the default.
     fn plan_rest(_arguments: Self::Arguments, _done: &[FileChange], _context: &CallContext) -> Option<Plan> {
         None
     }
 }
 
-/// Changes and the answer once they are made.
+/// Planned changes and the answer to give once they are made.
 pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     pub(crate) answer: String,
 }
 
-/// What is written down before a change.
+/// The intent journaled before a change.
 #[derive(Serialize, Deserialize)]
 struct Intent {
     changes: Vec<FileChange>,
-    /// What stood in files that the run has not changed before, for undoing.
+    /// Previous content of files that the run has not changed before, for undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kept: Vec<Kept>,
-    /// Directories that have to be made for it, for undoing as well.
+    /// Directories the change has to create, for undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     directories: Vec<DirectoryChange>,
 }
@@ -77,7 +77,7 @@ fn done(changed: Vec<FileChange>, answer: String, context: &CallContext) -> Tool
     output
 }
 
-/// A tool made of a way of changing.
+/// The [`Tool`] built from an [`Alter`] implementation.
 pub(crate) struct AlteringTool<A> {
     definition: Definition,
     way: std::marker::PhantomData<A>,
@@ -149,7 +149,7 @@ impl<A: Alter> Tool for AlteringTool<A> {
     }
 }
 
-/// Tells by content what became of an interrupted change, and completes one that was half done.
+/// Determines by content what an interrupted change did, and completes one that was partly made.
 fn settle<A: Alter>(arguments: A::Arguments, changes: Vec<FileChange>, context: &CallContext) -> Settled {
     let mut made = Vec::new();
     let (mut open, mut strange) = (0, Vec::new());

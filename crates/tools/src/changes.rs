@@ -1,9 +1,10 @@
-//! What a command changed, by content: the workspace is looked at before the first command of a run and after each one.
+//! Detects by content which files a command changed: the workspace is scanned before the first command of a
+//! run and after each one.
 //!
-//! A look is a stat of every known file and directory; only directories whose own stamp moved are listed again, and only
-//! files whose stamp moved are read. So a look costs about what `git status` does, and a turn without a command nothing.
-//! What the files held at first comes from git's index where their stamps agree with it (`index`), else from reading
-//! them. Ignored files, `.git`, `.fusee` and the caches of tools are left out.
+//! A scan stats every known file and directory. Only directories whose own stamp changed are listed again,
+//! and only files whose stamp changed are read, so a scan costs about as much as `git status` and a turn
+//! without a command costs nothing. Initial content comes from git's index where the stamps match it
+//! (`index`), otherwise from reading the files. Ignored files, `.git`, `.fusee` and tool caches are skipped.
 
 mod baseline;
 mod first;
@@ -21,36 +22,36 @@ use crate::content::{ContentHash, DirectoryChange, FileChange};
 pub(crate) use first::{AtFirst, Room};
 use scan::{Found, Root, Stamp};
 
-/// Larger files are told apart by their stamps alone.
+/// Larger files are compared by stamp only.
 const READ_BYTES: u64 = 16 << 20;
 
-/// More files than this are not followed; their changes are not seen.
+/// Maximum number of files tracked; changes to files beyond it are not detected.
 const MOST_FILES: usize = 400_000;
 
-/// More directories than this that come or go at once are not told of.
+/// Maximum number of created and removed directories recorded between two calls of `take_moved`.
 const MOST_MOVED: usize = 10_000;
 
-/// So few files are looked at sooner than another thread is awake to do it.
+/// Up to this many entries, scanning inline is faster than waking another thread.
 const FEW_FILES: usize = 64;
 
-/// The workspace as it was at the last look.
+/// State of the workspace at the last scan.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     root: Root,
     directories: BTreeMap<String, Directory>,
     files: usize,
-    /// Directories that came and went since somebody asked for them.
+    /// Directories created and removed since the last `take_moved`.
     moved: Vec<DirectoryChange>,
 }
 
 #[derive(Debug, Default)]
 struct Directory {
-    /// `None` for one that is listed again at every look: it changed while it was looked at.
+    /// `None` if the directory changed during the scan; it is then listed again every time.
     stamp: Option<Stamp>,
     files: HashMap<OsString, Known>,
 }
 
-/// A file at the last look.
+/// State of one file at the last scan.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     stamp: Stamp,
@@ -58,17 +59,17 @@ struct Known {
 }
 
 impl Known {
-    /// What kind of file it is and its permissions, if it was looked at.
+    /// File type and permissions; `None` if the file was never statted.
     fn mode(&self) -> Option<u32> {
         (self.stamp.mode != 0).then_some(self.stamp.mode)
     }
 }
 
-/// What a file held.
+/// Identity of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Hash(ContentHash),
-    /// Too large to be read: its stamp stands for it.
+    /// Too large to read: identified by its stamp.
     Large(Stamp),
 }
 
@@ -81,13 +82,13 @@ impl Content {
     }
 }
 
-/// What a file is called that is too large to be read.
+/// Surrogate hash for a file that is too large to read.
 pub(crate) fn large_name(size: u64, mtime_ns: i128, inode: u64) -> ContentHash {
     ContentHash::of(format!("{size} bytes of {mtime_ns} at {inode}").as_bytes())
 }
 
 impl Tracker {
-    /// Whether it is plain at a glance that nothing changed: the files are few, and none of their stamps moved.
+    /// Cheap check that nothing changed: there are few files, and no stamp moved. `false` means unknown.
     pub(crate) fn is_unmoved(&self) -> bool {
         self.files + self.directories.len() <= FEW_FILES
             && self.root.stamps_of(&self.names()).into_iter().all(|(path, now)| {
@@ -104,7 +105,7 @@ impl Tracker {
             })
     }
 
-    /// What changed since the last look, in order of path.
+    /// Scans again and returns the changes since the last scan, sorted by path.
     pub(crate) fn look(&mut self) -> Vec<FileChange> {
         let seen = self.root.stamps_of(&self.names());
         let mut changes = Vec::new();
@@ -146,16 +147,17 @@ impl Tracker {
         changes
     }
 
-    /// The directories that came and went, as far as looks found them, since this was last asked.
+    /// Takes the directories that scans found created or removed since the last call.
     pub(crate) fn take_moved(&mut self) -> Vec<DirectoryChange> {
         std::mem::take(&mut self.moved)
     }
 
-    /// Takes note of what one of our own tools did, so that the next look does not tell it again.
+    /// Records a change made by one of our own tools, so that the next scan does not report it again.
     pub(crate) fn told(&mut self, path: &str, after: Option<ContentHash>) {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let Some(known) = self.directories.get_mut(directory) else {
-            // A directory that the look finds new is read; its files are then known to be ours.
+            // The next scan reads a directory it has not seen before; this entry marks the file as already
+            // reported.
             if let Some(after) = after {
                 let (stamp, content) = (Stamp::never(), Content::Hash(after));
                 let entry = self.directories.entry(directory.to_owned()).or_default();
@@ -165,7 +167,7 @@ impl Tracker {
             return;
         };
         let name = OsString::from(name);
-        // What was written went through the link, to a file that the look finds by itself.
+        // The write went through the symlink; the next scan finds the target by itself.
         if after.is_some() && known.files.get(&name).is_some_and(|file| file.stamp.link) {
             return;
         }
@@ -180,13 +182,13 @@ impl Tracker {
         }
     }
 
-    /// The names to be looked at, by directory.
+    /// Names to stat, by directory.
     fn names(&self) -> Vec<(String, Vec<OsString>)> {
         let names = |directory: &Directory| directory.files.keys().cloned().collect();
         self.directories.iter().map(|(path, directory)| (path.clone(), names(directory))).collect()
     }
 
-    /// Finds what is new in a directory whose stamp moved, and in directories that are new in it.
+    /// Finds new files in a directory whose stamp moved, and in directories that are new in it.
     fn list_again(&mut self, path: &str, changes: &mut Vec<FileChange>) {
         let listed = self.root.list_below(path, |below| self.directories.contains_key(below));
         for (path, directory) in self.root.stamps(listed) {
@@ -224,12 +226,12 @@ fn note(moved: &mut Vec<DirectoryChange>, change: DirectoryChange) {
     }
 }
 
-/// A file whose stamp moved: what it holds now, and whether that is something else.
+/// Rereads a file whose stamp moved; returns a change if its content differs.
 fn refreshed(root: &Root, path: &str, file: &mut Known, stamp: Stamp) -> Option<FileChange> {
     let (content, same) = match root.content(path, &stamp, READ_BYTES) {
         Found::Bytes(bytes) => {
             let same = matches!(file.content, Content::Hash(hash) if hash.is_of(&bytes));
-            // What git calls it stays its name, so that a later look compares the same things.
+            // Keep the git hash if the content matches it, so that later scans compare like with like.
             (if same { file.content } else { Content::Hash(ContentHash::of(&bytes)) }, same)
         }
         Found::Large => {

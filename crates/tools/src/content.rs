@@ -1,23 +1,23 @@
-//! What a file held at some moment, by hash: the currency between a call's intent, the workspace's memory of
-//! what a run has seen, and the settling of a call that a crash cut off.
+//! Content hashes of files. They connect a call's intent, the workspace's record of what a run has seen, and
+//! the settling of a call that a crash interrupted.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The BLAKE3 hash of a file's whole content, written as 64 hex digits.
+/// BLAKE3 hash of a file's entire content, serialized as 64 hex digits; or a git blob id in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ContentHash(blake3::Hash);
 
 impl ContentHash {
-    /// The hash of these bytes.
+    /// Hashes the bytes with BLAKE3.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
         Self(blake3::hash(content))
     }
 
-    /// What git calls the content: it is known without reading the file.
+    /// Wraps a git blob id, which is known without reading the file. The leading 12 bytes are zero.
     #[must_use]
     pub fn of_git_blob(id: [u8; 20]) -> Self {
         let mut bytes = [0; 32];
@@ -25,33 +25,33 @@ impl ContentHash {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
-    /// What git would call these bytes.
+    /// Computes the git blob id of the bytes.
     #[must_use]
     pub fn named_by_git(content: &[u8]) -> Self {
         Self::of_git_blob(git_blob(content))
     }
 
-    /// The hash itself.
+    /// The raw hash bytes.
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// What [`as_bytes`](Self::as_bytes) gave.
+    /// Restores a hash from the bytes of [`as_bytes`](Self::as_bytes).
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(blake3::Hash::from_bytes(bytes))
     }
 
-    /// What git calls the content, if that is how it is known.
+    /// The git blob id, if this hash holds one.
     #[must_use]
     pub fn git_blob(&self) -> Option<[u8; 20]> {
         match self.0.as_bytes() {
-            // No content has a hash of so many zeros, so this is a name that git gave.
+            // No BLAKE3 hash starts with 12 zero bytes in practice, so this is a git blob id.
             [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, id @ ..] => Some(*id),
             _ => None,
         }
     }
 
-    /// Whether these bytes are the content.
+    /// Whether the bytes have this hash, for either kind of hash.
     #[must_use]
     pub fn is_of(&self, content: &[u8]) -> bool {
         match self.git_blob() {
@@ -61,7 +61,7 @@ impl ContentHash {
     }
 }
 
-/// The name git gives to content.
+/// Computes git's blob id: SHA-1 over a header and the content.
 fn git_blob(content: &[u8]) -> [u8; 20] {
     use sha1::Digest;
     let head = format!("blob {}\0", content.len());
@@ -94,37 +94,37 @@ impl TryFrom<String> for ContentHash {
     }
 }
 
-/// A file's content that the run has now seen, in full or in part.
+/// A file version that the run has seen, entirely or in part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Relative to the workspace, `/` between components.
+    /// Path relative to the workspace, with `/` separators.
     pub path: String,
-    /// Of the whole file, also when only a part was shown.
+    /// Hash of the entire file, even if only a part was shown.
     pub hash: ContentHash,
 }
 
-/// A directory that was not there before, or is not there any more, by its path relative to the workspace.
+/// A directory that was created or removed, by its path relative to the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectoryChange {
-    /// It was made.
+    /// The directory was created.
     Made(String),
-    /// It was taken away.
+    /// The directory was removed.
     Removed(String),
 }
 
-/// One file before and after a change; `None` is a file that is not there.
+/// A file before and after a change; `None` stands for a file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Relative to the workspace, `/` between components.
+    /// Path relative to the workspace, with `/` separators.
     pub path: String,
-    /// What it held before.
+    /// Content hash before the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ContentHash>,
-    /// What it holds after.
+    /// Content hash after the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<ContentHash>,
-    /// What kind of file it was before and its permissions, as the system writes them; told of what commands change.
+    /// `st_mode` before the change (file type and permissions); only set for changes made by commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
 }

@@ -1,7 +1,7 @@
 //! `edit_file`: replaces a piece of text in a file that the run has seen.
 //!
-//! The text must be there exactly, and once unless all are meant. A miss is answered with the place that is most
-//! like it (`nearest`), which is what a model needs to get it right at the second try.
+//! The text must match exactly, and only once unless `all` is set. A miss is answered with the most similar
+//! passage (`nearest`), so that the model can get it right on the second try.
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +22,11 @@ use crate::tool::{CallContext, Category, Definition, Tool};
 use crate::workspace::{Change, PathProblem, WorkspacePath};
 use crate::write::require_fresh_view;
 
-/// Of each changed region that an answer shows.
+/// Maximum lines of each changed region shown in an answer.
 const REGION_LINES: usize = 40;
-/// Regions an answer shows when all occurrences were replaced.
+/// Maximum regions shown when all occurrences were replaced.
 const REGIONS: usize = 3;
-/// Line numbers named when the text occurs several times.
+/// Maximum line numbers listed when the text occurs several times.
 const NAMED_LINES: usize = 10;
 
 pub(crate) fn edit_file() -> impl Tool {
@@ -82,7 +82,7 @@ impl Alter for EditFile {
         let current =
             workspace.current(&path, context.limits.file_bytes).map_err(|problem| problem.to_string())?;
         let Some(current) = current else {
-            // Where a near name is, that one was meant.
+            // If a similar name exists, the model probably meant that one.
             let creating =
                 if workspace.suggestions(&path).is_empty() { " To create it use write_file." } else { "" };
             return Err(format!("{}{creating}", explain(&PathProblem::Missing { path }, context)));
@@ -118,12 +118,12 @@ impl Alter for EditFile {
     }
 }
 
-/// Where something stands, and what goes there.
+/// Byte offsets of the matches, and the replacement.
 struct Edit {
     places: Vec<usize>,
     old: String,
     new: String,
-    /// Said in the answer when the model's text was not taken literally.
+    /// Added to the answer when the model's text was not used literally.
     note: &'static str,
 }
 
@@ -134,7 +134,7 @@ impl Edit {
             let places = occurrences(content, old.as_bytes());
             (!places.is_empty()).then_some(Self { places, old, new, note })
         };
-        // In a file of CRLF lines a line feed means a line's end.
+        // In a file with CRLF line endings, a line feed in the arguments stands for CRLF.
         if endings::is_crlf(content) {
             return attempt(endings::to_crlf(old), endings::to_crlf(new), "").or_else(|| {
                 let (old, new) = (without_numbers(old)?, without_numbers(new).unwrap_or_else(|| new.clone()));
@@ -142,7 +142,7 @@ impl Edit {
             });
         }
         attempt(old.clone(), new.clone(), "")
-            // Some lines end with CRLF and some do not: these do.
+            // In a file with mixed line endings the matched lines may end with CRLF.
             .or_else(|| {
                 old.contains('\n').then(|| attempt(endings::to_crlf(old), endings::to_crlf(new), ""))?
             })
@@ -152,7 +152,7 @@ impl Edit {
             })
     }
 
-    /// The new content, and where the new texts begin in it.
+    /// Returns the new content and the offsets of the replacements in it.
     fn apply(&self, content: &[u8]) -> (Vec<u8>, Vec<usize>) {
         let mut out = Vec::with_capacity(content.len() + self.new.len());
         let mut starts = Vec::with_capacity(self.places.len());
@@ -191,7 +191,7 @@ impl Edit {
             }
             let first = line_of(content, start);
             let last = line_of(content, start + self.new.trim_end_matches('\n').len());
-            // Bytes that are not UTF-8 do not change the number of lines.
+            // The lossy conversion does not change the number of lines.
             answer.push_str(&numbered::region(&text, first..last + 1, 3, limits));
         }
         if starts.len() > REGIONS {
@@ -203,7 +203,7 @@ impl Edit {
 
 const NUMBERS_REMOVED: &str = " (line numbers were taken off `old`; leave them out)";
 
-/// The text without line numbers, if every line has one as `read_file` shows them.
+/// Strips line numbers in the format of `read_file`; `None` unless every line has one.
 fn without_numbers(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -214,12 +214,12 @@ fn without_numbers(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Where `wanted` begins in `content`, not overlapping.
+/// Offsets of the non-overlapping matches of `wanted` in `content`.
 fn occurrences(content: &[u8], wanted: &[u8]) -> Vec<usize> {
     memchr::memmem::find_iter(content, wanted).collect()
 }
 
-/// Counted from zero.
+/// Zero-based line number of a byte offset.
 fn line_of(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &content[..at.min(content.len())]).count()
 }

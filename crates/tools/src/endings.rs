@@ -1,13 +1,13 @@
-//! Line endings: models write line feeds, files keep what they have.
+//! Line endings: models write line feeds, files keep the line endings they have.
 
 use std::borrow::Cow;
 
-/// `text` with the line endings that `file` has. A file without CRLF, or with both kinds, decides nothing.
+/// Converts `text` to the line endings of `file`. Only a file that uses CRLF throughout changes anything.
 pub(crate) fn like<'t>(file: &[u8], text: &'t str) -> Cow<'t, str> {
     if is_crlf(file) { Cow::Owned(to_crlf(text)) } else { Cow::Borrowed(text) }
 }
 
-/// Whether every line that ends, ends with CRLF, and there is at least one.
+/// Whether the file has line endings and all of them are CRLF.
 pub(crate) fn is_crlf(file: &[u8]) -> bool {
     let mut any = false;
     let mut before = 0;
@@ -23,7 +23,7 @@ pub(crate) fn is_crlf(file: &[u8]) -> bool {
     any
 }
 
-/// CRLF at the end of every line, whatever was there.
+/// Converts every line ending to CRLF.
 pub(crate) fn to_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }

@@ -1,4 +1,4 @@
-//! `find_files`: files whose name or path fits a pattern. `search` looks into files.
+//! `find_files`: finds files by name or path pattern. `search` searches file contents.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::read::explain;
 use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
 use crate::workspace::{Opened, WorkspacePath};
 
-/// Entries looked at among the ignored and hidden when nothing else was found.
+/// Maximum hidden and ignored entries visited when nothing else matched.
 const MOST_IGNORED_ENTRIES: usize = 50_000;
 const MOST_IGNORED_SHOWN: usize = 5;
 
@@ -78,7 +78,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
     let mut output = ToolOutput::done(String::new());
     let mut shown = 0;
     for path in &found.first {
-        // A walk may have been led astray; what it found counts only if it stands in the workspace.
+        // A directory may be swapped for a symlink during the walk, so each result is checked again.
         if workspace.stands_plainly(path).is_none() {
             continue;
         }
@@ -101,7 +101,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
 
 #[derive(Default)]
 struct Found {
-    /// The first in order, bounded.
+    /// The first results in path order, up to the limit.
     first: BTreeSet<WorkspacePath>,
     total: usize,
 }
@@ -142,7 +142,7 @@ fn walk(start: &WorkspacePath, pattern: &NamePattern, context: &CallContext) -> 
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No match is an answer that helps when it says where one would have been.
+/// Answer for no match; lists matches among hidden and ignored files.
 fn nothing(start: &WorkspacePath, pattern: &NamePattern, given: &str, context: &CallContext) -> ToolOutput {
     let root = context.workspace.root();
     let top = root.join(start.as_path());

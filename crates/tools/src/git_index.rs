@@ -1,39 +1,39 @@
-//! The entries of git's index, one after the other, as its versions 2 to 4 write them. What they mean is the business of
-//! those who read them: `changes` for what files held, `sandbox::linked` for the repositories it links to.
+//! Iterates over the entries of git's index, versions 2 to 4. The callers interpret them: `changes` for
+//! content, `sandbox::linked` for submodules.
 
 use std::ops::ControlFlow;
 
-/// A larger index is not read.
+/// Maximum size of an index; a larger one is not read.
 pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
-/// The kind of an entry that links to a repository, as [`Entry::kind`] tells it.
+/// Value of [`Entry::kind`] for a submodule (gitlink).
 pub(crate) const LINK: u32 = 0o16;
 
-/// One entry.
+/// An index entry.
 pub(crate) struct Entry<'i> {
-    /// Ten numbers of four bytes, the first of what an entry has.
+    /// The ten 32-bit fields at the start of an entry.
     numbers: &'i [u8],
-    /// The name of its content: 20 or 32 bytes.
+    /// Object id: 20 or 32 bytes.
     pub(crate) content: &'i [u8],
     pub(crate) flags: u16,
     pub(crate) path: &'i [u8],
 }
 
 impl Entry<'_> {
-    /// The number at this place.
+    /// The 32-bit field at this position.
     pub(crate) fn number(&self, place: usize) -> u32 {
         let bytes = self.numbers.get(4 * place..4 * place + 4).and_then(|bytes| bytes.try_into().ok());
         bytes.map(u32::from_be_bytes).unwrap_or_default()
     }
 
-    /// File, link, repository or directory. Git looks at these four bits alone, whatever stands around them.
+    /// Object type: file, symlink, gitlink or directory. Like git, it looks only at these four mode bits.
     pub(crate) fn kind(&self) -> u32 {
         (self.number(6) >> 12) & 0o17
     }
 }
 
-/// Shows every entry, and gives what follows the last one. `None` for what is no index of these kinds, or ends in the
-/// middle, and where the visitor leaves.
+/// Visits every entry and returns the bytes after the last one. `None` if the format is unsupported, the
+/// index is truncated, or the visitor breaks.
 pub(crate) fn each(
     bytes: &[u8],
     content_length: usize,
@@ -59,7 +59,7 @@ pub(crate) fn each(
         }
         let end = at + memchr::memchr(0, bytes.get(at..)?)?;
         path.extend_from_slice(&bytes[at..end]);
-        // Up to version 3 entries are filled up to whole groups of eight bytes.
+        // Up to version 3, entries are padded to a multiple of eight bytes.
         at = if version == 4 { end + 1 } else { start + ((end - start) / 8 + 1) * 8 };
         if visit(Entry { numbers, content, flags, path: &path }).is_break() {
             return None;
@@ -68,7 +68,7 @@ pub(crate) fn each(
     bytes.get(at..)
 }
 
-/// A number in groups of seven bits, as version 4 has them.
+/// Decodes a variable-length integer with seven bits per byte, as used by version 4.
 fn variable_length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     at += 1;

@@ -1,5 +1,5 @@
-//! File name patterns as models write them: a bare pattern means the file's name anywhere, one with a slash means
-//! the path.
+//! File name patterns as models write them: a pattern without a slash matches file names at any depth, one
+//! with a slash matches paths.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 pub(crate) struct NamePattern {
     globs: GlobSet,
-    /// Whether it is held against the name only.
+    /// Whether the pattern is matched against the file name only.
     by_name: bool,
-    /// Whether it names something hidden, which is otherwise not looked at.
+    /// Whether the pattern names hidden files, which are otherwise skipped.
     pub(crate) hidden: bool,
-    /// Whether it asks for directories.
+    /// Whether the pattern matches directories instead of files.
     pub(crate) directories: bool,
 }
 
 impl NamePattern {
-    /// `a,b` is either; `{a,b}` works too.
+    /// Parses a pattern. `a,b` and `{a,b}` match either alternative.
     pub(crate) fn parse(pattern: &str, root: &Path) -> Result<Self, String> {
         let trimmed = pattern.trim();
         let inside = Path::new(trimmed).strip_prefix(root).ok().and_then(Path::to_str).unwrap_or(trimmed);
@@ -43,7 +43,7 @@ impl NamePattern {
         Ok(Self { globs, by_name: !inside.contains('/'), hidden, directories })
     }
 
-    /// `paths` are one file's path from different places.
+    /// Matches a file by its name or by any of `paths`, its path relative to different directories.
     pub(crate) fn matches(&self, name: &std::ffi::OsStr, paths: [&Path; 2]) -> bool {
         if self.by_name {
             self.globs.is_match(name)
@@ -53,7 +53,7 @@ impl NamePattern {
     }
 }
 
-/// The paths that a pattern means; none if it is not a pattern.
+/// Filters the paths by a pattern; an invalid pattern matches nothing.
 pub fn matching<'a>(pattern: &str, paths: &'a [String]) -> impl Iterator<Item = &'a String> {
     let pattern = NamePattern::parse(pattern, Path::new("/")).ok();
     paths.iter().filter(move |path| {

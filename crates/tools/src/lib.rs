@@ -1,8 +1,8 @@
-//! Acting on a workspace: the tools a model may call, and how far they reach.
+//! The tools a model may call, and the limits on what they can reach.
 //!
-//! The main type is [`Toolbox`], a set of [`Tool`]s. What a call may touch is decided by [`Workspace`] for
-//! paths and by [`sandbox`] for commands. Which tool a model may call at a given moment, what is written
-//! down about a call, and how often it is repeated is the engine's half.
+//! The main type is [`Toolbox`], a set of [`Tool`]s. [`Workspace`] decides which paths a call may touch,
+//! [`sandbox`] what commands may touch. The engine decides which tools a model may call at a given moment,
+//! journals the calls, and decides whether an interrupted call is repeated.
 
 pub mod arguments;
 mod change;

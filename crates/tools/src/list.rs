@@ -1,7 +1,7 @@
-//! `list_dir`: what is in a directory, with as many levels as fit.
+//! `list_dir`: lists a directory as a tree, with as many levels as fit.
 //!
-//! A model that sees a small project whole at its first call needs no second one; so the listing opens
-//! directories level by level as long as everything fits. `find` looks for names, `search` into files.
+//! A model that sees an entire small project in its first call needs no second one, so the listing opens
+//! directories level by level while everything fits. `find` searches names, `search` file contents.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use crate::read::explain;
 use crate::tool::{CallContext, Category, Definition, Tool, ToolOutput};
 use crate::workspace::{Opened, PathProblem, WorkspacePath};
 
-/// Names of things that are not listed, in the closing line.
+/// Maximum hidden and ignored names in each closing line.
 const MOST_UNLISTED: usize = 20;
 
 pub(crate) fn list_dir() -> impl Tool {
@@ -55,8 +55,8 @@ impl Look for ListDir {
     }
 }
 
-/// A listed entry, by its path from the listed directory: paths compare component by component, which is the order
-/// of a tree.
+/// Listed entries by path relative to the listed directory. Paths compare component by component, which gives
+/// tree order.
 type Entries = BTreeMap<PathBuf, Kind>;
 
 enum Kind {
@@ -97,7 +97,7 @@ fn list(given: &str, context: &CallContext) -> Result<ToolOutput, String> {
     Ok(render(&start, &entries, depth, &all_names, context))
 }
 
-/// The entries of as many levels as fit, and how many levels that is.
+/// Returns the entries of as many levels as fit, and the number of levels.
 fn opened_levels(start: &WorkspacePath, context: &CallContext) -> (Entries, usize) {
     let most = context.limits.list_entries;
     let mut best = (Entries::new(), 0);
@@ -148,8 +148,8 @@ fn render(
         let indent = "  ".repeat(level - 1);
         let within = WorkspacePath::from_walk(path)
             .map(|inner| inner.as_str().split('/').fold(start.clone(), |path, name| path.join(name)));
-        // A walk may have been led astray; what it found counts only if it stands in the workspace. A name that is
-        // not UTF-8 cannot be looked up by a model either and is left out.
+        // A directory may be swapped for a symlink during the walk, so each entry is checked again. Names
+        // that are not UTF-8 are left out: a model could not look them up.
         let Some(within) = within else { continue };
         let Some(status) = context.workspace.stands_plainly(&within) else { continue };
         let _ = match (kind, FileType::from_raw_mode(status.st_mode)) {

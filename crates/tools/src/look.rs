@@ -1,6 +1,6 @@
-//! Tools that only look: what they have in common, so that each is one function from arguments to an answer.
+//! Adapter for read-only tools: each is one function from arguments to an answer.
 //!
-//! Looking touches the disk, so it runs on a thread that may wait; the engine's own threads never do.
+//! Reading blocks on the disk, so it runs on a blocking thread and never on the engine's own threads.
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Tool, ToolOutput};
 
-/// One way of looking.
+/// The read operation of one tool.
 pub(crate) trait Look: Send + Sync + 'static {
     type Arguments: DeserializeOwned + Send + 'static;
 
     fn look(arguments: Self::Arguments, context: &CallContext) -> ToolOutput;
 }
 
-/// A tool made of a way of looking.
+/// The [`Tool`] built from a [`Look`] implementation.
 pub(crate) struct LookingTool<L> {
     definition: Definition,
     way: std::marker::PhantomData<L>,
@@ -54,13 +54,13 @@ impl<L: Look> Tool for LookingTool<L> {
     }
 }
 
-/// Arguments that fit the schema as the type they stand for.
+/// Deserializes arguments that already fit the schema.
 pub(crate) fn typed<A: DeserializeOwned>(arguments: Value) -> Result<A, ToolOutput> {
     serde_json::from_value(arguments)
         .map_err(|error| ToolOutput::error(format!("The arguments do not fit: {error}.")))
 }
 
-/// Runs what waits for the disk on a thread of its own.
+/// Runs blocking work on a separate thread; reports cancellation and panics as failures.
 pub(crate) async fn waiting<O: Outcome>(
     context: &CallContext,
     work: impl FnOnce(&CallContext) -> O + Send + 'static,
@@ -77,7 +77,7 @@ pub(crate) async fn waiting<O: Outcome>(
     }
 }
 
-/// What [`waiting`] can report its own failure as.
+/// A result type through which [`waiting`] can report its own failures.
 pub(crate) trait Outcome: Send + 'static {
     fn from_failure(output: ToolOutput) -> Self;
 }

@@ -1,8 +1,9 @@
-//! Tools of other programs and servers: the client side of the Model Context Protocol.
+//! Model Context Protocol client: tools provided by other programs and servers.
 //!
-//! A [`Server`] is a program spoken to over its streams (`program`) or an address spoken to over HTTP (`address`); it is
-//! started when it is first needed and again when it has ended. What it offers becomes [`Tool`](crate::Tool)s whose names
-//! begin with the server's (`remote`). Whether a server is to be used at all is the app's half, and the user's.
+//! A [`Server`] is a program connected through its standard streams (`program`) or a URL connected over HTTP
+//! (`address`). It is connected on first use and reconnected after it exits. Its tools become
+//! [`Tool`](crate::Tool)s whose names are prefixed with the server's name (`remote`). The app and the user
+//! decide which servers are used.
 
 mod address;
 mod answer;
@@ -21,55 +22,55 @@ pub use offer::{Offer, Offered};
 pub use remote::Remote;
 pub use server::{McpError, Server};
 
-/// A server as the user describes it.
+/// Configuration of one server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// What its tools' names begin with.
+    /// Name of the server, and prefix of its tools' names.
     pub name: String,
-    /// How it is reached.
+    /// Transport used to connect to the server.
     pub reach: Reach,
-    /// Which of its tools are used.
+    /// Filter for the server's tools.
     pub lists: Lists,
-    /// How long one answer may take.
+    /// Maximum time for one response.
     pub timeout: Duration,
 }
 
-/// Which tools of a server are used.
+/// Allow list and block list for the tools of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Lists {
-    /// These; all if there is no list.
+    /// Allowed tools; all if `None`.
     pub allow: Option<Vec<String>>,
-    /// But not these.
+    /// Blocked tools; takes precedence over `allow`.
     pub block: Vec<String>,
 }
 
-/// How a server is reached.
+/// Transport to a server.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// A program that is started and spoken to over its streams.
+    /// A program that is started and connected through stdin and stdout.
     Program(ProgramSettings),
-    /// An address, over HTTP.
+    /// A URL, over streamable HTTP.
     Address {
-        /// Where.
+        /// Endpoint of the server.
         url: String,
-        /// Headers of every request, keys among them.
+        /// Headers sent with every request, including credentials.
         headers: Vec<(String, String)>,
-        /// Makes the connections.
+        /// HTTP client for the connection.
         client: reqwest::Client,
     },
 }
 
-/// A program that is a server.
+/// How to start a server program.
 #[derive(Clone, Debug)]
 pub struct ProgramSettings {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The variables it sees.
+    /// Environment variables of the program.
     pub environment: Environment,
-    /// Where it runs.
+    /// Working directory.
     pub directory: PathBuf,
-    /// Where it writes what is not for us; nowhere if there is no place.
+    /// File for the program's stderr; discarded if `None`.
     pub log: Option<PathBuf>,
-    /// Starts it, and ends it with us.
+    /// Starts the program, and ends it when this process exits.
     pub keeper: Keeper,
 }

@@ -1,6 +1,6 @@
-//! Names near a wrong one: what an answer offers instead of an unknown tool, parameter or path.
+//! Suggests similar names for an unknown tool, parameter or path.
 
-/// Up to `most` of `known` that are near `wrong`, best first, ties by name.
+/// Returns up to `most` of `known` that are similar to `wrong`, best first, ties by name.
 pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most: usize) -> Vec<String> {
     let wrong = wrong.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
@@ -14,9 +14,9 @@ pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most:
     scored.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
-/// 0 to 1. Jaro-Winkler alone misses a name that is a part of the other (`grep_search`, `search`).
+/// Similarity from 0 to 1. Jaro-Winkler alone misses a name contained in the other (`grep_search`, `search`).
 fn likeness(left: &str, right: &str) -> f64 {
-    // Letters swapped at the beginning count for more than Jaro-Winkler thinks.
+    // Jaro-Winkler underrates names whose first letters are swapped.
     let whole = strsim::jaro_winkler(left, right).max(strsim::normalized_damerau_levenshtein(left, right));
     let contained = left.len().min(right.len()) >= 3 && (left.contains(right) || right.contains(left));
     if contained { whole.max(0.85) } else { whole }

@@ -1,7 +1,7 @@
-//! The place in a file that is most like a text that is not in it: what `edit` and `patch` show on a miss.
+//! Finds the passage of a file that is most similar to a missing text; `edit` and `patch` show it on a miss.
 //!
-//! Lines vote: each line of the wanted text that stands somewhere in the file votes for the place where the whole
-//! would then begin. Only if no line votes are lines compared by likeness, which is slower and bounded.
+//! Each line of the wanted text that occurs in the file votes for the position where the text would then
+//! start. Only if there are no votes are lines compared by similarity, which is slower and bounded.
 
 #[cfg(test)]
 mod tests;
@@ -11,32 +11,32 @@ use std::fmt::Write;
 
 use crate::numbered;
 
-/// Lines of the place that are shown.
+/// Maximum lines shown of the passage.
 const SHOWN_LINES: usize = 30;
-/// Lines of a file that are compared by likeness.
+/// Maximum lines of a file compared by similarity.
 const MOST_COMPARED: usize = 20_000;
-/// Characters of a line that count for its likeness.
+/// Maximum characters of a line compared by similarity.
 const COMPARED_CHARACTERS: usize = 160;
-/// Below this two lines have nothing to do with each other.
+/// Lines below this similarity count as unrelated.
 const LEAST_LIKENESS: f64 = 0.5;
-/// A line found more often than this says nothing about the place.
+/// Lines that occur more often than this do not vote.
 const MOST_VOTES_OF_A_LINE: usize = 64;
 
-/// A place in a file.
+/// A passage of a file, with the text it is compared to.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Place {
-    /// Counted from zero.
+    /// Zero-based number of the first line.
     first: usize,
     found: Vec<String>,
     wanted: Vec<String>,
 }
 
-/// The place of `text` that is most like `wanted`, if anything is.
+/// Finds the passage of `text` most similar to `wanted`; `None` if nothing is similar.
 pub(crate) fn find(text: &str, wanted: &str) -> Option<Place> {
     find_after(text, wanted, 0)
 }
 
-/// The same, with places at or after line `from` before all others.
+/// Like [`find`], but prefers passages at or after line `from`.
 pub(crate) fn find_after(text: &str, wanted: &str, from: usize) -> Option<Place> {
     let wanted: Vec<&str> = numbered::lines(wanted).collect();
     let lines: Vec<&str> = numbered::lines(text).collect();
@@ -71,7 +71,7 @@ fn by_votes(lines: &[&str], wanted: &[&str]) -> Option<usize> {
             *votes.entry(place).or_default() += 1;
         }
     }
-    // The earliest of the best, so that the answer is always the same.
+    // The earliest of the best, so that the result is deterministic.
     votes.into_iter().max_by_key(|&(place, count)| (count, std::cmp::Reverse(place))).map(|(place, _)| place)
 }
 
@@ -93,13 +93,13 @@ fn by_likeness(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     best.map(|(_, at)| at.saturating_sub(offset))
 }
 
-/// The pairs of neighbouring bytes of a line, space left out, against which other lines are held: the Sørensen–Dice
-/// measure, with a table instead of sets because it is taken of every line of a file.
+/// Byte bigrams of a line without whitespace, for the Sørensen–Dice coefficient. A count table instead of
+/// sets, because it is compared with every line of a file.
 struct Pairs {
-    /// How often each pair is there.
+    /// Number of occurrences of each bigram.
     left: Vec<u8>,
     total: usize,
-    /// Pairs that the line at hand has in common, to be put back after it.
+    /// Bigrams shared with the line being compared, restored afterwards.
     taken: Vec<usize>,
 }
 
@@ -114,7 +114,7 @@ impl Pairs {
         Self { left, total, taken: Vec::new() }
     }
 
-    /// 0 to 1.
+    /// Sørensen–Dice coefficient, 0 to 1.
     fn likeness(&mut self, line: &str) -> f64 {
         let mut others = 0;
         self.taken.clear();
@@ -144,7 +144,7 @@ fn clipped(line: &str) -> &str {
 }
 
 impl Place {
-    /// What stands there, and how it differs from what was wanted.
+    /// Describes the passage and how it differs from the wanted text.
     pub(crate) fn describe(&self, line_characters: usize) -> String {
         let last = self.first + self.found.len();
         let mut out = format!("The nearest place is at lines {}-{last}:\n", self.first + 1);

@@ -1,8 +1,8 @@
-//! Lines with their numbers, the way every tool shows file content: `12<tab>text`.
+//! Numbered lines, the format in which all tools show file content: `12<tab>text`.
 
 use std::fmt::Write;
 
-/// Adds one line. What is over `most` characters is cut, and how much is said.
+/// Appends one line, cut to `most` characters with a note of how many were cut.
 pub(crate) fn push_line(out: &mut String, number: usize, line: &str, most: usize) {
     let _ = write!(out, "{number}\t");
     match line.char_indices().nth(most) {
@@ -15,7 +15,7 @@ pub(crate) fn push_line(out: &mut String, number: usize, line: &str, most: usize
     out.push('\n');
 }
 
-/// The lines of a text without their endings; a carriage return before the line feed belongs to the ending.
+/// Splits a text into lines without their endings (LF or CRLF).
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n').map(|line| {
         let line = line.strip_suffix('\n').unwrap_or(line);
@@ -23,7 +23,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A part of a text, by lines counted from zero, with some lines around it.
+/// Formats a zero-based range of lines with `around` lines of context on either side.
 pub(crate) fn region(
     text: &str,
     lines_shown: std::ops::Range<usize>,
@@ -46,7 +46,7 @@ pub(crate) fn region(
     out
 }
 
-/// How much of a region is shown.
+/// Limits on the size of a shown region.
 #[derive(Clone, Copy)]
 pub(crate) struct RegionLimits {
     pub(crate) lines: usize,

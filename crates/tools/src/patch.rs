@@ -1,8 +1,8 @@
-//! `apply_patch`: changes to several files at once, all of them or none.
+//! `apply_patch`: changes several files at once, all or none.
 //!
-//! The engine is pure: [`plan`] turns a patch and the content of files into what they are to hold. `parse` reads the
-//! two formats (`envelope`, `unified`) into sections, `matching` finds a hunk's lines, `apply` changes one file's
-//! content. The tool around it does the rest through the workspace.
+//! The core is pure: [`plan`] computes the new contents from a patch and the current contents. `parse` reads
+//! the two formats (`envelope`, `unified`) into sections, `matching` finds a hunk's lines, `apply` changes
+//! one file's content. The tool reads and writes the files through the workspace.
 
 mod apply;
 mod envelope;
@@ -31,11 +31,11 @@ use crate::workspace::Change;
 
 use section::{Action, Section};
 
-/// More files than one patch of a model touches.
+/// Maximum files of one patch; more than any model's patch touches.
 const MOST_FILES: usize = 500;
-/// Problems told at once.
+/// Maximum problems reported at once.
 const MOST_PROBLEMS: usize = 5;
-/// Of each changed region that an answer shows.
+/// Maximum lines of each changed region shown in an answer.
 const REGION_LINES: usize = 30;
 
 pub(crate) fn apply_patch() -> impl Tool {
@@ -66,38 +66,38 @@ pub(crate) fn apply_patch() -> impl Tool {
     })
 }
 
-/// Where a patch finds the content of files.
+/// Provides the file contents for a patch.
 pub trait Source {
-    /// The one name of the file that a patch calls `given`, or why it has none.
+    /// Canonical name of the file that a patch calls `given`.
     fn name(&self, given: &str) -> Result<String, String>;
 
-    /// What the file of this name holds; `None` if there is none.
+    /// Content of the named file; `None` if it does not exist.
     fn content(&self, name: &str) -> Result<Option<Vec<u8>>, String>;
 
-    /// What to try instead of a name that has no file.
+    /// Hint for a name that does not exist.
     fn near(&self, _name: &str) -> String {
         String::new()
     }
 }
 
-/// What a file is to hold after a patch.
+/// Planned change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// Its name.
+    /// Canonical name of the file.
     pub name: String,
-    /// What it holds before; `None` if it is not there.
+    /// Content before; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// What it holds after; `None` if it is gone.
+    /// Content after; `None` if the file is deleted.
     pub after: Option<Vec<u8>>,
-    /// The file whose permissions it takes over.
+    /// The file it was moved from, whose permissions it inherits.
     pub moved_from: Option<String>,
-    /// Permissions that the patch gives it.
+    /// Permissions set by the patch.
     pub mode: Option<u32>,
     changed: Vec<Range<usize>>,
     lenient: bool,
 }
 
-/// What a patch makes of the files it names. Every problem at once; with one, nothing is to be changed.
+/// Computes the changes a patch makes. The error lists every problem; in that case nothing may be changed.
 pub fn plan(patch: &str, source: &dyn Source) -> Result<Vec<Planned>, Vec<String>> {
     let sections = parse::parse(patch).map_err(|error| vec![error.to_string()])?;
     plan_sections(&sections, source)
@@ -111,7 +111,7 @@ fn plan_sections(sections: &[Section], source: &dyn Source) -> Result<Vec<Planne
     let mut problems = Vec::new();
     for section in sections {
         if let Err(found) = files.apply(section) {
-            // A problem with the path names it already.
+            // Problems with the path already name it.
             let name = |problem: String| {
                 if problem.starts_with('`') { problem } else { format!("`{}`: {problem}", section.path) }
             };
@@ -124,7 +124,7 @@ fn plan_sections(sections: &[Section], source: &dyn Source) -> Result<Vec<Planne
     Ok(files.files.into_values().filter(|file| file.before != file.after).collect())
 }
 
-/// The files as the sections so far have left them.
+/// File contents after the sections applied so far.
 struct Files<'s> {
     source: &'s dyn Source,
     files: BTreeMap<String, Planned>,
@@ -242,7 +242,7 @@ impl Alter for ApplyPatch {
             done.iter().any(|change| change.path == name)
         };
         let mut sections = parse::parse(&arguments.patch).ok()?;
-        // Removals come last, so of a move it can only be the removal that is left.
+        // Removals are written last, so only the removal of a move can be missing.
         for section in &mut sections {
             if let Action::Update { move_to: Some(to), .. } = &section.action
                 && is_done(to)
@@ -294,7 +294,7 @@ fn permissions(name: &str, context: &CallContext) -> Option<u32> {
     context.workspace.current(&path, context.limits.file_bytes).ok()?.map(|current| current.mode)
 }
 
-/// The files of the workspace.
+/// The workspace as a [`Source`].
 struct Workfiles<'c> {
     context: &'c CallContext,
 }
@@ -317,7 +317,7 @@ impl Source for Workfiles<'_> {
     fn near(&self, name: &str) -> String {
         let workspace = &self.context.workspace;
         let mut near = workspace.locate(name).map(|path| workspace.suggestions(&path)).unwrap_or_default();
-        // Deleted or moved by the same patch.
+        // The name itself can be among them if the same patch deleted or moved it.
         near.retain(|near| near != name);
         match near.as_slice() {
             [] => "Use find_files to find it".to_owned(),
@@ -343,7 +343,7 @@ fn answer(planned: &[Planned], context: &CallContext) -> String {
         bytes: context.limits.answer_bytes / 16,
         line_characters: context.limits.line_characters / 4,
     };
-    // A move is one line, not two.
+    // A move is reported as one line, not as an addition and a removal.
     let moved: Vec<&String> = planned.iter().filter_map(|file| file.moved_from.as_ref()).collect();
     let shown: Vec<&Planned> =
         planned.iter().filter(|file| file.after.is_some() || !moved.contains(&&file.name)).collect();
@@ -382,7 +382,7 @@ fn answer(planned: &[Planned], context: &CallContext) -> String {
     answer
 }
 
-/// Regions that would be shown with lines in common are one.
+/// Merges regions that would overlap when shown with their context.
 fn merged(regions: &[Range<usize>], around: usize) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for region in regions {

@@ -1,5 +1,6 @@
-//! Pictures as models take them: PNG, JPEG, GIF and WebP that are whole, with their size in pixels. What is no such picture is
-//! named by `read` like any other content; a damaged one sent to a server would fail the whole conversation.
+//! Image formats that models accept: complete PNG, JPEG, GIF and WebP files, with their size in pixels.
+//! `read` describes everything else as binary content; a damaged image sent to a server would make the entire
+//! conversation fail.
 
 use std::sync::Arc;
 
@@ -7,19 +8,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// Most pixels a side: servers refuse more.
+/// Maximum width and height; servers reject larger images.
 const MOST_PIXELS: u32 = 8_000;
 
-/// A picture for the model, as a call's answer carries it.
+/// An image for the model, carried by a tool output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Such as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
     /// The file's bytes in base64.
     pub data: Arc<str>,
 }
 
-/// What a picture is.
+/// Format and size of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
     media_type: &'static str,
@@ -28,27 +29,27 @@ pub(crate) struct Picture {
     height: u32,
 }
 
-/// What becomes of a picture in an answer.
+/// Whether the model is shown an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// The model sees it.
+    /// The image is sent.
     Yes(Image),
-    /// It does not, and why.
+    /// The image is not sent, with the reason.
     No(String),
 }
 
 impl Picture {
-    /// What content is, if it is a picture and whole.
+    /// Detects the format; `None` if the content is not an image or is truncated.
     pub(crate) fn of(content: &[u8]) -> Option<Picture> {
         png(content).or_else(|| jpeg(content)).or_else(|| gif(content)).or_else(|| webp(content))
     }
 
-    /// In words: kind and size.
+    /// Description with format, dimensions and size.
     pub(crate) fn words(&self, bytes: usize) -> String {
         format!("{} image, {} × {} pixels, {bytes} bytes", self.name, self.width, self.height)
     }
 
-    /// The picture for a model that is shown at most `most` bytes; none at all is a model that takes none.
+    /// Encodes the image if it has at most `most` bytes; 0 means that the model does not accept images.
     pub(crate) fn shown(&self, content: &[u8], most: usize) -> Shown {
         if most == 0 {
             return Shown::No("this model takes no images".to_owned());
@@ -67,7 +68,7 @@ impl Picture {
     }
 }
 
-/// What base64 stands for.
+/// Decodes base64; `None` if it is invalid.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
@@ -80,17 +81,17 @@ fn png(content: &[u8]) -> Option<Picture> {
     picture("image/png", "PNG", width, height).filter(|_| whole)
 }
 
-/// The size stands in the frame's header, behind segments of any number.
+/// Finds the frame header, which holds the dimensions and follows any number of other segments.
 fn jpeg(content: &[u8]) -> Option<Picture> {
     let mut rest = content.strip_prefix(b"\xff\xd8")?;
-    // Some cameras add zeros behind the end.
+    // Some cameras append zeros after the end marker.
     let end = content.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     if !content[..end].ends_with(b"\xff\xd9") {
         return None;
     }
     loop {
         let (&marker, after) = rest.strip_prefix(b"\xff")?.split_first()?;
-        // A marker may be filled up to any length.
+        // A marker may be preceded by any number of fill bytes.
         if marker == 0xff {
             rest = &rest[1..];
             continue;
@@ -104,7 +105,7 @@ fn jpeg(content: &[u8]) -> Option<Picture> {
                 };
                 return picture("image/jpeg", "JPEG", side(3)?, side(1)?);
             }
-            // The pixels begin, and no size was told.
+            // The scan starts without a frame header before it.
             0xda => return None,
             _ => rest = after.get(length..)?,
         }

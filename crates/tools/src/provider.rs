@@ -1,15 +1,16 @@
-//! Calls of tools that a provider defined and trained its models on, as calls of ours. The model crate offers them where a
-//! profile says so; what they do is decided here, so that gates, the sandbox and the journal know only our own tools.
+//! Translates calls of tools that a provider defined and trained its models on into calls of our tools. The
+//! model crate offers them if a profile says so; translating here means that gates, the sandbox and the
+//! journal see only our tools.
 
 use serde_json::{Map, Value, json};
 
-/// The text editor, under both names it has had.
+/// Names of the text editor tool, current and former.
 const EDITORS: [&str; 2] = ["str_replace_based_edit_tool", "str_replace_editor"];
-/// The shell.
+/// Name of the shell tool.
 const SHELL: &str = "bash";
 
-/// A call of ours that does what this one asks for; nothing if it is no provider's. The same text gives the same call,
-/// whatever stands on the disk: a run that is replayed makes it again.
+/// Translates a provider's call; `None` if it is not one. The result depends only on the call's text and not
+/// on the disk, because a replay translates it again.
 #[must_use]
 pub fn as_ours(name: &str, arguments: &str) -> Option<(&'static str, String)> {
     let is_editor = EDITORS.contains(&name);
@@ -22,7 +23,7 @@ pub fn as_ours(name: &str, arguments: &str) -> Option<(&'static str, String)> {
     Some((name, ours.to_string()))
 }
 
-/// Every command has a shell of its own here, so that starting anew is saying so.
+/// Every command runs in its own shell, so a restart only prints that.
 fn restart(arguments: &Map<String, Value>) -> Option<Value> {
     let restarts = arguments.get("restart").is_some_and(|restart| *restart == Value::Bool(true));
     restarts.then(|| json!({ "command": "echo 'Every command starts in a new shell, in the workspace.'" }))
@@ -36,7 +37,7 @@ fn edit(arguments: &Map<String, Value>) -> Option<(&'static str, Value)> {
         "view" => ("read_file", view(path, arguments.get("view_range"))),
         "create" => ("write_file", json!({ "path": path, "content": text("file_text") })),
         "str_replace" => {
-            // Left out, it takes the text away.
+            // Without `new_str` the text is deleted.
             let new = arguments.get("new_str").cloned().unwrap_or_else(|| "".into());
             ("edit_file", json!({ "path": path, "old": text("old_str"), "new": new }))
         }
@@ -49,12 +50,12 @@ fn edit(arguments: &Map<String, Value>) -> Option<(&'static str, Value)> {
     })
 }
 
-/// By its name alone.
+/// Decides by the name alone, without the disk.
 fn is_directory(path: &Value) -> bool {
     path.as_str().is_some_and(|path| path.is_empty() || path == "." || path.ends_with('/'))
 }
 
-/// Lines from the first to the last, which is the file's own if it is -1.
+/// Arguments for a line range; a last line of -1 means the end of the file.
 fn view(path: Value, range: Option<&Value>) -> Value {
     let ends = range.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let [first, last] = ends else { return json!({ "path": path }) };
@@ -65,7 +66,7 @@ fn view(path: Value, range: Option<&Value>) -> Value {
     }
 }
 
-/// A patch that puts lines behind a line; behind line 0 is the beginning.
+/// Builds a patch that inserts lines after a line; line 0 is the start of the file.
 fn insertion(path: &str, line: u64, text: &str) -> String {
     let lines: Vec<&str> = text.strip_suffix('\n').unwrap_or(text).split('\n').collect();
     let mut patch = format!("--- {path}\n+++ {path}\n@@ -{line},0 +{},{} @@\n", line + 1, lines.len());

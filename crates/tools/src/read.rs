@@ -1,7 +1,7 @@
-//! `read_file` and `read_files`: file content with line numbers, a page at a time.
+//! `read_file` and `read_files`: file content with line numbers, one page at a time.
 //!
-//! The answer always says how to get at what it leaves out. What was read is reported as seen, by the hash of the
-//! whole file, which is what `edit` asks for. A picture is shown to a model that takes pictures.
+//! The answer always says how to get the rest. What was read is reported as seen, with the hash of the entire
+//! file, which `edit` requires. Images are shown to models that accept them.
 
 mod kind;
 mod page;
@@ -127,7 +127,7 @@ impl Look for ReadFiles {
         let mut images = Vec::new();
         let mut paths: Vec<&str> = Vec::new();
         for path in arguments.paths.iter().take(context.limits.files_per_read) {
-            // Named twice, it is shown once.
+            // A path named twice is shown once.
             if !paths.contains(&path.as_str()) {
                 paths.push(path);
             }
@@ -137,7 +137,7 @@ impl Look for ReadFiles {
                 output.aborted = true;
                 break;
             }
-            // What a small file leaves over is there for the later ones.
+            // Space that small files do not use goes to the later ones.
             let share = left / (paths.len() - at);
             let window = Window {
                 first: 1,
@@ -148,7 +148,7 @@ impl Look for ReadFiles {
             let text = match read(path, window, left_for_images, context) {
                 Ok(read) => {
                     if let Some(image) = read.image {
-                        // At least one byte is left, so that the next one is told of the room and not of the model.
+                        // Keep at least one byte, because 0 means that the model does not accept images.
                         left_for_images = left_for_images.saturating_sub(image.data.len() / 4 * 3).max(1);
                         images.push(image);
                     }
@@ -172,14 +172,14 @@ impl Look for ReadFiles {
 struct Read {
     text: String,
     truncated: bool,
-    /// None of a file that is not text, or too large to be edited.
+    /// `None` for a file that is not text or is too large to be edited.
     seen: Option<Seen>,
-    /// Of a picture, where the model takes them.
+    /// The image, if the file is one and the model accepts images.
     image: Option<Image>,
 }
 
 impl Read {
-    /// What is told of a file without showing it.
+    /// A description of a file whose content is not shown.
     fn told(text: String) -> Self {
         Self { text, truncated: false, seen: None, image: None }
     }
@@ -242,7 +242,7 @@ fn binary(path: &WorkspacePath, size: u64, kind: &str) -> String {
     format!("`{path}` is not text ({kind}, {size} bytes); its content is not shown.")
 }
 
-/// The problem, and for a missing file what may be meant.
+/// Formats the problem, with suggestions for a missing file.
 pub(crate) fn explain(problem: &PathProblem, context: &CallContext) -> String {
     let mut answer = problem.to_string();
     if let PathProblem::Missing { path } | PathProblem::NotADirectory { path } = problem {

@@ -1,15 +1,17 @@
-//! Where commands run: the process that starts them, what they see and what holds them.
+//! Command execution: the processes that start and supervise commands, and the sandbox around them.
 //!
-//! Three processes stand between us and a command. The [`Keeper`] is forked first thing in `main`, while the
-//! program is still small and has one thread; every command is forked from it and costs no start of a large binary.
-//! A supervisor (`supervisor`) is forked from it for each command that finds none free (`crew`), reaps everything the command leaves behind and
-//! ends all of it when the command ends or when we are gone. The command itself is the supervisor's child.
+//! A command involves three more processes. The fork server ([`Keeper`]) is forked first thing in
+//! `main`, while the program is still small and has one thread; every command is forked from it and does not
+//! pay for starting a large binary. A supervisor (`supervisor`) is forked from the fork server for each
+//! command that finds no idle one (`crew`). It reaps everything the command leaves behind and kills all of it
+//! when the command ends or when Fusee is gone. The command itself is the supervisor's child.
 //!
-//! What a command can reach is a [`Policy`], as data. A [`Room`] is what is made of it: namespaces and a tree of mounts
-//! that the commands of a run share (`namespaces`, `view`), which each command enters with processes of its own
-//! (`enter`), without privileges (`kernel`), behind a filter of system calls (`filter`). Where there are no namespaces a
-//! [`Fence`] is made of it instead (`landlock`), and promises less. [`probe`] tells what holds on this machine. The shell
-//! tool does the other half: what a model asks for and what it is told.
+//! A [`Policy`] describes as data what a command can reach. A [`Room`] (the namespace sandbox) implements it
+//! with namespaces and a mount tree that the commands of a run share (`namespaces`, `view`); each command
+//! joins it with a PID namespace of its own (`enter`), without privileges (`kernel`), behind a seccomp filter
+//! (`filter`). Where namespaces are not available, a [`Fence`] (the Landlock sandbox) implements the policy
+//! with Landlock (`landlock`) and gives weaker guarantees. [`probe`] reports what works on this machine. The
+//! shell tool does the other half: the model's arguments and the tool result.
 
 mod allowance;
 mod child;
@@ -53,27 +55,27 @@ pub use room::Room;
 pub use running::{CommandFailure, CommandRequest, Ending, Finished};
 pub use withstand::withstand_limits;
 
-/// What holds a command, decided once for a run.
+/// The sandbox that commands run in, chosen once per run.
 #[derive(Clone, Debug, Default)]
 pub enum Sandbox {
-    /// Nothing but the supervisor, which ends it with everything it started.
+    /// No confinement. The supervisor still kills the command with everything it started.
     #[default]
     Off,
-    /// It sees and reaches only what the room's policy says, or it does not run.
+    /// The command sees and reaches only what the policy allows. If that cannot be set up, it does not run.
     Namespaces(Arc<Room>),
-    /// It sees the machine and is refused what the fence's policy does not grant, or it does not run: the smaller promise,
-    /// for where no namespaces can be had.
+    /// The command sees the machine but is denied what the policy does not grant. If that cannot be
+    /// set up, it does not run. Weaker guarantees, for systems without namespaces.
     Landlock(Arc<Fence>),
 }
 
 impl Sandbox {
-    /// A sandbox as this policy says.
+    /// Creates a namespace sandbox with this policy.
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {
         Self::Namespaces(Arc::new(Room::new(policy)))
     }
 
-    /// The smaller one, as this policy says.
+    /// Creates a Landlock sandbox with this policy.
     #[must_use]
     pub fn landlock(policy: Policy) -> Self {
         Self::Landlock(Arc::new(Fence::new(policy)))

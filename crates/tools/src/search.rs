@@ -1,7 +1,7 @@
-//! `search_text`: lines that match a pattern, in all files or some, with ripgrep's own searcher.
+//! `search_text`: finds lines that match a pattern in all or some files, with ripgrep's searcher.
 //!
-//! Files are searched in parallel, yet the answer is always the same: the first matches in order of path and
-//! line (`matches`). `find` looks for names instead.
+//! Files are searched in parallel, yet the answer is deterministic: the first matches in order of path and
+//! line (`matches`). `find` searches names instead.
 
 mod matches;
 
@@ -26,7 +26,7 @@ use crate::workspace::{Opened, PathProblem, WorkspacePath};
 
 use matches::{Collected, FileMatches};
 
-/// A line longer than this is skipped with its file: it is not text that anybody reads.
+/// Files with a longer line are skipped: they are not readable text.
 const LONGEST_LINE: usize = 8 * 1024 * 1024;
 
 pub(crate) fn search_text() -> impl Tool {
@@ -116,10 +116,10 @@ fn search(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, St
     Ok(answer(arguments, &start, &collected, context))
 }
 
-/// A compiled pattern and how to search with it.
+/// A compiled pattern.
 struct Search {
     matcher: RegexMatcher,
-    /// Whether a match may reach over several lines.
+    /// Whether a match may span several lines.
     several_lines: bool,
 }
 
@@ -149,7 +149,7 @@ impl Search {
             .build()
     }
 
-    /// The first matches of a file, or none. A file that cannot be read to its end has none.
+    /// Returns the first matches of a file; `None` if there are none or the file cannot be read to its end.
     fn file(&self, searcher: &mut Searcher, file: &std::fs::File, most: usize) -> Option<FileMatches<'_>> {
         let mut found = FileMatches::new(&self.matcher, most);
         searcher.search_file(&self.matcher, file, &mut found).ok()?;

@@ -1,7 +1,7 @@
-//! `shell`: a command line in the workspace, to its end or in the background.
+//! The `shell` tool: runs a command line in the workspace, in the foreground or in the background.
 //!
-//! The sandbox starts and ends commands; `capture` keeps of their output what a model can use; `job` has the commands
-//! that run on while the model does something else.
+//! The sandbox starts and ends commands; `capture` keeps the part of their output that a model can use; `job`
+//! manages background commands.
 
 mod capture;
 mod job;
@@ -30,7 +30,7 @@ use capture::Capture;
 pub(crate) use job::{Jobs, shell_kill, shell_poll};
 use spool::Spool;
 
-/// Between two looks at a running command's output for somebody who watches.
+/// Interval of progress updates on the output of a running command.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn shell(settings: CommandSettings) -> impl Tool {
@@ -89,7 +89,7 @@ struct Arguments {
     timeout: Option<f64>,
 }
 
-/// A checked command.
+/// A validated command.
 struct Plan {
     command: String,
     input: Option<String>,
@@ -192,7 +192,7 @@ impl Tool for Shell {
             let arguments = typed::<Arguments>(arguments)?;
             let workdir = arguments.workdir.clone().unwrap_or_default();
             let (path, directory) = if workdir.is_empty() {
-                // The workspace itself is open already: nothing that could take time.
+                // The workspace directory is already open, so this does not block.
                 open_directory(&workdir, context)?
             } else {
                 waiting(context, move |context| open_directory(&workdir, context)).await?
@@ -247,7 +247,7 @@ fn open_directory(
     }
 }
 
-/// Why a command was ended before its end.
+/// Why a command was killed.
 #[derive(Clone, Copy, Debug)]
 enum Cause {
     Cancelled,
@@ -316,7 +316,7 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Output and what is to be said about it, on a line of its own.
+/// Appends the closing note to the output, on a line of its own.
 fn closed(mut text: String, closing: &str) -> String {
     if text.is_empty() {
         text.push_str("(no output)");
@@ -330,7 +330,7 @@ fn closed(mut text: String, closing: &str) -> String {
     text
 }
 
-/// Why a command was ended that used too much.
+/// The closing note for a command that exceeded a limit.
 fn exceeded_words(what: Exceeded) -> &'static str {
     match what {
         Exceeded::Cpu => {
@@ -376,5 +376,5 @@ fn lock(capture: &Mutex<Capture>) -> std::sync::MutexGuard<'_, Capture> {
     capture.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shared between a job and those who look at it.
+/// Shared between a job and the calls that poll it.
 type SharedCapture = Arc<Mutex<Capture>>;

@@ -1,8 +1,9 @@
-//! What a tool is: a definition for the model, and a call in two halves.
+//! The [`Tool`] trait: a definition for the model, and a call in two phases.
 //!
 //! A call is first prepared, which checks everything that can be checked and works out the effect, and then
-//! performed. Between the two the engine writes the intent down, so that a crash can be settled afterwards:
-//! by [`Tool::settle`], from the arguments and the intent alone. [`Toolbox`](crate::Toolbox) holds the tools.
+//! performed. Between the two the engine journals the intent, so that after a crash [`Tool::settle`] can
+//! determine the outcome from the arguments and the intent alone. [`Toolbox`](crate::Toolbox) holds the
+//! tools.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -18,46 +19,46 @@ use crate::content::{DirectoryChange, FileChange, Seen};
 use crate::picture::Image;
 use crate::workspace::Workspace;
 
-/// What kind of effect a tool has; gates and review mode go by it.
+/// Kind of effect a tool has; gates and review mode depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Looks, changes nothing.
+    /// Reads, changes nothing.
     Read,
     /// May change the workspace.
     Write,
     /// Thinking and planning: no effect outside the conversation.
     Reason,
-    /// Steers the task itself.
+    /// Controls the task itself.
     Control,
 }
 
-/// A tool as a model sees it.
+/// A tool as presented to a model.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// `^[a-zA-Z0-9_-]{1,64}$`.
+    /// Unique name matching `^[a-zA-Z0-9_-]{1,64}$`.
     pub name: Cow<'static, str>,
-    /// What it does, what it answers, what its limits are.
+    /// Description for the model: effect, result and limits.
     pub description: Cow<'static, str>,
-    /// A JSON schema of type object with `additionalProperties: false`.
+    /// JSON Schema of type object with `additionalProperties: false`.
     pub parameters: Value,
-    /// What kind of effect it has.
+    /// Kind of effect the tool has.
     pub category: Category,
-    /// Other names that models call it by.
+    /// Other names that models use for it.
     pub aliases: &'static [&'static str],
-    /// Other names of parameters, as (alias, name). An alias that ends in `_ms` of a name that does not is in
-    /// milliseconds and the parameter in seconds.
+    /// Other names of parameters, as (alias, name). An alias that ends in `_ms`, for a name that does not, is
+    /// in milliseconds while the parameter is in seconds.
     pub parameter_aliases: &'static [(&'static str, &'static str)],
 }
 
-/// Keywords of a schema that its checker and the reference page need. A model that writes something else is told so
-/// in the answer, which is cheaper than telling every model with every request.
+/// Schema keywords that only the argument check and the reference page need. A model that violates them is
+/// told so in the answer, which is cheaper than sending them with every request.
 const UNSENT: [&str; 7] =
     ["additionalProperties", "description", "minItems", "maxItems", "minLength", "minimum", "maximum"];
 
 impl Definition {
-    /// The schema in short, for a tool whose description says what its parameters mean: names, types and what is
-    /// required.
+    /// A short schema for a tool whose description explains its parameters: only names, types and required
+    /// parameters.
     #[must_use]
     pub fn short_parameters(&self) -> Value {
         let mut schema = self.parameters.clone();
@@ -75,45 +76,47 @@ fn shorten(schema: &mut Value) {
     fields.get_mut("items").into_iter().for_each(shorten);
 }
 
-/// What may be done with a call that was started and whose result was never written down.
+/// How to treat a call that was started but whose result was never journaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// May run again: it only reads.
+    /// Only reads: may run again.
     Harmless,
-    /// Changes files: whether it happened is told by their content.
+    /// Changes files: their content shows whether it happened.
     Settled,
-    /// Runs commands: never again without the model knowing.
+    /// Runs commands: never runs again without the model knowing.
     Never,
 }
 
-/// One kind of act.
+/// A tool that a model can call.
 ///
-/// A reply may hold several calls. Those that change files are prepared one by one, each after the one before
-/// was performed: `prepare` looks at the files as they are.
+/// A reply may contain several calls. Those that change files are prepared one at a time, each after the
+/// previous one was performed, because `prepare` reads the current files.
 pub trait Tool: Send + Sync {
-    /// How it is shown to a model.
+    /// The definition presented to a model.
     fn definition(&self) -> &Definition;
 
-    /// More names that models call it by, where they are not known beforehand.
+    /// Further aliases that are only known at run time.
     fn more_names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What a crash in the middle means.
+    /// How a call interrupted by a crash is handled.
     fn repeat(&self) -> Repeat;
 
-    /// Checks the arguments (as [`crate::arguments::parse`] gives them) and works out the effect without doing
-    /// it. An error is an answer for the model.
+    /// Checks the arguments (as returned by [`crate::arguments::parse`]) and works out the effect without
+    /// carrying it out. The error is an answer for the model.
     fn prepare<'a>(
         &'a self,
         arguments: Value,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Prepared, ToolOutput>>;
 
-    /// Does it. What a cancelled call had done until then is in its output, which has `aborted` set.
+    /// Carries out the call. If it is cancelled, the output describes what was done until then and has
+    /// `aborted` set.
     fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
 
-    /// After a crash: an intent without a result. `Harmless` tools need not say more than this.
+    /// Determines the outcome of an intent without a result, after a crash. `Harmless` tools keep the
+    /// default.
     fn settle<'a>(
         &'a self,
         arguments: &'a Value,
@@ -125,32 +128,32 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// What became of a call that a crash cut off.
+/// Outcome of a call that a crash interrupted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settled {
-    /// It had happened, or is complete now; this is its result.
+    /// It happened, or is complete now; this is its result.
     Done(ToolOutput),
-    /// It had not happened: prepare and perform it again.
+    /// It did not happen: prepare and perform it again.
     Redo,
-    /// Nobody can tell; the output says what is not known.
+    /// The outcome cannot be determined; the output says what is unknown.
     Unknown(ToolOutput),
 }
 
 /// A checked call, ready to be performed.
 pub struct Prepared {
-    /// What is about to happen, to be written down first. For file changes `{"changes": [FileChange…]}`.
+    /// The effect, journaled before the call is performed. For file changes `{"changes": [FileChange…]}`.
     pub intent: Value,
     plan: Box<dyn Any + Send>,
 }
 
 impl Prepared {
-    /// A call whose tool will ask for `plan` when it performs it.
+    /// Creates a prepared call with the `plan` that the tool needs to perform it.
     pub fn new<P: Any + Send>(intent: Value, plan: P) -> Self {
         Self { intent, plan: Box::new(plan) }
     }
 
-    /// The plan that the tool itself put in. Another tool's plan is an error in the caller, told as an answer
-    /// because a call always gets one.
+    /// Takes the plan that the tool stored. A plan of another type is a bug in the caller, reported as an
+    /// answer because every call needs one.
     pub fn into_plan<P: Any + Send>(self) -> Result<P, ToolOutput> {
         match self.plan.downcast::<P>() {
             Ok(plan) => Ok(*plan),
@@ -165,18 +168,18 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
-/// What a call is given besides its arguments.
+/// Inputs of a call besides its arguments.
 #[derive(Clone)]
 pub struct CallContext {
-    /// Where it may reach, and what the run has seen there.
+    /// The files it may access, and what the run has seen of them.
     pub workspace: Arc<Workspace>,
-    /// The model's id of the call.
+    /// Id the model gave the call.
     pub call_id: String,
-    /// Ends the call early.
+    /// Cancels the call.
     pub cancel: CancellationToken,
-    /// Called with the newest output of a running command, at most ten times a second.
+    /// Called with the latest output of a running command, at most ten times per second.
     pub progress: Arc<dyn Fn(&str) + Send + Sync>,
-    /// How much a call may take and answer.
+    /// Limits that apply to the call.
     pub limits: Limits,
 }
 
@@ -186,43 +189,43 @@ impl std::fmt::Debug for CallContext {
     }
 }
 
-/// Bounds of single calls. What is over a bound is cut, and the answer says so and how to get at the rest.
+/// Limits of single calls. Content over a limit is cut, and the answer says so and how to get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Lines shown by one read.
+    /// Maximum lines shown by one read.
     pub read_lines: usize,
-    /// Bytes of text in one answer of a reading tool.
+    /// Maximum bytes of text in one answer of a read tool.
     pub answer_bytes: usize,
-    /// Characters of one line before it is cut.
+    /// Maximum characters of a line before it is cut.
     pub line_characters: usize,
-    /// Largest file that is held in memory: read for an edit, written, or patched.
+    /// Maximum bytes of a file held in memory: read for an edit, written, or patched.
     pub file_bytes: u64,
-    /// Files of one `read_files`.
+    /// Maximum files per `read_files` call.
     pub files_per_read: usize,
-    /// Entries of one directory listing, all levels together.
+    /// Maximum entries of a directory listing, all levels together.
     pub list_entries: usize,
-    /// Levels of one directory listing.
+    /// Maximum levels of a directory listing.
     pub list_depth: usize,
-    /// Paths answered by `find_files`.
+    /// Maximum paths returned by `find_files`.
     pub find_results: usize,
-    /// Matches answered by `search_text` unless the call says otherwise.
+    /// Matches returned by `search_text` unless the call sets a number.
     pub search_results: usize,
-    /// Most matches a call may ask for.
+    /// Maximum matches a call may request.
     pub search_results_most: usize,
-    /// First bytes of a command's output that are kept.
+    /// Bytes kept from the start of a command's output.
     pub output_head: usize,
-    /// Last bytes of a command's output that are kept.
+    /// Bytes kept from the end of a command's output.
     pub output_tail: usize,
-    /// How long a command may run unless the call says otherwise.
+    /// Time limit of a command unless the call sets one.
     pub command_time: Duration,
-    /// Longest time a call may ask for.
+    /// Maximum time limit a call may request.
     pub command_time_most: Duration,
-    /// Bytes of the images of one answer, all together; none where the model takes no images.
+    /// Maximum bytes of all images in one answer; 0 if the model does not accept images.
     pub image_bytes: usize,
 }
 
 impl Limits {
-    /// What a model that takes images is shown in one answer: servers take 5 MB of base64.
+    /// Image bytes per answer for a model that accepts images: servers accept 5 MB of base64.
     pub const IMAGE_BYTES: usize = 3_750_000;
 }
 
@@ -248,57 +251,58 @@ impl Default for Limits {
     }
 }
 
-/// The answer to a call, and what the engine needs to know about what it did.
+/// The answer to a call, and what the engine needs to know about its effects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// Whether the call did what it was asked for.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// What the model reads.
+    /// Text for the model.
     pub content: String,
-    /// Whether something was cut from `content`.
+    /// Whether `content` was cut.
     #[serde(default, skip_serializing_if = "is_false")]
     pub truncated: bool,
-    /// Of a command that ended by itself.
+    /// Exit code of a command that ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// File content that the run has now seen.
+    /// File versions that the run has now seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
-    /// Files that this call changed.
+    /// Files changed by this call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,
-    /// Directories that a command made or took away. What a tool of ours makes is in its intent.
+    /// Directories that a command created or removed. Directories created by our own tools are in their
+    /// intent.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub directories: Box<[DirectoryChange]>,
-    /// Whether it was cancelled before its end.
+    /// Whether the call was cancelled before it completed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub aborted: bool,
-    /// What the model sees beside `content`.
+    /// Images shown to the model along with `content`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub images: Box<[Image]>,
 }
 
 impl ToolOutput {
-    /// A call that did what it was asked for.
+    /// A successful call.
     #[must_use]
     pub fn done(content: impl Into<String>) -> Self {
         Self { ok: true, content: content.into(), ..Self::default() }
     }
 
-    /// A call that did not, and why, in words a model can act on.
+    /// A failed call, with a reason that a model can act on.
     #[must_use]
     pub fn error(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 
-    /// A call that was cancelled before it had done anything.
+    /// A call that was cancelled before it had any effect.
     #[must_use]
     pub fn aborted(content: impl Into<String>) -> Self {
         Self { content: content.into(), aborted: true, ..Self::default() }
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde requires")]
 fn is_false(value: &bool) -> bool {
     !*value
 }

@@ -1,4 +1,4 @@
-//! The set of tools a run has, found by name or alias and listed in a fixed order.
+//! The set of tools of a run: lookup by name or alias, and listing in a fixed order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use crate::sandbox::{Allowance, Environment, Keeper, Sandbox};
 use crate::tool::{Definition, Tool};
 use crate::{edit, find, list, patch, read, search, shell, write};
 
-/// What the command tools need besides a workspace.
+/// Dependencies of the command tools besides a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct CommandSettings {
-    /// Starts and ends commands; without one every command is answered with an error.
+    /// Starts and ends commands; without it every command fails.
     pub keeper: Option<Keeper>,
-    /// The variables a command sees.
+    /// Environment variables of commands.
     pub environment: Environment,
-    /// What holds a command.
+    /// Sandbox in which commands run.
     pub sandbox: Sandbox,
-    /// How much a command may use.
+    /// Resource limits of commands.
     pub allowance: Allowance,
-    /// What nobody is shown.
+    /// Secrets to redact from output.
     pub secrets: Secrets,
 }
 
-/// The names of the tools that every run has, in their order.
+/// Names of the standard tools, in order.
 const STANDARD: [&str; 11] = [
     "read_file",
     "read_files",
@@ -38,7 +38,7 @@ const STANDARD: [&str; 11] = [
     "shell_kill",
 ];
 
-/// Tools by name. The order of insertion is the order of the list a model sees, so that it stays the same.
+/// Tools by name. Insertion order is the order of the list sent to a model, so that the list is stable.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
@@ -46,13 +46,13 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// An empty box.
+    /// Creates an empty toolbox.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The tools that every run has.
+    /// Creates a toolbox with the tools that every run has.
     #[must_use]
     pub fn standard(commands: CommandSettings) -> Self {
         let mut toolbox = Self::new();
@@ -70,20 +70,20 @@ impl Toolbox {
             Arc::new(shell::shell_kill()),
         ];
         for tool in tools {
-            // Their names differ; a test holds them against each other.
+            // Cannot fail: the names differ, which a test checks.
             let _ = toolbox.insert(tool);
         }
         toolbox
     }
 
-    /// Whether this is one of the standard tools: their names stay with them.
+    /// Whether this is the name of a standard tool; these names are reserved.
     #[must_use]
     pub fn is_standard(name: &str) -> bool {
         STANDARD.contains(&name)
     }
 
-    /// Adds a tool. A name that is taken stays with the tool that had it, and the newcomer is handed back; an
-    /// alias that is taken is left out.
+    /// Adds a tool. If its name is taken, the existing tool keeps it and the new one is returned as the
+    /// error; aliases that are taken are skipped.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), Arc<dyn Tool>> {
         let definition = tool.definition();
         if let Some(&holder) = self.index.get(definition.name.as_ref())
@@ -92,7 +92,7 @@ impl Toolbox {
             return Err(tool);
         }
         let position = self.tools.len();
-        // A tool's own name wins over another's alias.
+        // A tool's own name takes precedence over another tool's alias.
         self.index.insert(definition.name.to_string(), position);
         let more = tool.more_names();
         for alias in definition.aliases.iter().map(|alias| (*alias).to_owned()).chain(more) {
@@ -102,23 +102,23 @@ impl Toolbox {
         Ok(())
     }
 
-    /// The tool of this name or alias.
+    /// Finds a tool by name or alias.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.index.get(name).map(|&position| &self.tools[position])
     }
 
-    /// What a model sees, in the order of insertion.
+    /// Definitions sent to a model, in insertion order.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.tools.iter().map(|tool| tool.definition())
     }
 
-    /// All tools, in the order of insertion.
+    /// All tools, in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.iter()
     }
 
-    /// Names that an unknown one may have meant, best first, three at most.
+    /// Suggests up to three names similar to an unknown one, best first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<String> {
         crate::near::names(name, self.tools.iter().map(|tool| tool.definition().name.as_ref()), 3)

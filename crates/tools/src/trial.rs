@@ -1,4 +1,4 @@
-//! A workspace on the disk and the standard tools, called the way the engine calls them.
+//! Test support: a workspace on disk and the standard tools, called the way the engine calls them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// A workspace with these files.
+    /// Creates a workspace with these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         for (path, content) in files {
@@ -68,14 +68,14 @@ impl Trial {
         }
     }
 
-    /// The answer of a call that must succeed.
+    /// Answer of a call that must succeed.
     pub(crate) fn answer(&self, tool: &str, arguments: Value) -> String {
         let output = self.call(tool, arguments);
         assert!(output.ok, "{}", output.content);
         output.content
     }
 
-    /// The answer of a call that must fail.
+    /// Answer of a call that must fail.
     pub(crate) fn refusal(&self, tool: &str, arguments: Value) -> String {
         let output = self.call(tool, arguments);
         assert!(!output.ok, "{}", output.content);

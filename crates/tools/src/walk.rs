@@ -1,7 +1,8 @@
-//! How directory trees are walked: by `ignore`, the same way for listing, finding and searching.
+//! Directory walks with `ignore`, set up the same way for listing, finding and searching.
 //!
-//! A walk goes by names and could be led astray by a directory that is swapped for a link meanwhile. So what a
-//! walk found is only believed after [`Workspace`](crate::Workspace) has found it too, through its own confined way.
+//! A walk goes by names, so a directory that is swapped for a symlink meanwhile could divert it. Its results
+//! are therefore only used after [`Workspace`](crate::Workspace) has resolved them through its own confined
+//! lookup.
 
 use std::path::{Path, PathBuf};
 
@@ -13,21 +14,21 @@ mod ground;
 
 pub use ground::{Ground, Stamp};
 
-/// Larger ignore files are not read, nor is what lies beside them.
+/// Larger ignore files are not read, and their directories are skipped.
 const IGNORE_BYTES: u64 = 1 << 20;
 
-/// A file that says where a repository is.
+/// Maximum size of a file that points to a repository's location.
 const POINTER_BYTES: u64 = 4 << 10;
 
-/// A walk from `start` that honours ignore files. `hidden` also visits names that begin with a dot, except those
-/// that hold a version control system's or our own state.
+/// Walk from `start` that honours ignore files. `hidden` also visits names that begin with a dot, except
+/// version control state and our own.
 pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
     builder
         .hidden(!hidden)
-        // The user's own ignore file is found through the environment, which is not ours to read.
+        // The user's global ignore file is located through the environment, which this crate does not read.
         .git_global(false)
-        // Ignore files mean what they say also before the first commit, and under other systems than git.
+        // Ignore files also apply before the first commit and under other version control systems.
         .require_git(false)
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !is_state(entry.file_name()) && ends(entry));
@@ -35,16 +36,16 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
     builder
 }
 
-/// Makes a walk from `start` go without ignore files where one on the way to it cannot be read to its end. Those below
-/// are [`ends`]'s part.
+/// Disables ignore files for a walk from `start` if one in `start` or above it cannot be safely read to its
+/// end. [`ends`] handles those below.
 pub fn keep_from_reading_for_ever(builder: &mut WalkBuilder, start: &Path) {
     if !start.ancestors().all(has_harmless_ignore_files) {
         builder.parents(false).ignore(false).git_ignore(false).git_exclude(false);
     }
 }
 
-/// Whether a walk that goes there comes to an end: it reads the ignore files of every directory it enters, and one may be
-/// a pipe that nobody writes to, or a link to a device.
+/// Whether a walk may enter the directory. A walk reads the ignore files of every directory it enters, and
+/// one could be a pipe without a writer or a symlink to a device, which would block forever.
 pub fn ends(entry: &DirEntry) -> bool {
     !entry.file_type().is_some_and(|kind| kind.is_dir()) || has_harmless_ignore_files(entry.path())
 }
@@ -55,7 +56,7 @@ fn has_harmless_ignore_files(directory: &Path) -> bool {
         && excludes(directory).is_some_and(|file| plain::is_harmless(&file, IGNORE_BYTES))
 }
 
-/// The file of a repository's own that excludes names; `None` if looking for it would not come to an end.
+/// Path of the repository's `info/exclude` file; `None` if resolving it could block.
 fn excludes(directory: &Path) -> Option<PathBuf> {
     let git = directory.join(".git");
     let folder = match git.metadata() {
@@ -72,17 +73,17 @@ fn excludes(directory: &Path) -> Option<PathBuf> {
     Some(folder.join("info/exclude"))
 }
 
-/// Whether a name holds a version control system's state, or our own.
+/// Whether the name is a version control system's state directory, or our own.
 pub(crate) fn is_state(name: &std::ffi::OsStr) -> bool {
     [".git", ".fusee", ".jj", ".hg", ".svn"].iter().any(|state| name == *state)
 }
 
-/// The files under a directory as ignore files leave them, by paths from there, in order; at most so many.
+/// Files under a directory that are not ignored, as relative paths in order; at most `most`.
 pub fn files_under(root: &Path, most: usize) -> Vec<String> {
     tree_under(root, most).0
 }
 
-/// The same with what decided which those are.
+/// Like [`files_under`], with the inputs that determined the result.
 pub fn tree_under(root: &Path, most: usize) -> (Vec<String>, Ground) {
     let (mut files, mut ground) = (Vec::new(), Ground::around(root));
     for entry in builder(root, false).sort_by_file_name(std::ffi::OsStr::cmp).build().flatten() {

@@ -1,8 +1,8 @@
-//! The directory tree a run works in: how far paths reach, what the run has seen, and its jobs.
+//! The directory tree of a run: which paths are reachable, what the run has seen, and its background jobs.
 //!
-//! A path is confined when it is opened, not when it is looked at (`beneath`), so a symbolic link that is swapped
-//! in the meantime leads nowhere. `replace` is the only way content gets into a file. What a model typed is first
-//! turned into a [`WorkspacePath`], whose text is also the name of a file in events and in the journal.
+//! A path is confined when it is opened, not when it is checked (`beneath`), so swapping in a symlink
+//! meanwhile does not lead outside. All writes go through `replace`. A path typed by a model is first parsed
+//! into a [`WorkspacePath`], whose text also names the file in events and in the journal.
 
 mod beneath;
 mod directories;
@@ -38,10 +38,10 @@ pub(crate) use remembered::{Content, Stamp};
 pub(crate) use replace::Change;
 pub use standing::{PutBack, Standing};
 
-/// Larger files are not put back.
+/// Larger files are not restored.
 const PUT_BACK_BYTES: u64 = 256 << 20;
 
-/// A workspace that cannot be opened.
+/// The workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the workspace {path}", path = path.display())]
 pub struct OpenError {
@@ -50,19 +50,19 @@ pub struct OpenError {
     source: io::Error,
 }
 
-/// A directory, what a run has seen in it, and the commands that the run has in the background.
+/// A directory, what a run has seen in it, and the run's background commands.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// As it was given: a model may have been told this name.
+    /// The root as given by the caller, which a model may have been told.
     given_root: PathBuf,
     directory: OwnedFd,
     resolution: beneath::Resolution,
     seen: Mutex<seen::SeenFiles>,
-    /// What was there before the run changed it, and is kept already.
+    /// Files already backed up or changed by the run.
     keeping: Mutex<kept::Keeping>,
     changes: Mutex<Option<Tracker>>,
-    /// Where the first look is written down, for a process that goes on with the run.
+    /// Where the initial snapshot is stored, for a process that resumes the run.
     first_look_file: OnceLock<PathBuf>,
     first_look_saved: AtomicBool,
     remembered: Mutex<remembered::Remembered>,
@@ -70,7 +70,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace at `root`, which must be a directory.
+    /// Opens the workspace at `root`, which must be a directory.
     pub fn open(root: &Path) -> Result<Self, OpenError> {
         let attempt = || -> io::Result<Self> {
             let given_root = std::path::absolute(root)?;
@@ -95,19 +95,19 @@ impl Workspace {
         attempt().map_err(|source| OpenError { path: root.to_owned(), source })
     }
 
-    /// Its directory, as an absolute path without symbolic links.
+    /// Root directory, as an absolute path without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Takes note of content that the run knows. Tools do this themselves; a resumed run does it again for
-    /// what its journal holds.
+    /// Records a file version that the run has seen. Tools call this themselves; a resumed run replays it
+    /// from the journal.
     pub fn saw(&self, seen: &Seen) {
         self.remember(|files| files.insert(&seen.path, seen.hash));
     }
 
-    /// Takes note of everything a result says about files: [`saw`](Self::saw) for a whole result.
+    /// Records everything a result says about files: seen versions and changes.
     pub fn recall(&self, output: &ToolOutput) {
         for seen in &output.seen {
             self.saw(seen);
@@ -118,7 +118,7 @@ impl Workspace {
             if let Some(tracker) = changes.as_mut() {
                 tracker.told(&change.path, change.after);
             }
-            // What a command did to a file nobody has seen yet.
+            // The run has not seen what a command wrote to the file.
             let shown = |hash| output.seen.iter().any(|seen| seen.path == change.path && seen.hash == hash);
             self.remember(|files| match change.after {
                 Some(hash) if shown(hash) => files.insert(&change.path, hash),
@@ -127,9 +127,9 @@ impl Workspace {
         }
     }
 
-    /// Takes note of the state of all files, unless that was done before: what a command changes is told by
-    /// [`look_for_changes`](Self::look_for_changes) from then on. What it gives is to be written down before the command
-    /// runs: it is what undoing the command needs.
+    /// Takes the initial snapshot, unless there is one; from then on
+    /// [`look_for_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
+    /// journaled before the command runs, because undoing the command needs it.
     pub fn watch_for_changes(&self) -> FirstLook {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.is_some() {
@@ -140,49 +140,50 @@ impl Workspace {
         first.unwrap_or_default()
     }
 
-    /// Writes the first look down, unless that was done before, so that it outlives the process. To be done after
-    /// [`watch_for_changes`](Self::watch_for_changes) and before the command.
+    /// Stores the initial snapshot on disk, unless that was done before, so that it outlives the process.
+    /// Call it after [`watch_for_changes`](Self::watch_for_changes) and before the command.
     pub fn save_first_look(&self) {
         let Some(file) = self.first_look_file.get() else { return };
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tracker) = changes.as_ref()
             && !self.first_look_saved.swap(true, Ordering::Relaxed)
         {
-            // Without it only a killed command's changes would go unseen, so the command runs all the same.
+            // If this fails, only the changes of a killed command would go undetected, so the command still
+            // runs.
             let _ = tracker.save(file);
         }
     }
 
-    /// Whether there is no first look to be written down.
+    /// Whether the initial snapshot is stored, or need not be.
     #[must_use]
     pub fn is_first_look_saved(&self) -> bool {
         self.first_look_file.get().is_none() || self.first_look_saved.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody watches, and it is plain at a glance that nothing changed since the last look.
+    /// Whether changes are tracked and a cheap check shows that nothing changed since the last scan.
     #[must_use]
     pub fn is_unmoved(&self) -> bool {
         self.changes.try_lock().is_ok_and(|changes| changes.as_ref().is_some_and(Tracker::is_unmoved))
     }
 
-    /// Whether changes are told already.
+    /// Whether changes are tracked.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.changes.try_lock().is_ok_and(|changes| changes.is_some())
     }
 
-    /// Has the first look written down in `file`, so that it outlives the process. Where an earlier process of the run
-    /// did so already, that is the look that later ones are compared with.
+    /// Sets the file for the initial snapshot. If an earlier process of the run already stored one there, it
+    /// is loaded and later scans are compared with it.
     pub fn keep_first_look(&self, file: PathBuf) {
         if let Some(tracker) = Tracker::load(&self.root, &file) {
             *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
             self.first_look_saved.store(true, Ordering::Relaxed);
         }
-        // A second file is another run's, and no workspace has two.
+        // Only the first file is kept: a workspace belongs to one run.
         let _ = self.first_look_file.set(file);
     }
 
-    /// Nobody will go on with the run.
+    /// Deletes the stored snapshot; call it when the run will not be resumed.
     pub fn drop_first_look(&self) {
         if let Some(file) = self.first_look_file.get() {
             // It may never have been written.
@@ -190,7 +191,8 @@ impl Workspace {
         }
     }
 
-    /// What a file holds: from memory, while its stamp stands as it was. `None` if it is larger than `most`.
+    /// Content of a file, from the read cache while its stamp is unchanged. `None` if it is larger than
+    /// `most`.
     pub(crate) fn content(
         &self,
         path: &WorkspacePath,
@@ -213,26 +215,26 @@ impl Workspace {
         Ok(Some(content))
     }
 
-    /// Drops what is remembered of a file that is written to.
+    /// Drops the cached content of a file that is written to.
     fn forget_content(&self, path: &WorkspacePath) {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner).forget(path.as_str());
     }
 
-    /// What changed since the last look, by content; nothing if nobody watches.
+    /// Changes since the last scan, by content; empty if changes are not tracked.
     #[must_use]
     pub fn look_for_changes(&self) -> Vec<FileChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.as_mut().map(Tracker::look).unwrap_or_default()
     }
 
-    /// The directories that came and went, as looks for changes found them, each told once.
+    /// Takes the directories that scans found created or removed since the last call.
     #[must_use]
     pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.as_mut().map(Tracker::take_moved).unwrap_or_default()
     }
 
-    /// Of these changes those whose files still differ from before.
+    /// Paths of those changes whose files still differ from their earlier content.
     #[must_use]
     pub fn still_differ(&self, changes: &[FileChange], most: u64) -> Vec<String> {
         let differs = |change: &&FileChange| {
@@ -250,7 +252,7 @@ impl Workspace {
         changes.iter().filter(differs).map(|change| change.path.clone()).collect()
     }
 
-    /// Gives a file this content again, whatever stands there now. The error says why it could not.
+    /// Overwrites a file with this content, whatever it holds now. The error is the reason it failed.
     pub fn restore_file(&self, path: &str, content: &[u8]) -> Result<(), String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         if self
@@ -258,7 +260,7 @@ impl Workspace {
             .is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
             && let Ok(parent) = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path())
         {
-            // A link in its place would have the content written elsewhere.
+            // Otherwise the content would be written through the symlink.
             let _ = rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty());
         }
         let now = self.current(&path, PUT_BACK_BYTES).map_err(|problem| problem.to_string())?;
@@ -271,20 +273,20 @@ impl Workspace {
         self.change(&[change], "put-back", PUT_BACK_BYTES).map_err(|error| error.to_string())
     }
 
-    /// What the run last saw in this file.
+    /// Hash of the version of this file that the run last saw.
     #[must_use]
     pub fn last_seen(&self, path: &WorkspacePath) -> Option<ContentHash> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).find(path.as_str())
     }
 
-    /// The path a model means: relative to the workspace, or absolute and inside it.
+    /// Parses a path from a model: relative to the workspace, or absolute and inside it.
     pub fn locate(&self, given: &str) -> Result<WorkspacePath, PathProblem> {
         WorkspacePath::parse(given, &[&self.root, &self.given_root])
     }
 
     /// Opens a file or a directory for reading.
     pub fn open_to_read(&self, path: &WorkspacePath) -> Result<Opened, PathProblem> {
-        // Without NONBLOCK a named pipe would hold the call until somebody writes to it.
+        // Without NONBLOCK, opening a named pipe would block until there is a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let attempt = || -> io::Result<Opened> {
             let descriptor = self.resolution.open(self.directory.as_fd(), path.as_path(), flags)?;
@@ -302,7 +304,7 @@ impl Workspace {
         attempt().map_err(|error| PathProblem::from_io(path, &error))
     }
 
-    /// The directory that this path really names, without symbolic links: where a walk may start.
+    /// Resolves all symlinks of a directory path; a walk may start at the result.
     pub(crate) fn real_directory(&self, path: &WorkspacePath) -> Result<WorkspacePath, PathProblem> {
         let end = beneath::walk(self.directory.as_fd(), path.as_path())
             .map_err(|error| PathProblem::from_io(path, &error))?;
@@ -310,29 +312,29 @@ impl Workspace {
         WorkspacePath::from_walk(&real).ok_or_else(|| PathProblem::Missing { path: path.clone() })
     }
 
-    /// The status of what a walk found, if it stands in the workspace with no symbolic link on the way to it. A link
-    /// at its end is itself.
+    /// Status of a path found by a walk, if it exists in the workspace without a symlink on the way. A
+    /// symlink as the last component is not followed.
     pub(crate) fn stands_plainly(&self, path: &WorkspacePath) -> Option<Stat> {
         let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
         let name = path.as_path().file_name().unwrap_or(OsStr::new("."));
         rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// What a symbolic link that a walk found says.
+    /// Target of a symlink found by a walk.
     pub(crate) fn link_text(&self, path: &WorkspacePath) -> Option<String> {
         let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
         let text = rustix::fs::readlinkat(parent, path.file_name(), Vec::new()).ok()?;
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// Whether there is any file that a model could read, ignored ones left out.
+    /// Whether the workspace contains any file that is not ignored.
     #[must_use]
     pub fn has_files(&self) -> bool {
         let entries = crate::walk::builder(&self.root, true).build();
         entries.flatten().any(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
     }
 
-    /// The files of the workspace in order, ignored ones left out, at most so many.
+    /// Paths of the files that are not ignored, in order; at most `most`.
     #[must_use]
     pub fn files(&self, most: usize) -> Vec<String> {
         let entries = crate::walk::builder(&self.root, false).sort_by_file_name(std::ffi::OsStr::cmp).build();
@@ -344,12 +346,12 @@ impl Workspace {
         paths.take(most).collect()
     }
 
-    /// Existing paths that a missing one may have meant, best first.
+    /// Existing paths similar to a missing one, best first.
     pub(crate) fn suggestions(&self, missing: &WorkspacePath) -> Vec<String> {
         suggest::paths(self, missing)
     }
 
-    /// The run's commands in the background; they end with it.
+    /// Background commands of the run; they end with it.
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
     }
@@ -358,7 +360,7 @@ impl Workspace {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory itself, held.
+    /// Descriptor of the root directory.
     pub(crate) fn held(&self) -> &OwnedFd {
         &self.directory
     }
@@ -371,7 +373,7 @@ impl Workspace {
         note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The same workspace with paths walked by hand, as on a kernel without openat2.
+    /// Forces the manual path walk that is used on kernels without openat2.
     #[cfg(test)]
     pub(crate) fn by_hand(mut self) -> Self {
         self.resolution = beneath::Resolution::ByHand;
@@ -379,38 +381,35 @@ impl Workspace {
     }
 }
 
-/// What stands at a path.
+/// Result of opening a path.
 #[derive(Debug)]
 pub enum Opened {
     /// A regular file and its size when it was opened.
     File {
-        /// Open for reading, at its start.
+        /// Open for reading, positioned at the start.
         file: File,
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// A directory.
     Directory(OwnedFd),
-    /// Neither; reading it could wait for ever.
+    /// Neither; reading it could block forever. The text says what it is.
     Special(&'static str),
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only to tell how fresh a stamp is; nothing of it is kept in a run"
-)]
+#[expect(clippy::disallowed_methods, reason = "only to judge how recent a stamp is; never stored in a run")]
 fn now_ns() -> i128 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// The content, or `None` if there is more of it than `most`.
+/// Reads the content; `None` if it is larger than `most`.
 fn read_bounded(file: File, size: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
     if size > most {
         return Ok(None);
     }
     let mut content = Vec::with_capacity(size as usize + 1);
-    // The file may have grown since its size was asked for.
+    // The file may have grown since it was statted.
     file.take(most + 1).read_to_end(&mut content)?;
     Ok((content.len() as u64 <= most).then_some(content))
 }

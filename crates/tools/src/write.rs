@@ -1,4 +1,4 @@
-//! `write_file`: a whole file at once. `edit` changes a part of one.
+//! `write_file`: creates or replaces an entire file. `edit` changes a part of one.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use crate::numbered::{self, RegionLimits};
 use crate::tool::{CallContext, Category, Definition, Tool};
 use crate::workspace::{Change, WorkspacePath};
 
-/// Of the changed region that an answer shows.
+/// Maximum lines of the changed region shown in an answer.
 const REGION_LINES: usize = 40;
 
 pub(crate) fn write_file() -> impl Tool {
@@ -87,7 +87,7 @@ impl Alter for WriteFile {
     }
 }
 
-/// Whether the run knows what the file holds now: what it has not seen it must not overwrite.
+/// Fails unless the run has seen the current content: it must not overwrite what it has not seen.
 pub(crate) fn require_fresh_view(
     path: &WorkspacePath,
     now: ContentHash,
@@ -123,7 +123,7 @@ fn replaced(path: &WorkspacePath, old: &str, new: &str, context: &CallContext) -
     )
 }
 
-/// The lines of `new` between what both texts begin and end with.
+/// Lines of `new` between the common prefix and suffix of both texts.
 pub(crate) fn differing_lines(old: &str, new: &str) -> std::ops::Range<usize> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let same_start = old.iter().zip(&new).take_while(|(left, right)| left == right).count();

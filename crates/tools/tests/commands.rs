@@ -1,10 +1,11 @@
-//! Commands as they really run: under the keeper, which this program sets up first thing in its main.
+//! Real commands, run through the fork server, which this program starts first in its `main`.
 //!
-//! What must hold is that nothing of a command outlives it, however it or we end.
+//! The main property under test: no process of a command outlives it, however the command or the main process
+//! ends.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test program; the lints' own exception knows only the usual harness"
+    reason = "a test program; the lints' exception for tests covers only the standard harness"
 )]
 
 #[path = "commands/ends.rs"]

@@ -1,9 +1,10 @@
-//! Commands in the sandbox, as they really run: what they can do, what they cannot, and how they end.
+//! Real commands in the sandbox: what they can do, what they cannot, and how they end.
 //!
-//! Every attempt to get out is first shown to succeed without the sandbox, so that it would be seen if it did with it.
+//! Every escape attempt is first shown to succeed without the sandbox; otherwise its failure inside would
+//! prove nothing.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test program; the lints' own exception knows only the usual harness"
+    reason = "a test program; the lints' exception for tests covers only the standard harness"
 )]
 
 #[path = "confined/ends.rs"]

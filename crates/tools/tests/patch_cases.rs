@@ -1,11 +1,13 @@
-//! Patches as folders: `patch_cases/NAME/{input/, patch, expected/ or error}`. Every folder is a test.
+//! Patch cases in directories: `patch_cases/NAME/{input/, patch, expected/ or error}`. Every directory is a
+//! test.
 //!
-//! The tool runs on a copy of `input` and must leave exactly `expected`, execution bits included, and answer what is in
-//! `answer` if there is one; or it must answer what is in `error` and leave `input` as it was. With
-//! PATCH_CASES_WRITE set the words of answers and errors are written instead of compared; read them before you commit.
+//! The tool runs on a copy of `input`. Either it must leave exactly `expected`, including execute bits, and
+//! give the answer in `answer` if that file exists; or it must give the error in `error` and leave `input`
+//! unchanged. With PATCH_CASES_WRITE set, answers and errors are written instead of compared; review them
+//! before committing.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test program; the lints' own exception knows only the usual harness"
+    reason = "a test program; the lints' exception for tests covers only the standard harness"
 )]
 
 use std::collections::BTreeMap;
@@ -72,7 +74,7 @@ fn run(case: &Path) -> Result<(), Failed> {
 
 fn words(file: &Path, said: &str, required: bool) -> Result<(), Failed> {
     let said = format!("{said}\n");
-    #[expect(clippy::disallowed_methods, reason = "a test program is its own face")]
+    #[expect(clippy::disallowed_methods, reason = "a test program may read its environment")]
     let write = std::env::var_os("PATCH_CASES_WRITE").is_some();
     if write && (required || file.exists()) {
         fs::write(file, said).unwrap();
@@ -118,7 +120,7 @@ fn apply(root: &Path, patch: &str) -> ToolOutput {
     })
 }
 
-/// Paths with content and whether it can be executed. An empty directory counts as one that ends with a slash.
+/// Maps a path to its content and whether it is executable. Empty directories are not recorded.
 type Tree = BTreeMap<String, (Vec<u8>, bool)>;
 
 fn tree(root: &Path) -> Tree {

@@ -1,6 +1,7 @@
-//! Races: another process swaps a directory, or a file, with a link that leads out, as fast as it can, while each tool is
-//! called. Nothing outside may be seen or changed, and both sides of the swap must have been met.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! Races: another process swaps a directory, or a file, with a link that leads outside as fast as it can
+//! while each tool is called. Nothing outside may be read or changed, and both sides of the swap must have
+//! been seen.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "the-secret-of-outside";
 
-/// How long each tool is tried; longer only until both sides were met.
+/// How long each tool is tried; longer only until both sides were seen.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
 const MOST: Duration = Duration::from_secs(20);
 
-/// Swaps pairs of names until it is killed, or its parent is gone.
+/// Swaps pairs of names until it is killed or its parent is gone.
 const SWAPPER: &str = r#"
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -76,7 +77,7 @@ impl Race {
         })
     }
 
-    /// Calls until both sides of the swap were met.
+    /// Repeats the calls until both sides of the swap were seen.
     fn run(&mut self, calls: impl Fn(&Self, usize) -> ToolOutput) {
         let (begun, mut met) = (Instant::now(), [0usize; 2]);
         let mut round = 0;
@@ -111,7 +112,7 @@ impl Drop for Race {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "another process is what races with us")]
+#[expect(clippy::disallowed_methods, reason = "the race needs another process")]
 fn swapping(inside: &Path) -> Child {
     let names = ["folder", "folder-trap", "plain", "plain-trap"].map(|name| inside.join(name));
     let mut swapper = Command::new("python3")
@@ -126,7 +127,7 @@ fn swapping(inside: &Path) -> Child {
     swapper
 }
 
-/// By turns a file in a directory that is swapped, and a file that is swapped itself.
+/// Alternates between a file in a swapped directory and a file that is itself swapped.
 fn path(round: usize) -> &'static str {
     ["folder/file", "plain"][round % 2]
 }
@@ -138,7 +139,7 @@ fn reading_is_not_led_outside() {
 
 #[test]
 fn reading_several_is_not_led_outside() {
-    // Each file has an answer of its own in the one that is given, so the side is told by what it says.
+    // The answer contains one result per file, so its content tells which side was seen.
     Race::new().run(|race, _| {
         let output = race.call("read_files", &json!({"paths": ["folder/file", "plain"]}));
         ToolOutput { ok: output.content.matches("harmless").count() == 2, ..output }
@@ -183,7 +184,7 @@ fn editing_changes_nothing_outside() {
         race.call("read_file", &json!({"path": path(round)}));
         let (old, new) = if round % 4 < 2 { ("one", "two") } else { ("two", "one") };
         let output = race.call("edit_file", &json!({"path": path(round), "old": old, "new": new}));
-        // What an edit that went well left behind is edited back the next time.
+        // An earlier edit may have left the new text behind; edit it back for the next round.
         if !output.ok {
             race.call("edit_file", &json!({"path": path(round), "old": new, "new": old}));
         }

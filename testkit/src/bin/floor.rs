@@ -1,13 +1,9 @@
-//! The floor of the benches: the least that makes the same requests and runs the same commands.
+//! Baseline of the benches: a minimal program that makes the same requests and runs the same commands.
 //!
-//! A plain socket, a growing list of messages, `sh -c` for each call; no journal, no events, no limits, no retries. What
-//! Fusee costs on top of this is what `cargo xtask bench` prints. Arguments: port, and the length of the prelude (system
-//! prompt and tool schemas) in bytes, so that both send requests of the same size.
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "it is a program of its own, and a bare one"
-)]
+//! A plain socket, a growing list of messages, `sh -c` for each call; no journal, no events, no limits, no
+//! retries. `cargo xtask bench` prints the cost of Fusee relative to it. Arguments: port, and the length of
+//! the prelude (system prompt and tool schemas) in bytes, so that both send requests of the same size.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a minimal stand-alone program")]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,8 +14,8 @@ use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
-    let port: u16 = args.next().ok_or("a port")?.parse()?;
-    let prelude: usize = args.next().ok_or("a length")?.parse()?;
+    let port: u16 = args.next().ok_or("missing port")?.parse()?;
+    let prelude: usize = args.next().ok_or("missing prelude length")?.parse()?;
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_nodelay(true)?;
     let mut incoming = BufReader::new(stream.try_clone()?);
@@ -49,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The text and the calls of one streamed reply.
+/// Parses the text and the calls of one streamed reply.
 fn reply(incoming: &mut BufReader<TcpStream>) -> Result<(String, Vec<Value>), Box<dyn Error>> {
     let mut line = String::new();
     while line != "\r\n" {

@@ -1,21 +1,21 @@
-//! The order of a task's life, as a state machine over its events. What one event looks like is the schema's.
+//! State machine over a task's events that checks their order. The schema covers single events.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Which part of a run's stream is looked at.
+/// Which part of a run's stream is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// From `task_started` to `task_complete`.
     Whole,
-    /// What a killed process printed: any beginning of a whole stream.
+    /// Output of a killed process: any prefix of a whole stream.
     Head,
-    /// What the resumed process printed: it may begin in the middle, and must end.
+    /// Output of the resumed process: may begin in the middle, but must end.
     Tail,
 }
 
-/// Everything in the stream that no run may do.
+/// Violations of the event order in the stream.
 pub fn faults(events: &[Value], part: Part) -> Vec<String> {
     let mut stream = Stream { part, faults: Vec::new(), tasks: HashMap::new(), seq: None, order: Vec::new() };
     for event in events {
@@ -42,7 +42,7 @@ struct Task {
     calls: HashSet<String>,
     answered: HashSet<String>,
     approvals: HashSet<String>,
-    /// The phase by each who tells of phases.
+    /// Current phase by event source.
     phases: HashMap<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! The killer against `sh` and `dd`: the writes it must count, and the states of the file it must leave.
+//! The kill injection against `sh` and `dd`: the writes it must count, and the file states it must leave.
 
 use super::*;
 use crate::project::Project;

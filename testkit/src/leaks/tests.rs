@@ -1,4 +1,4 @@
-//! A key is found wherever a command may leave one.
+//! A key is found in every place where a command may leave one.
 
 use super::*;
 

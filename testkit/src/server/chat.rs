@@ -1,4 +1,4 @@
-//! The inside of a chat-completions reply: deltas of text, reasoning and tool calls, usage, and the end.
+//! Builds chat-completions replies: deltas of text, reasoning and tool calls, usage, and the end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::Reply;
 
-/// How many characters a delta carries unless the test says otherwise: small enough to tear words and JSON apart.
+/// Default characters per delta: small enough to split words and JSON.
 pub(super) const DELTA: usize = 16;
 
-/// What the model says in one reply.
+/// One reply of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Message {
     pub(super) text: String,
@@ -26,7 +26,7 @@ pub(super) struct Call {
 }
 
 impl Message {
-    /// An answer in words.
+    /// A text answer.
     pub fn text(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
@@ -36,7 +36,7 @@ impl Message {
         Self::default().and_call(name, arguments)
     }
 
-    /// One more tool call, under an id that no other call of this process has.
+    /// Adds a tool call with an id that is unique in this process.
     #[must_use]
     pub fn and_call(self, name: &str, arguments: Value) -> Self {
         static IDS: AtomicUsize = AtomicUsize::new(0);
@@ -44,33 +44,33 @@ impl Message {
         self.and_call_as(&id, name, &arguments.to_string())
     }
 
-    /// One more tool call with its id and the exact text of its arguments, which may be no JSON at all.
+    /// Adds a tool call with this id and the exact text of its arguments, which need not be JSON.
     #[must_use]
     pub fn and_call_as(mut self, id: &str, name: &str, arguments: &str) -> Self {
         self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() });
         self
     }
 
-    /// Reasoning before the rest.
+    /// Adds reasoning before the rest.
     #[must_use]
     pub fn reasoning(mut self, reasoning: &str) -> Self {
         reasoning.clone_into(&mut self.reasoning);
         self
     }
 
-    /// Reported usage.
+    /// Sets the reported usage.
     #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         self.usage = Some((input, output));
         self
     }
 
-    /// As a stream, in deltas of a few characters.
+    /// Builds a stream with deltas of [`DELTA`] characters.
     pub fn stream(&self) -> Reply {
         self.stream_in_deltas_of(DELTA)
     }
 
-    /// As a stream, in deltas of that many characters.
+    /// Builds a stream with deltas of this many characters.
     pub fn stream_in_deltas_of(&self, characters: usize) -> Reply {
         let mut deltas = vec![json!({"role": "assistant", "content": ""})];
         let fragments = |text: &str| split(text, characters);
@@ -99,7 +99,7 @@ impl Message {
         Reply::events(events)
     }
 
-    /// As one JSON document, from a server that does not stream.
+    /// Builds a single JSON document, as sent by a server that does not stream.
     pub fn whole(&self) -> Reply {
         let calls: Vec<Value> = self
             .calls

@@ -1,4 +1,5 @@
-//! The same message as `chat` makes, in the formats of OpenAI responses and Anthropic messages.
+//! Builds a [`Message`] in the formats of OpenAI responses and Anthropic messages; `chat` does chat
+//! completions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use super::chat::{DELTA, split};
 use super::{Message, Reply};
 
 impl Message {
-    /// As a stream of OpenAI responses, with encrypted reasoning where there is reasoning.
+    /// Builds a stream of OpenAI responses, with encrypted reasoning if there is reasoning.
     pub fn responses(&self) -> Reply {
         let (mut events, mut output) =
             (vec![json!({"type": "response.created", "response": {}})], Vec::new());
@@ -45,7 +46,7 @@ impl Message {
         Reply::events(events.iter().map(Value::to_string))
     }
 
-    /// As a stream of Anthropic messages, with a signature where there is reasoning.
+    /// Builds a stream of Anthropic messages, with a signature if there is reasoning.
     pub fn anthropic(&self) -> Reply {
         let (input, output) = self.usage.unwrap_or_default();
         let usage = json!({"input_tokens": input, "output_tokens": 1});

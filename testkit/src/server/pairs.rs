@@ -1,8 +1,9 @@
-//! An invariant on every request of every test: each call in it has exactly one answer. Known in the three formats.
+//! Invariant checked on every request of every test: each tool call has exactly one result, in all three
+//! formats.
 
 use serde_json::Value;
 
-/// What is wrong with a request, if anything is.
+/// Describes the violation in a request; `None` if it is valid.
 pub(super) fn fault(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (mut asked, mut answered) = (Vec::new(), Vec::new());

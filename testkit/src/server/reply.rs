@@ -1,28 +1,28 @@
-//! What the server sends for one request: the bytes, and everything that can go wrong while they are sent.
+//! A reply to one request: its bytes, and the faults injected while they are sent.
 //!
-//! [`Reply`] is built in the test; [`Prepared`] is the same as a list of writes, made once, so that the
-//! server of a bench only copies bytes. What a chat reply looks like inside is `chat`'s.
+//! Tests build a [`Reply`]; [`Prepared`] is the same as a list of writes, computed once, so that the server
+//! of a bench only copies bytes. `chat` builds the content of chat replies.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A place in a reply.
+/// A position in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// After that many bytes of the status line and headers; 0 is before anything.
+    /// After this many bytes of the status line and headers; 0 is before anything.
     Head(usize),
-    /// After the headers and that many bytes of the body.
+    /// After the headers and this many bytes of the body.
     Body(usize),
 }
 
-/// How the end of the body is told.
+/// How the end of the body is signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `Transfer-Encoding: chunked`, as streaming servers do.
     Chunked,
     /// `Content-Length`.
     Length,
-    /// Until the connection closes: a cut looks like an end.
+    /// Until the connection closes: a cut looks like a normal end.
     UntilClose,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Finish {
     Hang,
 }
 
-/// A reply and its misfortunes.
+/// A reply and its injected faults.
 #[derive(Clone, Debug)]
 pub struct Reply {
     status: u16,
@@ -47,7 +47,7 @@ pub struct Reply {
     end: Option<(Finish, At)>,
 }
 
-/// A reply as the writes that send it.
+/// A reply as the list of writes that send it.
 #[derive(Debug)]
 pub struct Prepared {
     pub(super) latency: Duration,
@@ -63,23 +63,23 @@ impl Reply {
         Self::of(200, "text/event-stream", Framing::Chunked, parts)
     }
 
-    /// One JSON document.
+    /// A single JSON document.
     pub fn json(status: u16, body: &serde_json::Value) -> Self {
         Self::of(status, "application/json", Framing::Length, vec![body.to_string().into_bytes()])
     }
 
-    /// Any bytes under any content type.
+    /// Arbitrary bytes with any content type.
     pub fn raw(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::of(status, content_type, Framing::Length, vec![body.into()])
     }
 
-    /// A refusal in the wording of chat-completions servers.
+    /// An error in the format of chat-completions servers.
     pub fn error(status: u16, message: &str) -> Self {
         let error = serde_json::json!({"message": message, "type": "scripted", "code": status});
         Self::json(status, &serde_json::json!({ "error": error }))
     }
 
-    /// The connection is accepted, the request read, and nothing is ever said.
+    /// Accepts the connection and reads the request, but never answers.
     pub fn silence() -> Self {
         Self::events([]).hanging(At::Head(0))
     }
@@ -97,14 +97,14 @@ impl Reply {
         }
     }
 
-    /// One more header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// `Retry-After` as a date that far in the future; the form has whole seconds, the next one is taken.
+    /// Sets `Retry-After` to a date this far in the future, rounded up because the format has whole seconds.
     #[must_use]
     pub fn retry_after_date(self, after: Duration) -> Self {
         let second = jiff::Timestamp::now().as_second() + after.as_secs().cast_signed() + 1;
@@ -113,80 +113,80 @@ impl Reply {
         self.header("retry-after", &date)
     }
 
-    /// How the end of the body is told.
+    /// Sets how the end of the body is signalled.
     #[must_use]
     pub fn framed(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// The body is sent in pieces of that many bytes, whatever they tear apart.
+    /// Sends the body in pieces of this many bytes, regardless of what they split.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.piece = Some(bytes.max(1));
         self
     }
 
-    /// A wait between one piece and the next.
+    /// Sets the pause between pieces.
     #[must_use]
     pub fn pausing(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// A wait before the first byte.
+    /// Sets the delay before the first byte.
     #[must_use]
     pub fn after(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// The events in another order, or others between them.
+    /// Reorders, adds or removes events.
     #[must_use]
     pub fn rearranged(mut self, rearrange: impl FnOnce(&mut Vec<Vec<u8>>)) -> Self {
         rearrange(&mut self.parts);
         self
     }
 
-    /// Every two neighbouring events change places.
+    /// Swaps every two adjacent events.
     #[must_use]
     pub fn misordered(self) -> Self {
         self.rearranged(|parts| parts.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1)))
     }
 
-    /// Bytes that are no event, before event `index`.
+    /// Inserts bytes that are not an event before event `index`.
     #[must_use]
     pub fn with_garbage(self, index: usize, garbage: &[u8]) -> Self {
         self.rearranged(|parts| parts.insert(index.min(parts.len()), garbage.to_vec()))
     }
 
-    /// The connection is closed there, in good order.
+    /// Closes the connection cleanly at this position.
     #[must_use]
     pub fn closing(mut self, at: At) -> Self {
         self.end = Some((Finish::Close, at));
         self
     }
 
-    /// The connection is reset there.
+    /// Resets the connection at this position.
     #[must_use]
     pub fn resetting(mut self, at: At) -> Self {
         self.end = Some((Finish::Reset, at));
         self
     }
 
-    /// Nothing more is sent from there on, and the connection stays.
+    /// Stops sending at this position and keeps the connection open.
     #[must_use]
     pub fn hanging(mut self, at: At) -> Self {
         self.end = Some((Finish::Hang, at));
         self
     }
 
-    /// How long the body is, for a test that cuts at every byte.
+    /// Length of the body, for tests that cut at every byte.
     pub fn body_len(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }
 
-    /// Where in the body a text first stands, for a test that cuts at a meaning.
+    /// Position of the first occurrence of a text in the body, for tests that cut at a specific place.
     pub fn body_position(&self, text: &str) -> usize {
         let body = self.parts.concat();
         body.windows(text.len())
@@ -194,7 +194,7 @@ impl Reply {
             .unwrap_or_else(|| panic!("{text:?} is not in the reply"))
     }
 
-    /// The writes that send it.
+    /// Computes the writes that send the reply.
     pub fn prepare(&self) -> Arc<Prepared> {
         let body = self.parts.concat();
         let head = self.head(body.len());
@@ -232,7 +232,8 @@ impl Reply {
         head.into_bytes()
     }
 
-    /// One write for all, unless pieces were asked for. A cut stands inside the chunk that was announced.
+    /// A single write unless `in_pieces_of` was used. A cut falls inside a chunk whose full length was
+    /// announced.
     fn body_writes(&self, head: Vec<u8>, body: &[u8], cut: Option<usize>) -> Vec<Vec<u8>> {
         let mut writes = vec![head];
         let mut sent = 0;

@@ -1,4 +1,4 @@
-//! Reading HTTP/1.1 requests off a socket, byte for byte. The other half, writing replies, is `reply`.
+//! Reads HTTP/1.1 requests from a socket, byte for byte. `reply` writes the replies.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -6,52 +6,52 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
-/// The longest head we read: far more than any client sends, so a runaway one is noticed.
+/// Maximum bytes of a request head: far more than any client sends, so that a runaway one is noticed.
 const HEAD_LIMIT: usize = 256 * 1024;
 
-/// The head and the exact body of a request.
+/// Head and exact body of a request.
 #[derive(Clone, Debug)]
 pub struct Arrived {
-    /// `POST`, `GET`.
+    /// HTTP method.
     pub method: String,
-    /// The path with its query.
+    /// Path with its query.
     pub path: String,
-    /// Names in lower case, values trimmed, in order.
+    /// Headers in order, with lower-case names and trimmed values.
     pub headers: Vec<(String, String)>,
-    /// The body with the transfer encoding removed and nothing else changed.
+    /// Body with only the transfer encoding removed.
     pub body: Vec<u8>,
 }
 
 impl Arrived {
-    /// The first header of that name.
+    /// First header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
 
-    /// Whether it asks a model for a reply: probes of a server's abilities take no line of a script.
+    /// Whether it is a model request; probes of a server's capabilities do not consume lines of a script.
     pub fn is_for_a_model(&self) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         self.method == "POST"
             && ["/chat/completions", "/responses", "/messages"].iter().any(|end| path.ends_with(end))
     }
 
-    /// The body as JSON.
+    /// Body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("a body that is not JSON: {error}\n{:?}", self.body_text()))
     }
 
-    /// The body as text.
+    /// Body as text.
     pub fn body_text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The exact bytes of each element of `messages`, for comparing the prefix of one request with another.
+    /// Exact bytes of each element of `messages`, for comparing prefixes of requests.
     pub fn messages(&self) -> Vec<String> {
         self.elements("messages")
     }
 
-    /// The exact bytes of each element of a list in the body.
+    /// Exact bytes of each element of a list in the body.
     pub fn elements(&self, field: &str) -> Vec<String> {
         let fields: std::collections::BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&self.body).expect("a JSON object");
@@ -61,11 +61,11 @@ impl Arrived {
     }
 }
 
-/// One connection's incoming bytes.
+/// Incoming bytes of one connection.
 pub(super) struct Reader<'a> {
     stream: &'a TcpStream,
     buffer: Vec<u8>,
-    /// How much of the buffer belongs to requests already taken.
+    /// Number of bytes in the buffer that belong to requests already returned.
     used: usize,
 }
 
@@ -74,7 +74,8 @@ impl<'a> Reader<'a> {
         Self { stream, buffer: Vec::with_capacity(64 * 1024), used: 0 }
     }
 
-    /// The next request and when its first byte was there; none when the client has closed.
+    /// Reads the next request and the time of its first byte; `None` when the client has closed the
+    /// connection.
     pub(super) fn next_request(&mut self) -> io::Result<Option<(Instant, Arrived)>> {
         self.buffer.drain(..self.used);
         self.used = 0;

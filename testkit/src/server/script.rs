@@ -1,4 +1,4 @@
-//! Which reply a request gets: in order, by match, and after the end.
+//! Chooses the reply for a request: by match, in order, or the fallback.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{Arrived, Message, Prepared, Reply};
 
 pub(super) type Choose = Box<dyn FnMut(&Arrived) -> Arc<Prepared> + Send>;
 
-/// Replies in the order they are given out.
+/// Replies in the order in which they are sent.
 #[derive(Default)]
 pub struct Script {
     ordered: VecDeque<Arc<Prepared>>,
@@ -16,26 +16,27 @@ pub struct Script {
 }
 
 impl Script {
-    /// An empty script: every request is refused with a message that says so.
+    /// Creates an empty script: every request gets an error that says so.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next reply.
+    /// Adds the next reply.
     #[must_use]
     pub fn then(mut self, reply: impl Into<Reply>) -> Self {
         self.ordered.push_back(reply.into().prepare());
         self
     }
 
-    /// A reply for the first request whose last message contains the text; used once, tried before the order.
+    /// Adds a reply for the first request whose last message contains the text. It is used once and precedes
+    /// the order.
     #[must_use]
     pub fn when(mut self, text: &str, reply: impl Into<Reply>) -> Self {
         self.matched.push((text.to_owned(), reply.into().prepare()));
         self
     }
 
-    /// What every further request gets.
+    /// Sets the reply for every further request.
     #[must_use]
     pub fn afterwards(mut self, reply: impl Into<Reply>) -> Self {
         self.afterwards = Some(reply.into().prepare());
@@ -45,7 +46,8 @@ impl Script {
     pub(super) fn into_choice(mut self) -> Choose {
         let end = Reply::error(400, "the script of the server is at its end").prepare();
         Box::new(move |arrived| {
-            // Reading a long body costs time that a bench would see: only scripts with matches pay for it.
+            // Parsing a long body takes time that would show up in a bench, so only scripts with matches do
+            // it.
             let last = if self.matched.is_empty() { None } else { arrived.messages().pop() };
             let last = last.unwrap_or_default();
             if let Some(at) = self.matched.iter().position(|(text, _)| last.contains(text)) {
@@ -81,7 +83,7 @@ impl From<Message> for Script {
     }
 }
 
-/// What a path gets that is not a model's: servers differ in what they offer, and this one offers nothing else.
+/// Reply for a path that is not a model endpoint: 404, as this server offers nothing else.
 pub(super) fn unknown_path(arrived: &Arrived) -> Arc<Prepared> {
     Reply::error(404, &format!("no {} {} here", arrived.method, arrived.path)).prepare()
 }

@@ -1,4 +1,4 @@
-//! The server seen by a bare client: what is sent, in which pieces, and how a connection ends.
+//! The server as seen by a bare client: what is sent, in which pieces, and how a connection ends.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,14 +20,14 @@ fn send(mut stream: &TcpStream, body: &str) {
     stream.write_all(body.as_bytes()).expect("sent");
 }
 
-/// All bytes until the connection ends, and the error that ended it, if one did.
+/// Reads all bytes until the connection ends; returns the error that ended it, if any.
 fn read_to_the_end(mut stream: &TcpStream) -> (String, Option<io::ErrorKind>) {
     let mut all = Vec::new();
     let error = stream.read_to_end(&mut all).err().map(|error| error.kind());
     (String::from_utf8_lossy(&all).into_owned(), error)
 }
 
-/// Asks once and reads until the connection ends; ours is closed for writing so that keep-alive ends too.
+/// Sends one request and reads until the connection ends; closes our write side so that keep-alive ends too.
 fn ask(server: &Server, body: &str) -> (String, Option<io::ErrorKind>) {
     let stream = connect(server);
     send(&stream, body);

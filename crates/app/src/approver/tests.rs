@@ -1,4 +1,4 @@
-//! What people type.
+//! Parsing of typed answers.
 
 use super::*;
 

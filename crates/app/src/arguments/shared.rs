@@ -1,4 +1,4 @@
-//! Flags that mean the same on every command that has them.
+//! Flags shared by several commands.
 
 use std::path::PathBuf;
 
@@ -9,34 +9,34 @@ use fusee_engine::run::SandboxMode;
 
 use crate::config::{FlagValue, Value};
 
-/// Longer than anybody waits, and still countable in milliseconds.
+/// Upper bound for timeouts; larger than any practical value and still representable in milliseconds.
 const MOST_SECONDS: u64 = u32::MAX as u64;
 
-/// Where.
+/// The working directory.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Place {
-    /// Work in this directory instead of the current one
+    /// Run as if started in DIR [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
 
-/// Who answers.
+/// The model and its server.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelFlags {
-    /// The model: PROVIDER:MODEL, a name from the configuration, local:FILE.gguf, script:FILE or replay:FILE
+    /// Model to use: PROVIDER:MODEL, a configured name, local:FILE.gguf, script:FILE or replay:FILE
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Where the model's server is, version path included (http://127.0.0.1:8080/v1)
+    /// Base URL of the model server, including the version path, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// What the server speaks
+    /// API spoken by the server
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<Api>,
 }
 
 impl ModelFlags {
-    /// What of the configuration they set.
+    /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let text = |name, value: Option<String>| value.map(|value| (name, Value::Text(value)));
         [
@@ -53,51 +53,51 @@ impl ModelFlags {
     }
 }
 
-/// How.
+/// How the task is worked through.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Flow")]
 pub(crate) struct FlowFlags {
-    /// Take the settings of an agent from this file, TOML or JSON
+    /// Load agent settings from this TOML or JSON file
     #[arg(long, value_name = "FILE")]
     pub(crate) agent: Option<PathBuf>,
-    /// How the task is worked through: flat, staged, staged3, branched, direct
+    /// How to work through the task: flat, staged, staged3, branched or direct
     #[arg(long, value_name = "MODE")]
     pub(crate) flow: Option<String>,
-    /// A command that tells whether the work is done: run after each change, green ends the task
+    /// Command that verifies the work: runs after each change, and the task ends when it exits with 0
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Option<String>,
-    /// For scripts that measure: stdout gets one line, `Finished Try1` (Try2 with --continue) or `Failed Try1: …`, and
-    /// tests cannot be changed. The variables FUSEE_BENCHMARK and LOCALCODE_BENCHMARK say the same
+    /// Benchmark mode: print one line to stdout, `Finished Try1` (Try2 with --continue) or `Failed Try1: …`,
+    /// and forbid changes to tests; FUSEE_BENCHMARK and LOCALCODE_BENCHMARK also enable it
     #[arg(long)]
     pub(crate) benchmark: bool,
 }
 
 impl FlowFlags {
-    /// What of the configuration they set.
+    /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let text = |name, value: &Option<String>| value.clone().map(|value| (name, Value::Text(value)));
         [text("task_flow_mode", &self.flow), text("verify", &self.verify)].into_iter().flatten().collect()
     }
 }
 
-/// What may happen without a person.
+/// Approval and sandbox.
 #[derive(Args, Clone, Default)]
-#[command(next_help_heading = "Gates")]
+#[command(next_help_heading = "Approval and sandbox")]
 pub(crate) struct GateFlags {
-    /// When a person is asked: auto (not for what the sandbox confines, nor with --sandbox off), ask (before
-    /// anything changes), never (what would be asked is refused)
+    /// When to ask for approval: auto (only for calls that are not sandboxed, never with --sandbox off), ask
+    /// (before every change), never (refuse instead of asking)
     #[arg(long, value_name = "WHEN")]
     pub(crate) approve: Option<ApproveWord>,
-    /// Whether commands are confined; off is your word that they may run free
+    /// Whether to run commands in the sandbox; `off` runs them unsandboxed
     #[arg(long, value_name = "on|off")]
     pub(crate) sandbox: Option<SandboxWord>,
-    /// Let confined commands reach the network
+    /// Allow sandboxed commands to access the network
     #[arg(long)]
     pub(crate) allow_net: bool,
 }
 
 impl GateFlags {
-    /// What of the configuration they set.
+    /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let word = |name, value: Option<clap::builder::PossibleValue>| {
             value.map(|value| (name, Value::Text(value.get_name().to_owned())))
@@ -113,26 +113,26 @@ impl GateFlags {
     }
 }
 
-/// How much.
+/// Limits of a task.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitFlags {
-    /// Replies of the model
+    /// Maximum number of model replies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Tokens that the conversation may hold at once
+    /// Maximum number of tokens in the conversation
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(crate) max_tokens: Option<u64>,
-    /// Working time of the whole task, in seconds; waiting for a person does not count
+    /// Maximum working time of the task in seconds, not counting time spent waiting for the user
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
     pub(crate) timeout: Option<u64>,
-    /// Money for the whole task, in US dollars; kept by what the model's price is known to be
+    /// Maximum cost of the task in US dollars, computed from the model's known price
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<f64>,
 }
 
 impl LimitFlags {
-    /// What of the configuration they set.
+    /// The configuration values set by these flags.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let whole = |name, value: Option<u64>| value.map(|value| (name, Value::Whole(value)));
         [
@@ -147,26 +147,26 @@ impl LimitFlags {
     }
 }
 
-/// A run, by its id or the beginning of it.
+/// A run, by its id or a unique prefix of it.
 #[derive(Args, Clone)]
 pub(crate) struct RunArg {
-    /// The run: its id, or a beginning of it that no other run has
+    /// Run id, or a unique prefix of it
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 }
 
-/// A name for a new run.
+/// The id of a new run.
 #[derive(Args, Clone, Default)]
 pub(crate) struct NewRun {
-    /// Name the run: 1 to 64 of A-Z a-z 0-9 . _ -  (a new UUID if not given)
+    /// Id of the new run: 1 to 64 of A-Z a-z 0-9 . _ - [default: a new UUID]
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<RunId>,
 }
 
-/// The formats that servers speak.
+/// Wire formats of model servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Api {
-    /// OpenAI chat completions, which almost every server speaks
+    /// OpenAI chat completions, supported by almost every server
     Chat,
     /// OpenAI responses
     Responses,
@@ -184,7 +184,7 @@ impl From<Api> for fusee_engine::model::Wire {
     }
 }
 
-/// See [`Approve`].
+/// Flag values of [`Approve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApproveWord {
     Auto,
@@ -202,7 +202,7 @@ impl From<ApproveWord> for Approve {
     }
 }
 
-/// See [`SandboxMode`].
+/// Flag values of [`SandboxMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxWord {
     On,

@@ -1,4 +1,4 @@
-//! What people see who ask for help or type something wrong.
+//! Help output and usage errors.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn unknown_names_come_with_the_nearest_known_ones_and_exit_2() {
 fn a_request_without_quotes_is_recognised() {
     let (exit, text) = complaint(&["run", "fix", "the", "bug"]);
     assert_eq!(exit, 2);
-    assert!(text.contains("put it into quotes"), "{text}");
+    assert!(text.contains("put it in quotes"), "{text}");
     assert!(!complaint(&["run", "x", "--nope"]).1.contains("quotes"));
 }
 

@@ -1,4 +1,4 @@
-//! The line, word for word.
+//! The exact output line.
 
 use fusee_engine::journal::event::{ErrorCode, TaskError};
 use fusee_engine::model::Usage;

@@ -1,4 +1,4 @@
-//! What is known of models beside their servers' word: profiles and prices, the product's and the user's own files.
+//! Catalogs of profiles and prices: built in, overridden by the user's own files.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use fusee_engine::model::{Price, Prices, Profile, Profiles};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// No such file is larger.
+/// Maximum size of a catalog file.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The profile of a model.
@@ -28,7 +28,7 @@ pub(crate) fn prices(environment: &Environment) -> Result<Prices, Failure> {
     with_own(Prices::shipped()?, environment)
 }
 
-/// The price of a model, if it is known.
+/// The price of a model, if known.
 pub(crate) fn price(
     provider: Option<&str>,
     model: &str,
@@ -44,14 +44,14 @@ fn with_own(mut prices: Prices, environment: &Environment) -> Result<Prices, Fai
     Ok(prices)
 }
 
-/// A file of the user's configuration folder, if it is there.
+/// Name and text of a file in the user's configuration folder, if it exists.
 fn own_file(name: &str, environment: &Environment) -> Result<Option<(String, String)>, Failure> {
     let Some(path) = environment.config_folder().map(|folder| folder.join(name)) else { return Ok(None) };
     let shown = path.display().to_string();
     let wrong = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
     match std::fs::metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(found) if found.len() > MOST_BYTES => return Err(wrong("it is larger than 1 MiB".to_owned())),
+        Ok(found) if found.len() > MOST_BYTES => return Err(wrong("larger than 1 MiB".to_owned())),
         _ => {}
     }
     match std::fs::read_to_string(&path) {

@@ -1,4 +1,4 @@
-//! A model in this process: what of flags and configuration goes with it, and what to say where no file is named.
+//! Models that run in this process: their settings, and the error if no file is named.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::config::{Config, ModelEntry};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// What stands before the colon.
+/// The prefix before the colon.
 pub(super) const WORD: &str = "local";
 
 impl Choice {
-    /// The model in a file. It has no server, no key and no price; its profile goes by the file's name.
+    /// The model in a file. It has no server and no key; its profile and price are looked up by file name.
     pub(super) fn in_process(
         name: &str,
         path: &Path,
@@ -37,7 +37,7 @@ impl Choice {
     }
 }
 
-/// `local:~/FILE` with the home folder in it: no shell puts it there behind a colon.
+/// Expands `~/` in `local:~/FILE`, which shells do not expand after a colon.
 pub(super) fn at_home(name: &str, environment: &Environment) -> String {
     let rest = name.strip_prefix(WORD).and_then(|rest| rest.strip_prefix(":~/"));
     match (rest, environment.variable("HOME")) {
@@ -46,15 +46,15 @@ pub(super) fn at_home(name: &str, environment: &Environment) -> String {
     }
 }
 
-/// The line about it for whoever has no model, in a binary that has it.
+/// The hint about local models for users without a model; empty in a binary without support.
 pub(super) fn offered() -> &'static str {
-    if has_local_models() { "  fusee -m local:FILE.gguf, a model's file, without a server\n" } else { "" }
+    if has_local_models() { "  run fusee -m local:FILE.gguf for a model file without a server\n" } else { "" }
 }
 
-/// `-m local` says where, and not which.
+/// The error for `-m local` without a file.
 pub(super) fn nothing_named() -> Failure {
-    Failure::usage("`local` is a model inside this process, and no file is named")
-        .help("say -m local:PATH.gguf, or name it once in the configuration:\n[models.local]\nmodel = \"local:PATH.gguf\"")
+    Failure::usage("`local` needs a model file")
+        .help("pass -m local:PATH.gguf, or name it in the configuration:\n[models.local]\nmodel = \"local:PATH.gguf\"")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A model that goes on in another's place. The steps of a run are addressed to the model it began with, so the one
-//! that takes over answers under that name; what each reply came from is in the events.
+//! A model that replaces another in a resumed run. The steps of a run are addressed to the model it started
+//! with, so the replacement answers under that name; the events say which model each reply came from.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use fusee_engine::model::{
     BoxFuture, CancellationToken, Conversation, Delta, Dialect, Model, ModelError, Reply, RequestOptions,
 };
 
-/// Answers under the name of another.
+/// A model that answers under another model's name.
 pub(crate) struct StandIn {
     name: String,
     model: Arc<dyn Model>,
 }
 
 impl StandIn {
-    /// `model`, called `name`; itself if that is its name.
+    /// `model` under the name `name`; unchanged if that is its name.
     pub(crate) fn called(name: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
         if model.name() == name { model } else { Arc::new(Self { name: name.to_owned(), model }) }
     }
@@ -39,7 +39,7 @@ impl Model for StandIn {
         self.model.send(conversation, options, sink, cancel)
     }
 
-    // What the journal holds are replies of the other model: this one has used up none of its own.
+    // `replayed` is not forwarded: the journal holds replies of the other model, and this one has used none.
 
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         self.model.context_tokens()

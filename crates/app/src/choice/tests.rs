@@ -1,4 +1,4 @@
-//! From names to servers, and keys only to where they belong.
+//! Resolving names to servers, and API keys only to the servers they belong to.
 
 use super::*;
 use crate::config::Value;
@@ -46,14 +46,14 @@ fn a_key_does_not_go_to_a_server_it_does_not_belong_to() {
     assert_eq!(choose("some-model", "", &elsewhere, &variables).unwrap().key, None);
     let groq = [("base_url", "https://api.groq.com/openai/v1")];
     assert_eq!(choose("some-model", "", &groq, &variables).unwrap().key.as_deref(), Some("gsk-secret"));
-    // Whoever names the provider says that the key belongs there.
+    // Naming the provider means that the key belongs to this server.
     assert_eq!(choose("openai:m", "", &elsewhere, &variables).unwrap().key.as_deref(), Some("sk-secret-1"));
 }
 
 #[test]
 fn a_missing_key_is_named_with_its_variable() {
     let failure = choose("openai:gpt", "", &[], &[]).err().unwrap();
-    assert_eq!(failure.message, "the model `openai:gpt` needs a key: OPENAI_API_KEY is not set");
+    assert_eq!(failure.message, "missing API key for model `openai:gpt`: OPENAI_API_KEY is not set");
     assert!(choose("openai:gpt", "", &[("base_url", "http://127.0.0.1:1/v1")], &[]).is_ok());
 }
 
@@ -70,7 +70,7 @@ fn an_entry_of_the_configuration_is_resolved_and_a_flag_goes_before_it() {
     let chosen = choose("mine", toml, &[("base_url", "http://other/v1")], &variables).unwrap();
     assert_eq!(chosen.base_url.as_deref(), Some("http://other/v1"));
     let failure = choose("mine", toml, &[], &[]).err().unwrap();
-    assert_eq!(failure.message, "the key of the model `mine` is not set: BOX_KEY");
+    assert_eq!(failure.message, "missing API key for model `mine`: BOX_KEY is not set");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_password_in_a_variable_does_not_reach_the_journal() {
 #[test]
 fn a_name_nobody_knows_comes_with_near_ones() {
     let failure = choose("olama:qwen", "", &[], &[]).err().unwrap();
-    assert_eq!(failure.message, "no server is known for the model `olama:qwen`");
+    assert_eq!(failure.message, "no server known for model `olama:qwen`");
     assert!(failure.help.unwrap().starts_with("did you mean `ollama`?\n"));
 }
 
@@ -129,7 +129,7 @@ fn only_a_free_model_is_taken_unasked_and_only_if_there_is_no_choice() {
     assert!(failure.help.unwrap().starts_with("OPENAI_API_KEY is set: fusee run -m openai:MODEL …\n"));
     let failure = only(&found(&["a", "b"], &[])).unwrap_err();
     assert_eq!(failure.help.unwrap(), "fusee run -m ollama:a …\nfusee run -m ollama:b …");
-    assert_eq!(only(&found(&[], &[])).unwrap_err().message, "no model is configured, and none was found");
+    assert_eq!(only(&found(&[], &[])).unwrap_err().message, "no model configured and none found");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn ollamas_own_variable_says_where_it_is() {
         let settings = choose("ollama:m", "", &[], &[("OLLAMA_HOST", said)]).unwrap();
         assert_eq!(settings.base_url.as_deref(), Some(url), "{said}");
     }
-    // What is said for us goes before what is said for Ollama.
+    // Our own variable has precedence over Ollama's.
     let both = [("OLLAMA_HOST", "a"), ("OLLAMA_BASE_URL", "http://b:1/v1")];
     let settings = choose("ollama:m", "", &[], &both).unwrap();
     assert_eq!(settings.base_url.as_deref(), Some("http://b:1/v1"));

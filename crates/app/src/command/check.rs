@@ -1,4 +1,4 @@
-//! `fusee check`: everything that is wrong with the texts a project gives to fusee, before anything is spent.
+//! `fusee check`: reports all errors in the files a project gives to fusee, before anything is spent.
 
 mod template;
 
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{output, registered, sources, templates};
 
-/// The kinds of file that are checked.
+/// The kinds of files that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Workflow,
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file that was found, and not named, is looked at: other programs have a config.toml and XML too.
+    /// Whether a file found in a directory is checked: other programs have config.toml and XML files too.
     fn is_found(file: &Path) -> bool {
         match Self::of(file) {
             Some(Self::Template) => template::is_one(file),
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// Whether a file of keys is that of a prompt: only prompts have `sections`.
+/// Whether a TOML or JSON file is a prompt: only prompts have `sections`.
 fn has_sections(file: &Path) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let json =
@@ -63,17 +63,17 @@ fn has_sections(file: &Path) -> bool {
     text.lines().any(|line| line.starts_with("[[sections]]") || line.starts_with("sections")) || json()
 }
 
-/// Find everything that is wrong with workflows, templates, agents, prompts and configuration.
+/// Check workflows, templates, agents, prompts and configuration for errors.
 ///
-/// Nothing runs and nothing is spent. All problems are told at once, each with its source line; the exit code is 1
-/// if any of them is an error. In a directory, all files of a known kind that are not ignored; agents and prompts are
-/// looked for in folders called agents and prompts.
+/// Nothing is run and nothing is spent. All problems are reported at once, each with its source line; the
+/// exit code is 1 if any of them is an error. In a directory, all files of a known kind that are not ignored
+/// are checked; agents and prompts must be in folders named agents and prompts.
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Files and directories
+    /// Files and directories to check
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
-    /// How to tell: text for people, json for editors
+    /// Output format: text, or json for editors
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -84,14 +84,14 @@ enum Format {
     Json,
 }
 
-/// What was found.
+/// Problems found, and the sources they refer to.
 #[derive(Default)]
 pub(crate) struct Findings {
     problems: Diagnostics,
     sources: HashMap<String, Source>,
-    /// The templates by name, with the file of each.
+    /// File of each template, by template name.
     templates: HashMap<String, String>,
-    /// The same of those that are the default of their subtype.
+    /// File of each default template, by subtype.
     defaults: HashMap<String, String>,
 }
 
@@ -107,7 +107,7 @@ impl Findings {
     }
 }
 
-/// Checks them.
+/// Runs the command.
 pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure> {
     let here = process.environment.directory();
     let files = sources::files(here, &args.paths, Kind::is_found);
@@ -118,13 +118,13 @@ pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure
     }
     let count = files.len();
     let mut problems = findings.problems.into_sorted();
-    // A file that two others load is read with each of them.
+    // A file loaded by two others is reported with each of them.
     problems.dedup();
     let failed = problems.iter().any(|problem| problem.severity == Severity::Error);
     let text = match args.format {
         Format::Json => format!("{}\n", render::json(&problems)),
         Format::Text if problems.is_empty() => {
-            format!("{count} {} checked, no problem found\n", if count == 1 { "file" } else { "files" })
+            format!("{count} {} checked, no problems found\n", if count == 1 { "file" } else { "files" })
         }
         Format::Text => {
             let sources = &findings.sources;
@@ -146,7 +146,7 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
         Some(Kind::Workflow) => workflow(&name, &path, here, tasks, findings),
         Some(Kind::Template) => template::check(&name, &path, findings),
         Some(kind @ (Kind::Config | Kind::Agent)) => {
-            // A file called as the user's own is read as one: it may set what a project's may not.
+            // A file named like the user's own may set what a project's may not.
             let whose = match kind {
                 Kind::Agent => Whose::Agent,
                 _ if path.ends_with("fusee.toml") => Whose::Project,
@@ -163,7 +163,7 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
             }
         },
         None => {
-            let message = format!("`{name}` is of no kind that can be checked");
+            let message = format!("`{name}` is not a kind of file that can be checked");
             let help = "workflows end in .fusee, templates in .xml, agents and prompts in .toml or .json; the \
                  configuration is fusee.toml or config.toml";
             findings.problems.push(Diagnostic::file_error("unknown-kind", name, message).help(help));
@@ -171,7 +171,7 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
     }
 }
 
-/// What a workflow may call here beside tools.
+/// The templates and workflows that a workflow can call here.
 fn tasks(process: &Process) -> Vec<Callable> {
     let Ok(project) = Project::find(None, &process.environment) else { return Vec::new() };
     let mut tasks = templates::callables(&templates::gather(&project, &process.environment).registry);

@@ -18,26 +18,26 @@ use crate::project::Project;
 #[cfg(test)]
 mod tests;
 
-/// Show the settings that hold here, and where each comes from.
+/// Show the effective settings and where each comes from.
 ///
-/// Settings are built in, or come from your own file, from the project's fusee.toml, from an agent file, from FUSEE_*
-/// variables or from flags, each over the ones before. With a key, more about that one.
+/// Settings are built in, or come from your own file, the project's fusee.toml, an agent file, FUSEE_*
+/// variables or flags, each overriding the ones before. With KEY, show the details of that key.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
-    /// Tell about this key
+    /// Show the details of this key
     #[arg(value_name = "KEY")]
     key: Option<String>,
-    /// Print JSON
+    /// Print the settings as JSON
     #[arg(long)]
     json: bool,
-    /// With the settings of this agent file
+    /// Include the settings of this agent file
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
 }
 
-/// Shows them.
+/// Runs the command.
 pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
@@ -50,8 +50,8 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failu
         None => KEYS.iter().collect(),
         Some(name) => vec![Key::named(name).ok_or_else(|| {
             let near = near::did_you_mean(name, KEYS.iter().map(|key| key.name));
-            Failure::usage(format!("there is no key `{name}`"))
-                .help(near.unwrap_or_else(|| "`fusee config` lists them".to_owned()))
+            Failure::usage(format!("unknown key `{name}`"))
+                .help(near.unwrap_or_else(|| "run `fusee config` to list all keys".to_owned()))
         })?],
     };
     let text = match (&args.key, args.json) {
@@ -80,7 +80,7 @@ fn listing(config: &Config, keys: &[&Key]) -> String {
     }
     text.push('\n');
     for (path, found) in &config.files {
-        let state = if *found { "read" } else { "not there" };
+        let state = if *found { "read" } else { "not found" };
         text.push_str(&format!("{}  {state}\n", path.display()));
     }
     text

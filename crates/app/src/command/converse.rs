@@ -1,4 +1,4 @@
-//! `fusee` without a command: the conversation.
+//! `fusee` without a command: the chat.
 
 use std::io::BufRead as _;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use crate::output;
 use crate::tui::session::{Beginning, Session};
 use crate::tui::{plain, terminal};
 
-/// How long piped input may take to begin; `--plain` waits for as long as it takes.
+/// How long to wait for piped input to begin; `--plain` waits indefinitely.
 const INPUT_BEGINS: Duration = Duration::from_millis(250);
 
-/// What the conversation can be told when it is opened.
+/// Arguments of the chat.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ConverseArgs {
-    /// Hold the conversation in plain lines: for pipes and screen readers
+    /// Use plain lines instead of the terminal UI, for pipes and screen readers
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Go on with the conversation of an earlier run: the newest that has ended here, or the one named
+    /// Continue the conversation of an earlier run [default: the newest finished run in this directory]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
-    /// The prompt that drives its tasks: a file of sections, some closed until the model or `/sections` opens them
+    /// Prompt file for the tasks: sections, some closed until the model or `/sections` opens them
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct ConverseArgs {
     pub(crate) limits: LimitFlags,
 }
 
-/// Holds the conversation. Where nobody is at a terminal and nothing comes in, the short help is all there is to say.
+/// Runs the chat, or prints the short help if there is neither a terminal nor input.
 pub(crate) async fn converse(args: ConverseArgs, process: &Process) -> Result<Exit, Failure> {
     let terminals = process.environment.terminals();
     if !terminals.stdin && !args.plain && !input_comes() {
@@ -64,7 +64,7 @@ pub(crate) async fn converse(args: ConverseArgs, process: &Process) -> Result<Ex
     }
 }
 
-/// Whether somebody writes to stdin: not a file or a pipe that is empty, nor one that stays silent.
+/// Whether stdin delivers input: false for an empty file or pipe, and for one that stays silent.
 fn input_comes() -> bool {
     let stdin = std::io::stdin();
     let wait = Timespec { tv_sec: 0, tv_nsec: INPUT_BEGINS.subsec_nanos().into() };

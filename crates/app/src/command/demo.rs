@@ -1,5 +1,5 @@
-//! `fusee demo`. The project and the recording are [`crate::demo`]'s; the run is `fusee run`'s own, by its own
-//! command line, and so is `fusee resume` where the run is killed on the way ([`kill`]).
+//! `fusee demo`. The project and the recording are in [`crate::demo`]; the demo runs the command line of
+//! `fusee run` in this process, and of `fusee resume` if the run is killed ([`kill`]).
 
 mod kill;
 
@@ -24,33 +24,33 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{arguments, clock, output};
 
-/// The name of the demo's run, in a journal that holds no other.
+/// Id of the demo's run, in a journal that holds no other.
 const RUN: &str = "demo";
 
-/// More events than any demo has.
+/// Maximum number of events read.
 const MOST_EVENTS: usize = 100_000;
 
-/// See a whole task: a small project with a bug, a recorded model, real tools.
+/// Watch a complete task: a small project with a bug, a recorded model, real tools.
 ///
-/// A small Python project with failing tests is unpacked into a temporary directory, and a model is asked to fix it. The
-/// model is a recording, so this needs no key, no network and no configuration; all else is real: the tools,
-/// the edits, the test runs, the journal. With -m, the same is asked of your own model. In the end the tests
-/// are run once more, and the exit code is 0 only if they pass.
+/// Unpacks a small Python project with failing tests into a temporary directory and asks a model to fix it.
+/// The model's replies are recorded, so no key, network or configuration is needed; everything else is real:
+/// tools, edits, test runs, journal. With -m, your own model gets the same task. The tests run again at the
+/// end, and the exit code is 0 only if they pass.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
-    /// What to see: the task, or a review of the same project
+    /// Demo to show: the task, or a review of the same project
     #[arg(value_enum, default_value_t = What::Task)]
     what: What,
-    /// Do not wait where the recorded model would; without a terminal it never does
+    /// Skip the delays of the recorded model [always skipped without a terminal]
     #[arg(long)]
     fast: bool,
-    /// Keep the project and its journal, and say where they are
+    /// Keep the project and its journal, and print where they are
     #[arg(long)]
     keep: bool,
-    /// Kill the run with kill -9 while a command runs, and resume it
+    /// Kill the run with kill -9 while a command runs, then resume it
     #[arg(long, conflicts_with_all = ["json", "model"])]
     kill: bool,
-    /// Print the events of the run as JSON Lines; the rest goes to stderr
+    /// Print the run's events as JSON Lines; other output goes to stderr
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -61,13 +61,13 @@ pub(crate) struct DemoArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// A bug is found and fixed
+    /// Find and fix a bug
     Task,
-    /// The project is reviewed
+    /// Review the project
     Review,
 }
 
-/// Shows it.
+/// Runs the command.
 pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let unpacked = unpack(&args, environment)?;
@@ -111,7 +111,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
     })
 }
 
-/// A review of the project as it is unpacked, and how to go on with it.
+/// Reviews the project as unpacked.
 async fn review(args: &DemoArgs, unpacked: &Unpacked, process: &Process) -> Result<Exit, Failure> {
     let colour = colour(&process.environment, process.environment.terminals().stderr);
     let plain = |text: &str| Line::of(Style::Plain, text);
@@ -131,21 +131,21 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<Unpacked, Failur
     let live = environment.terminals().stderr && !args.fast && !args.json;
     let longest_wait_ms = match (live, args.kill) {
         (true, _) => u64::MAX,
-        // So that there is a run left to be killed, however slow the killer is.
+        // Leaves enough time to kill the run even on a slow machine.
         (false, true) => 200,
         (false, false) => 0,
     };
     let temporary = environment.variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    // The last part of an id is chance, which is all that a new directory's name needs.
+    // The last part of an id is random, which makes the directory name unique.
     let id = clock::new_run_id()?;
     let directory = demo::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
     Unpacked::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
         Failure::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
-            .help("name another place with TMPDIR")
+            .help("set TMPDIR to another directory")
     })
 }
 
-/// Our own commands run free; the summary and the events say so.
+/// Commands of the demo itself run unsandboxed; the output says so.
 fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
@@ -159,7 +159,7 @@ fn introduction(args: &DemoArgs, project: &Path, before: check::Tests) -> Vec<Li
     let plain = |text: &str| Line::of(Style::Plain, text);
     let model = match &args.model.model {
         Some(name) => name,
-        None => "a recording: no key, no network; sandbox off, since every command in it is ours",
+        None => "a recording: no key, no network; sandbox off, since its commands are known",
     };
     let tests = Line::of(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
     vec![
@@ -171,7 +171,7 @@ fn introduction(args: &DemoArgs, project: &Path, before: check::Tests) -> Vec<Li
     ]
 }
 
-/// What a user would type for this run.
+/// The equivalent command line of this run.
 fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
     let command = if args.what == What::Review { "review" } else { "run" };
     let mut line: Vec<OsString> = vec![command.into(), "-C".into(), unpacked.project().into()];
@@ -190,7 +190,7 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
             let mut model = OsString::from("script:");
             model.push(if args.what == What::Review { unpacked.review() } else { unpacked.recording() });
             flag("-m", Some(model));
-            // All that the recording needs is said here, so that no configuration of the user's changes it.
+            // Fix every setting the recording depends on, so that the user's configuration cannot change it.
             let fixed = [
                 ("--approve", "auto"),
                 ("--sandbox", "off"),
@@ -216,14 +216,14 @@ fn word(value: impl ValueEnum) -> Option<OsString> {
     value.to_possible_value().map(|value| value.get_name().into())
 }
 
-/// Does what this command line says, in this process.
+/// Runs this command line in the current process.
 async fn perform(line: Vec<OsString>, process: &Process) -> Result<Exit, Failure> {
     let typed = arguments::read(std::iter::once("fusee".into()).chain(line));
-    let typed = typed.map_err(|_| Failure::failed("the demo's own command line was not understood"))?;
+    let typed = typed.map_err(|_| Failure::failed("internal error: cannot parse the demo's command line"))?;
     Box::pin(super::perform(typed, process)).await
 }
 
-/// What the journal says of the run.
+/// The run's report and totals, from the journal.
 fn look_back(
     project: &Path,
     wall: Duration,
@@ -248,7 +248,7 @@ fn run_id() -> Result<RunId, Failure> {
     RUN.parse().map_err(Failure::failed)
 }
 
-/// How the user called us, so that what we print can be typed.
+/// How the user invoked us, so that printed commands can be pasted.
 fn own_name() -> String {
     let name = std::env::args_os().next().map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "fusee".to_owned())

@@ -1,4 +1,4 @@
-//! `fusee __docs`, for the repository's own use: writes what is made from our tables.
+//! `fusee __docs`, for the repository's own use: writes the generated reference pages and schemas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::{config, output, reference};
 /// Write the reference pages and schemas.
 #[derive(Args)]
 pub(crate) struct DocsArgs {
-    /// The root of the repository: pages go to its docs/reference, schemas to its schema
+    /// Repository root; pages go to docs/reference, schemas to schema
     root: PathBuf,
 }
 
-/// Writes them.
+/// Runs the command.
 pub(crate) fn docs(args: &DocsArgs) -> Result<Exit, Failure> {
     for (path, text) in files() {
         let path = args.root.join(path);
@@ -29,7 +29,7 @@ pub(crate) fn docs(args: &DocsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Every file that is made from our tables, by its path in the repository.
+/// Every generated file, by its path in the repository.
 pub(crate) fn files() -> Vec<(PathBuf, String)> {
     let pages = reference::pages().into_iter();
     let mut files: Vec<(PathBuf, String)> =

@@ -1,4 +1,4 @@
-//! `fusee doctor`: what works here, and what to do about the rest. Each part of the examination is a file.
+//! `fusee doctor`: what works here, and how to fix the rest. Each group of checks is in its own file.
 
 mod journal;
 mod models;
@@ -22,35 +22,36 @@ use crate::project::Project;
 #[cfg(test)]
 mod tests;
 
-/// Say what works here, and what to do about the rest.
+/// Check what works here and how to fix the rest.
 ///
-/// Looks at every source of models and asks those that cost nothing for one reply (not with --quick), at what the system offers to confine commands, at the journal and at the programs
-/// that tasks need. The exit code is 0 if a task could run here, else 1.
+/// Checks every source of models and asks the free ones for one reply (not with --quick), the sandbox support
+/// of the system, the journal, and the programs that tasks need. Exits with 0 if a task could run here,
+/// otherwise with 1.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
-    /// Print JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// Do not ask any model for a reply
+    /// Do not request a reply from any model
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// How something is.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
-    /// It works.
+    /// Present and working.
     Ready,
-    /// It is not there.
+    /// Not available.
     Absent,
-    /// It is there and does not work.
+    /// Present but not working.
     Broken,
 }
 
-/// One thing that was looked at.
+/// One checked item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) name: String,
@@ -64,7 +65,7 @@ impl Finding {
     }
 }
 
-/// All of it.
+/// All results.
 #[derive(Debug, Serialize)]
 struct Report {
     /// Whether a task could run.
@@ -73,11 +74,11 @@ struct Report {
     sandbox: Vec<Finding>,
     journal: Vec<Finding>,
     programs: Vec<Finding>,
-    /// What to do next.
+    /// Suggested next steps.
     next: Vec<String>,
 }
 
-/// Looks at everything.
+/// Runs the command.
 pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;

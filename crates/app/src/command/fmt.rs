@@ -14,21 +14,22 @@ use super::Process;
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Lay out workflows.
+/// Format workflows.
 ///
-/// Files are written in place, with their comments; a file that cannot be read as a workflow is left alone and its
-/// problems are told. In a directory, all `.fusee` files that are not ignored. `-` lays out stdin to stdout.
+/// Files are rewritten in place and keep their comments; a file that cannot be parsed is left unchanged and
+/// its errors are reported. In a directory, all `.fusee` files that are not ignored are formatted. `-`
+/// formats stdin to stdout.
 #[derive(Args)]
 pub(crate) struct FmtArgs {
-    /// Workflows, directories, or `-`; the current directory if not given
+    /// Workflow files, directories, or `-` [default: the current directory]
     #[arg(value_name = "FILES")]
     files: Vec<PathBuf>,
-    /// Change nothing: name the files that would change, and exit with 1 if there are any
+    /// Change nothing; list the files that would change, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 }
 
-/// Lays them out.
+/// Runs the command.
 pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<Exit, Failure> {
     let here = process.environment.directory();
     if let [only] = args.files.as_slice()
@@ -55,7 +56,7 @@ pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<Exit, Failure> {
     Ok(if failed || (args.check && !changed.is_empty()) { Exit::Failed } else { Exit::Completed })
 }
 
-/// Lays out one file; whether that makes a difference, or the problems of the file.
+/// Formats one file; returns whether it changes, or its rendered errors.
 fn one(path: &Path, name: &Path, check: bool) -> Result<bool, String> {
     let shown = name.display().to_string();
     let unreadable = |why: String| told(&[Diagnostic::file_error("unreadable", shown.as_str(), why)], None);
@@ -69,7 +70,7 @@ fn one(path: &Path, name: &Path, check: bool) -> Result<bool, String> {
     Ok(differs)
 }
 
-/// Puts a new text in the place of a file in one go: whoever reads it meanwhile gets the old or the new one.
+/// Replaces a file atomically: a concurrent reader gets the old or the new text.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let path = path.canonicalize()?;
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -82,7 +83,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         std::fs::rename(&beside, &path)
     })();
     if written.is_err() {
-        // It may never have been made.
+        // It may not have been created.
         let _ = std::fs::remove_file(&beside);
     }
     written

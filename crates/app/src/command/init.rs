@@ -17,17 +17,17 @@ use crate::project::{self, Project};
 #[cfg(test)]
 mod tests;
 
-/// Make this directory a project.
+/// Create a project in this directory.
 ///
-/// Makes a folder `.fusee` for the journal and for what is yours (templates, prompts, agents), and a `fusee.toml` with
-/// every key that a project may set, commented out. What is there already is left as it is.
+/// Creates a `.fusee` folder for the journal and your own files (templates, prompts, agents), and a
+/// `fusee.toml` with every key that a project may set, commented out. Existing files are kept.
 #[derive(Args)]
 pub(crate) struct InitArgs {
     #[command(flatten)]
     place: Place,
 }
 
-/// Makes it.
+/// Runs the command.
 pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let directory = match &args.place.directory {
@@ -35,29 +35,29 @@ pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<Exit, Failure> 
         None => environment.directory().clone(),
     };
     let text = make(&directory).map_err(|error| {
-        Failure::failed(format!("cannot make a project of {}: {error}", directory.display()))
+        Failure::failed(format!("cannot create a project in {}: {error}", directory.display()))
     })?;
     output::print(&text)?;
-    // Whoever is within another project may not have meant to make a new one.
+    // Inside another project, creating a new one may be a mistake.
     let project = Project::find(Some(&directory), environment)?;
     if let Some(above) =
         project.directory.parent().and_then(|parent| Project::find(Some(parent), environment).ok())
         && let Some(root) = above.root
         && root.join(".fusee").is_dir()
     {
-        output::error(&format!("note: {} is a project too; this one is its own\n", root.display()));
+        output::error(&format!("note: {} is also a project; this one is separate\n", root.display()));
     }
     Ok(Exit::Completed)
 }
 
-/// Makes what is missing, and says what it did.
+/// Creates what is missing and returns a report.
 fn make(directory: &Path) -> io::Result<String> {
     let mut told = String::new();
     let mut say = |made: bool, what: &str| {
         told.push_str(&if made {
-            format!("made {what}\n")
+            format!("created {what}\n")
         } else {
-            format!("kept {what}, which was there\n")
+            format!("kept existing {what}\n")
         });
     };
     let folder = directory.join(".fusee");
@@ -73,16 +73,16 @@ fn make(directory: &Path) -> io::Result<String> {
         Ok(mut file) => file.write_all(template().as_bytes()).map(|()| true)?,
     };
     say(made, "fusee.toml");
-    told.push_str("next: fusee run 'what is to be done', or `fusee doctor` to see what works here\n");
+    told.push_str("next: fusee run 'your task', or `fusee doctor` to check the setup\n");
     Ok(told)
 }
 
 /// Every key a project may set, with its default, commented out.
 fn template() -> String {
     let mut text = String::from(
-        "# Settings of this project for fusee. `fusee config` shows what holds and where it comes from.\n\
-         # What reaches outside the project (base_url, approve, sandbox, [models]) belongs into your own file,\n\
-         # ~/.config/fusee/config.toml; from here it counts only after `fusee trust`.\n",
+        "# Fusee settings of this project. `fusee config` shows the effective settings and where they come from.\n\
+         # Keys that reach outside the project (base_url, approve, sandbox, [models]) belong in your own file,\n\
+         # ~/.config/fusee/config.toml; here they take effect only after `fusee trust`.\n",
     );
     for key in KEYS.iter().filter(|key| key.reach == Reach::Workspace) {
         let value = match (key.default, key.kind) {

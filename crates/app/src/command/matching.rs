@@ -1,4 +1,4 @@
-//! `fusee match`: which template fits some words.
+//! `fusee match`: finds the templates that match a request.
 
 use clap::Args;
 use fusee_engine::run::Exit;
@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{output, templates};
 
-/// Find the templates that fit a request in plain words.
+/// Find the templates that match a request in plain words.
 ///
-/// Nothing runs. The score is between 0 and 1; templates below the threshold are not listed.
+/// Nothing is run. Scores range from 0 to 1; templates below the threshold are not listed.
 #[derive(Args)]
 pub(crate) struct MatchArgs {
     /// The request
@@ -24,15 +24,15 @@ pub(crate) struct MatchArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// List at most so many
+    /// Maximum number of templates to list
     #[arg(long, value_name = "N", default_value_t = Matching::default().limit)]
     limit: usize,
-    /// The lowest score that is listed
+    /// Lowest score to list
     #[arg(long, value_name = "SCORE", default_value_t = Matching::default().threshold)]
     threshold: f64,
 }
 
-/// Finds them.
+/// Runs the command.
 pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let loaded = templates::gather(&project, &process.environment);
@@ -43,7 +43,7 @@ pub(crate) fn matching(args: &MatchArgs, process: &Process) -> Result<Exit, Fail
         let list: Vec<Value> = found.iter().map(described).collect();
         output::print(&format!("{}\n", Value::from(list)))?;
     } else if found.is_empty() {
-        output::error("no template fits; `fusee templates` lists what is there\n");
+        output::error("no template matches; `fusee templates` lists all templates\n");
     } else {
         let lines = found.iter().map(|found| {
             let template = &found.registered.template;

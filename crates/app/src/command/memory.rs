@@ -1,4 +1,4 @@
-//! `fusee memory`: what is known of the files here, and which of them fit some words.
+//! `fusee memory`: the file index, and queries on it.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::project::Project;
 
-/// Index the files of this directory and find those that fit some words.
+/// Index the files of this project and search the index.
 ///
-/// The index holds no content: paths, languages, sizes, what a file defines, its first words about itself. It is kept
-/// beside the journal and brought up to date by what changed. Ignore files are honoured.
+/// The index holds no file contents, only paths, languages, sizes, definitions and a summary from the start
+/// of each file. It is stored beside the journal and updated incrementally. Ignore files are respected.
 #[derive(Args)]
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
@@ -25,11 +25,11 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Subcommand)]
 enum MemoryCommand {
-    /// Bring the index up to date
+    /// Update the index
     Index(IndexArgs),
-    /// Find the files that fit some words
+    /// Find files by words
     Query(QueryArgs),
-    /// Show what is known of a file, or of all
+    /// Show the index entry of a file, or of all files
     Show(ShowArgs),
 }
 
@@ -37,38 +37,38 @@ enum MemoryCommand {
 struct IndexArgs {
     #[command(flatten)]
     place: Place,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 struct QueryArgs {
-    /// The words; a whole path among them is found for sure
+    /// Words to search for; a complete path among them always matches
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
     #[command(flatten)]
     place: Place,
-    /// List at most so many
+    /// Maximum number of files to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 struct ShowArgs {
-    /// The file, by its path from this directory
+    /// Path of the file, relative to this directory
     path: Option<String>,
     #[command(flatten)]
     place: Place,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failure> {
     match &args.command {
         MemoryCommand::Index(args) => index(args, process),
@@ -79,14 +79,14 @@ pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failu
 
 fn open(place: &Place, process: &Process) -> Result<Memory, Failure> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
-    // The whole of the work tree, wherever in it one stands.
+    // Index the whole project, from whatever subdirectory.
     Ok(Memory::new(project.home(), Some(project.memory_file(project.home()))))
 }
 
 fn index(args: &IndexArgs, process: &Process) -> Result<Exit, Failure> {
     let updated = open(&args.place, process)?.update().map_err(Failure::failed)?;
     if updated.cut {
-        output::error("warning: there are more files than are kept; put what does not matter into .ignore\n");
+        output::error("warning: too many files, so some are not indexed; exclude unimportant ones in .ignore\n");
     }
     let text = if args.json {
         serde_json::to_string(&updated).unwrap_or_default()
@@ -103,7 +103,7 @@ fn query(args: &QueryArgs, process: &Process) -> Result<Exit, Failure> {
     if args.json {
         output::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
     } else if answer.matches.is_empty() {
-        output::error("no file fits\n");
+        output::error("no matching file\n");
     } else {
         let lines = answer
             .matches
@@ -126,8 +126,8 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
         {
             Some(entry) => vec![entry],
             None => {
-                return Err(Failure::usage(format!("nothing is known of `{path}`"))
-                    .help("paths are whole; ignored files are left out"));
+                return Err(Failure::usage(format!("`{path}` is not indexed"))
+                    .help("pass a complete path; ignored files are not indexed"));
             }
         },
     };
@@ -140,7 +140,7 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// A path as the index has it: one from here, from the project's directory, without dots.
+/// A path as it appears in the index: relative to the project, without `.` and `..`.
 fn known_as(given: &str, directory: &Path, home: &Path) -> String {
     let mut whole = PathBuf::new();
     for part in directory.join(given).components() {
@@ -152,7 +152,7 @@ fn known_as(given: &str, directory: &Path, home: &Path) -> String {
             part => whole.push(part),
         }
     }
-    // A directory that is reached through a link has two absolute paths.
+    // A directory reached through a symbolic link has two absolute paths.
     let real = || fs::canonicalize(&whole).ok()?.strip_prefix(home).map(Path::to_owned).ok();
     let inside = whole.strip_prefix(home).map(Path::to_owned).ok().or_else(real);
     inside.map_or_else(|| given.to_owned(), |path| path.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! `fusee models`: which models there are, and what is known of them.
+//! `fusee models`: lists the available models.
 
 use clap::Args;
 use fusee_engine::model::{Listed, Models, Price, Target};
@@ -19,45 +19,45 @@ use crate::{clock, output};
 #[cfg(test)]
 mod tests;
 
-/// Models of one source that are listed unless some are asked for by name.
+/// Maximum number of models listed per source without a filter.
 const LISTED: usize = 40;
 
-/// List the models that are there.
+/// List the available models.
 ///
-/// Looks at servers on this machine, at providers whose key is set and at the models of your configuration, and tells
-/// what is known of each: its size, its context, its price. Nothing is asked of a model itself; `fusee doctor` does that.
+/// Queries servers on this machine, providers whose key is set and the models of your configuration, and
+/// prints what is known of each: size, context, price. No model is sent a request; `fusee doctor` does that.
 #[derive(Args)]
 pub(crate) struct ModelsArgs {
-    /// Only models with this in their names, or the file of a model: local:FILE.gguf
+    /// Only list models whose name contains NAME, or a model file: local:FILE.gguf
     #[arg(value_name = "NAME")]
     filter: Option<String>,
-    /// A server to look at, instead of the usual places
+    /// Query this server instead of the usual places
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Print JSON
+    /// Print the models as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// A model that can be chosen.
+/// An available model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Row {
-    /// What `-m` takes.
+    /// The name `-m` takes.
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_tokens: Option<u64>,
-    /// US dollars for a million tokens.
+    /// US dollars per million tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Price>,
     /// Where it was found.
     source: String,
 }
 
-/// Lists them.
+/// Runs the command.
 pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
@@ -75,14 +75,14 @@ pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit,
         let value = serde_json::to_value(&rows).unwrap_or_default();
         output::print(&format!("{value:#}\n"))?;
     } else if rows.is_empty() {
-        output::error(&format!("no model was found\n{}\n", choice::nothing_found()));
+        output::error(&format!("no model found\n{}\n", choice::nothing_found()));
     } else {
         output::print(&table(&rows, wanted.is_empty()))?;
     }
     Ok(Exit::Completed)
 }
 
-/// All models, and what went wrong on the way.
+/// All models, and errors of sources that could not be queried.
 async fn gather(
     base_url: Option<&str>,
     filter: &str,
@@ -101,7 +101,7 @@ async fn gather(
     let prices = choice::prices(environment)?;
     let models = Models::new(clock::now);
     for place in sources {
-        // A provider, by a model of it that is never asked; or an address.
+        // A provider is addressed by a placeholder model that is never used; or it is a URL.
         let (chosen, source) = match base_url {
             Some(url) => (Choice::at(url, config, environment)?, url.to_owned()),
             None => (Choice::named(&format!("{place}:any"), config, environment)?, place.clone()),
@@ -124,7 +124,7 @@ async fn gather(
     Ok((rows, complaints))
 }
 
-/// The providers that are worth a look.
+/// The providers to query.
 fn places(found: &Found) -> Vec<String> {
     let servers = found.servers.iter().map(|server| server.provider.name);
     servers.chain(found.keys.iter().map(|provider| provider.name)).map(str::to_owned).collect()
@@ -144,7 +144,7 @@ fn configured(config: &Config, environment: &Environment) -> Vec<Row> {
     entries.collect()
 }
 
-/// A model's file that is asked for by name: files are not looked for.
+/// A model file given by name; files are not searched for.
 fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option<Row>, Failure> {
     if !matches!(Target::parse(name), Ok(Target::Local(_))) {
         return Ok(None);
@@ -206,5 +206,5 @@ fn price(price: Price) -> String {
     if price.is_free() {
         return "free".to_owned();
     }
-    format!("${} in, ${} out a million", price.input, price.output)
+    format!("${} in, ${} out per million", price.input, price.output)
 }

@@ -1,4 +1,4 @@
-//! `fusee prompt`: what a model would see. `tree.rs` is the view for people.
+//! `fusee prompt`: renders the prompt a model would get. `tree.rs` renders the tree view.
 
 mod tree;
 
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::project::Project;
 
-/// Show what a model would see.
+/// Show the prompt a model would get.
 ///
 /// A prompt file (TOML or JSON) is a list of sections; some may be closed until the model opens them.
 #[derive(Args)]
@@ -38,28 +38,28 @@ enum PromptCommand {
     Render(RenderArgs),
 }
 
-/// Render a prompt to exactly the bytes a model would get.
+/// Render a prompt to the exact bytes a model would get.
 ///
-/// Without a file, the prompt that `fusee run` has here: the product's text, what .fusee/prompts says instead, AGENTS.md
-/// and the skills of .fusee/skills. With --open, the prompt of the next cycle: as if the model had called open_sections
-/// with these keys.
+/// Without FILE, this is the prompt of `fusee run` in this directory: the built-in text with the overrides of
+/// .fusee/prompts, AGENTS.md and the skills of .fusee/skills. With --open, it is the prompt of the next turn,
+/// as if the model had called open_sections with these keys.
 #[derive(Args)]
 struct RenderArgs {
-    /// The prompt file, TOML or JSON
+    /// Prompt file, TOML or JSON
     file: Option<PathBuf>,
-    /// The task, a JSON object with a `request`; its fields fill the placeholders
+    /// Task as a JSON object with a `request`; its fields fill the placeholders
     #[arg(long, value_name = "JSON")]
     task: Option<String>,
-    /// Open a closed section; may be given several times
+    /// Open a closed section; can be repeated
     #[arg(long, value_name = "KEY")]
     open: Vec<String>,
-    /// Why the sections are opened
+    /// Reason for opening the sections
     #[arg(long, value_name = "TEXT", default_value = "requested on the command line")]
     reason: String,
-    /// How to show it: the text, JSON, or a tree with the tokens of each section
+    /// Output format: the text, JSON, or a tree with the tokens of each section
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print the product's own text of this section, ready to be changed and kept as .fusee/prompts/KEY.md
+    /// Print the built-in text of this section, to be edited and saved as .fusee/prompts/KEY.md
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "task", "open"])]
     original: Option<String>,
     #[command(flatten)]
@@ -73,13 +73,13 @@ enum Format {
     Tree,
 }
 
-/// What is shown.
+/// A rendered prompt and its outline.
 struct View {
     rendered: Rendered,
     outline: Vec<Outlined>,
 }
 
-/// A prompt that cannot be shown, in the words of the output format.
+/// An error, with the fields of the JSON output.
 struct Trouble {
     code: &'static str,
     message: String,
@@ -93,7 +93,7 @@ impl From<RenderProblem> for Trouble {
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failure> {
     let PromptCommand::Render(args) = &args.command;
     if let Some(key) = &args.original {
@@ -131,18 +131,18 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failu
     }
 }
 
-/// The file of an override that changes nothing.
+/// Prints an override file with the built-in text.
 fn original(key: &str) -> Result<Exit, Failure> {
     let text = override_file(key).ok_or_else(|| {
         let keys: Vec<&str> = overridable().collect();
         let near = near::did_you_mean(key, keys.iter().copied());
-        Failure::usage(format!("no section of the prompt can be overridden as `{key}`"))
-            .help(near.unwrap_or_else(|| format!("there are {}", keys.join(", "))))
+        Failure::usage(format!("no prompt section `{key}` can be overridden"))
+            .help(near.unwrap_or_else(|| format!("available sections: {}", keys.join(", "))))
     })?;
     output::print(&text).map(|()| Exit::Completed)
 }
 
-/// The prompt of a plain run here.
+/// The prompt of a plain run in this directory.
 fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure> {
     let environment = surroundings(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
@@ -154,13 +154,13 @@ fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure>
     })
 }
 
-/// The project here, as a run would find it.
+/// The environment of the project, as a run would see it.
 fn surroundings(args: &RenderArgs, process: &Process) -> Result<Environment, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     Ok(Environment::look(&project.directory, SystemClock.now_ms()))
 }
 
-/// The prompt of a file.
+/// Reads a prompt file.
 fn read(file: &Path, environment: &Environment) -> Result<Prompt, Trouble> {
     let text = std::fs::read_to_string(file).map_err(|error| Trouble {
         code: "unreadable_file",
@@ -184,7 +184,7 @@ fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {
         })?,
     };
     if prompt.has_task_section() && args.task.is_none() {
-        let message = "the prompt shows a task: give it with --task '{\"request\": \"…\"}'".to_owned();
+        let message = "the prompt contains a task; pass it with --task '{\"request\": \"…\"}'".to_owned();
         return Err(Trouble { code: "missing_request", message, section_path: None });
     }
     let bound = prompt.bind(&task)?;

@@ -14,23 +14,23 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{history, output, selection};
 
-/// Run a recorded run again from its journal, and compare.
+/// Replay a recorded run from its journal and compare.
 ///
-/// No model is asked, no tool runs, no file of the workspace is read. Every request, call and event must be the
-/// same as it was then; the first difference is shown as a diff and the exit code is 1. Otherwise the answer is
-/// printed again. Of a run that was interrupted, what is there is compared.
+/// No model is called, no tool runs, and no file of the workspace is read. Every request, call and event must
+/// be the same as recorded; the first difference is shown as a diff and the exit code is 1. Otherwise the
+/// answer is printed again. An interrupted run is compared as far as it was recorded.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     run: RunArg,
     #[command(flatten)]
     place: Place,
-    /// Print its events as JSON Lines, as the run did
+    /// Print the run's events as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
-/// Replays a run.
+/// Runs the command.
 pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
@@ -67,22 +67,22 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, 
             if !args.json && !ended.answer.is_empty() {
                 output::print(&format!("{}\n", ended.answer.trim_end()))?;
             }
-            output::error(&format!("run {run} replays as it was: {counts}\n"));
+            output::error(&format!("run {run} replays identically: {counts}\n"));
             Ok(Exit::Completed)
         }
         RunOutcome::Stopped(Stop::EndOfJournal(key)) => {
             output::error(&format!(
-                "run {run} replays as it was up to {key}, where its journal ends: {counts}\n"
+                "run {run} replays identically up to {key}, where its journal ends: {counts}\n"
             ));
             Ok(Exit::Completed)
         }
         RunOutcome::Stopped(Stop::Diverged(divergence)) => {
             output::print(&format!("{divergence}\n"))?;
-            Err(Failure::failed(format!("run {run} does not replay as it was")))
+            Err(Failure::failed(format!("run {run} does not replay identically")))
         }
         RunOutcome::Stopped(stop) => Err(Failure::failed(stop.to_string())),
         RunOutcome::Lost(cause) => {
-            Err(Failure::failed(format!("the replay was lost to a fault in fusee: {cause}")))
+            Err(Failure::failed(format!("internal error: the replay panicked: {cause}")))
         }
     }
 }

@@ -22,19 +22,20 @@ use crate::selection;
 use crate::templates;
 use crate::work::{self, Confinement};
 
-/// Go on with a run that was interrupted.
+/// Resume an interrupted run.
 ///
-/// The run continues from the last step that was written down, with the settings it was started with. A command
-/// that was running when the process ended is not run again: the model is told that its effects are unknown.
-/// Flags change the settings from here on. Of a run that has ended, the result and the exit code are repeated.
+/// The run continues after the last journaled step, with the settings it was started with. A command that was
+/// running when the process ended is not run again: the model is told that its effects are unknown. Flags
+/// change the settings from here on. For a run that has ended, its result and exit code are repeated.
 #[derive(Args)]
 pub(crate) struct ResumeArgs {
-    /// The run: its id, or a beginning of it that no other run has; the newest open run if not given
+    /// Run id, or a unique prefix of it [default: the newest open run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
     place: Place,
-    /// Print what the command that began it prints with --json: events as JSON Lines, or the result of `fusee task`
+    /// Print what the original command prints with --json: events as JSON Lines, or the result of `fusee
+    /// task`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,7 +46,7 @@ pub(crate) struct ResumeArgs {
     limits: LimitFlags,
 }
 
-/// Goes on with a run.
+/// Runs the command.
 pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
@@ -96,14 +97,14 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
     Ok(exit)
 }
 
-/// The result of a task, as `fusee task --json` prints it.
+/// Prints the task result like `fusee task --json`.
 fn print_result(outcome: Option<RunOutcome>) -> Result<(), Failure> {
     let result = task::result_of(outcome);
     output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     Ok(())
 }
 
-/// What was shown before and still matters: the files that changed, the call that has no result, the question that has no
+/// Earlier events that are still relevant: changed files, the call without a result, the question without an
 /// answer.
 fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
     let (mut changes, mut open, mut asked) = (Vec::new(), None, None);
@@ -122,7 +123,7 @@ fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
     Ok(changes)
 }
 
-/// The settings it goes on with: those it began with, and what was said now.
+/// The settings the run started with, changed by this command's flags.
 fn changed(
     mut settings: Settings,
     args: &ResumeArgs,

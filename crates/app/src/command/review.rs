@@ -1,4 +1,5 @@
-//! `fusee review`: the code reviewer. It is a run with the reviewer's prompt, by the same road as `fusee run`.
+//! `fusee review`: the code reviewer, which is a run with the reviewer's prompt and shares its code with
+//! `fusee run`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,28 +15,28 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::selection;
 
-/// Have a model review this project, some files of it, or what changed.
+/// Review this project, some of its files, or recent changes.
 ///
-/// The model reads and searches, and changes nothing. It is shown a digest of the project, and documents from
-/// .fusee/reference that it can open. Its findings (file, line, severity, claim, suggestion) are held to the files: one
-/// about a line that does not exist is not accepted. `fusee review --continue 'a question'` goes on with the
-/// conversation.
+/// The model reads and searches but changes nothing. It gets a digest of the project, and documents from
+/// .fusee/reference that it can open. Its findings (file, line, severity, claim, suggestion) are checked
+/// against the files: a finding about a line that does not exist is rejected. `fusee review --continue 'a
+/// question'` continues the conversation.
 #[derive(Args)]
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     subject: Subject,
     #[command(flatten)]
     place: Place,
-    /// What is good to know for it
+    /// Additional context for the review
     #[arg(long, value_name = "TEXT")]
     background: Option<String>,
-    /// How to write the findings
+    /// Output format of the findings
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<FormatWord>,
     /// Exit with 1 if there is a finding of this severity or above
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<SeverityWord>,
-    /// Go on with an earlier review: the newest that has ended here, or the one named; anything else is a question
+    /// Continue an earlier review [default: the newest finished one]; a value that names no run is a question
     #[arg(long = "continue", value_name = "RUN|QUESTION", num_args = 0..=1, default_missing_value = "")]
     continues: Option<String>,
     /// Print events as JSON Lines instead of the findings
@@ -54,27 +55,27 @@ pub(crate) struct ReviewArgs {
     limits: LimitFlags,
 }
 
-/// What is reviewed. The same after `/review` in the conversation.
+/// The subject of a review. Also the arguments of `/review` in the chat.
 #[derive(Args, Default)]
 struct Subject {
-    /// Files and folders to look at; the whole project if none is given
+    /// Files and folders to review [default: the whole project]
     #[arg(value_name = "PATHS")]
     paths: Vec<PathBuf>,
-    /// Review what changed since this revision
+    /// Review the changes since this revision
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// What to look for above all: security, performance, …
+    /// Aspect to focus on, such as security or performance
     #[arg(long, value_name = "FOCUS")]
     focus: Option<String>,
-    /// Ask this instead of a review
+    /// Ask this question instead of a review
     #[arg(long, value_name = "QUESTION")]
     ask: Option<String>,
-    /// A folder with documents to review against; may be given several times
+    /// Folder with documents to review against; can be repeated
     #[arg(long, value_name = "DIR")]
     reference: Vec<PathBuf>,
 }
 
-/// What stands after `/review`.
+/// The arguments of `/review`.
 #[derive(Parser)]
 #[command(name = "/review", no_binary_name = true, disable_help_flag = true)]
 struct Line {
@@ -83,7 +84,7 @@ struct Line {
 }
 
 impl Subject {
-    /// What the reviewer is told to look at, over what it looked at before.
+    /// Applies the arguments on top of an earlier review's settings.
     fn over(self, mut review: CodeReview, project: &Project, here: &Path) -> Result<CodeReview, Failure> {
         if !self.paths.is_empty() {
             let paths = self.paths.iter().map(|path| inside(path, &project.directory));
@@ -96,7 +97,7 @@ impl Subject {
     }
 }
 
-/// The review that a line after `/review` asks for, and its request.
+/// The review requested by a `/review` line, and its request.
 pub(crate) fn of_line(
     line: &str,
     project: &Project,
@@ -126,7 +127,7 @@ enum SeverityWord {
     Critical,
 }
 
-/// Reviews.
+/// Runs the command.
 pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
@@ -141,7 +142,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, 
         Some(FormatWord::Text) => Format::Text,
         Some(FormatWord::Sarif) => Format::Sarif,
         Some(FormatWord::Json) => Format::Json,
-        // Who reads the events reads JSON.
+        // Readers of events expect JSON findings.
         None if args.json => Format::Json,
         None => Format::Text,
     };
@@ -163,7 +164,7 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, 
     super::run::run_as(args, Some(review), process).await
 }
 
-/// The run to continue, and the question if that is what stands after `--continue`.
+/// The run to continue, and the question if the value of `--continue` is one.
 fn earlier(continued: Option<&str>, project: &Project) -> Result<(Option<String>, Option<String>), Failure> {
     let Some(word) = continued else { return Ok((None, None)) };
     let journal = project.journal_with_runs()?;
@@ -177,26 +178,26 @@ fn earlier(continued: Option<&str>, project: &Project) -> Result<(Option<String>
     Ok((Some(row.id.to_string()), (!word.is_empty()).then(|| word.to_owned())))
 }
 
-/// What the earlier run reviewed.
+/// The review settings of an earlier run.
 fn settings_of(name: &str, project: &Project) -> Result<CodeReview, Failure> {
     let journal = project.journal_with_runs()?;
     let row = selection::named(&journal, name)?;
     Ok(run::settings_of(&journal, &row.id)?.code_review.unwrap_or_default())
 }
 
-/// A path as it stands in the project.
+/// A path relative to the project.
 fn inside(path: &Path, directory: &Path) -> Result<String, Failure> {
     let whole = directory.join(path);
     let real = whole
         .canonicalize()
-        .map_err(|error| Failure::usage(format!("{} cannot be reviewed: {error}", whole.display())))?;
+        .map_err(|error| Failure::usage(format!("cannot review {}: {error}", whole.display())))?;
     let within = real.strip_prefix(directory).map_err(|_| {
         Failure::usage(format!("{} is not in {}", path.display(), directory.display()))
-            .help("name the project with -C, and paths from there")
+            .help("select the project with -C and give paths relative to it")
     })?;
     let text = within
         .to_str()
-        .ok_or_else(|| Failure::usage(format!("{} has a name that is not text", path.display())))?;
+        .ok_or_else(|| Failure::usage(format!("the path {} is not valid UTF-8", path.display())))?;
     Ok(if text.is_empty() { ".".to_owned() } else { text.to_owned() })
 }
 

@@ -27,42 +27,42 @@ use crate::selection;
 use crate::templates;
 use crate::work::{self, Confinement};
 
-/// A request longer than this is a mistake, such as a file piped in by accident.
+/// Maximum size of a request; a longer one is a mistake, such as a file piped in by accident.
 const REQUEST_BYTES: u64 = 1 << 20;
 
-/// Give a model one task in this directory.
+/// Run one task in this directory.
 ///
-/// The model works through tools until it has an answer: it reads, searches, edits, runs commands. Every step is
-/// written to the journal, so a run that is killed goes on with `fusee resume`. The answer goes to stdout,
-/// everything else to stderr.
+/// The model works with tools until it has an answer: it reads, searches, edits and runs commands. Every step
+/// is journaled, so a killed run can be continued with `fusee resume`. The answer goes to stdout, everything
+/// else to stderr.
 #[derive(Args, Default)]
 pub(crate) struct RunArgs {
-    /// What is to be done; `-` reads it from stdin
+    /// The task, in one argument; `-` reads it from stdin
     #[arg(value_name = "REQUEST")]
     pub(crate) request: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
-    /// What is good to know for it
+    /// Additional context for the task
     #[arg(long, value_name = "TEXT")]
     pub(crate) background: Option<String>,
-    /// Go on with the conversation of an earlier run: the newest that has ended here, or the one named. Its model is
-    /// taken unless another is named
+    /// Continue the conversation of an earlier run, with its model unless another is named [default: the
+    /// newest finished run in this directory]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub(crate) continues: Option<String>,
-    /// The prompt that drives the task: a file of sections, some closed until the model opens them (`fusee prompt
-    /// render` shows it). A continued run keeps the prompt it began with
+    /// Prompt file for the task: sections, some closed until the model opens them (see `fusee prompt
+    /// render`); a continued run keeps its prompt
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
-    /// Look and explain, change nothing: tools that would change something are asked about or refused
+    /// Read-only review: tools that would change something need approval or are refused
     #[arg(long)]
     pub(crate) review: bool,
-    /// A JSON Schema that the answer must fit; one that does not is asked for once more
+    /// JSON Schema file for the answer; an answer that does not match is requested once more
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// Run the task of this template instead of a request
+    /// Run this template instead of a request
     #[arg(long, value_name = "NAME", conflicts_with_all = ["request", "background", "continues", "prompt"])]
     pub(crate) template: Option<String>,
-    /// An input of the template; may be given several times
+    /// Set a template input; can be repeated
     #[arg(short, long = "input", value_name = "KEY=VALUE", requires = "template")]
     pub(crate) inputs: Vec<String>,
     /// Print events as JSON Lines instead of the answer
@@ -83,7 +83,7 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitFlags,
 }
 
-/// What of it is a task: a template that was named, or a request that begins with `/task` or a parenthesis.
+/// Detects runs that are tasks: a named template, or a request that begins with `/task` or a parenthesis.
 fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, Failure> {
     let words = match (&args.template, args.request.as_deref().map(str::trim_start)) {
         (Some(name), _) => std::iter::once(name).chain(&args.inputs).cloned().collect(),
@@ -106,7 +106,7 @@ struct Earlier {
     settings: Settings,
 }
 
-/// Runs a task.
+/// Runs the command.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
     let args = match dispatched(args)? {
         Ok(task) => return task::task(task, process).await,
@@ -115,7 +115,7 @@ pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failur
     run_as(args, None, process).await
 }
 
-/// Runs a task, as the code reviewer if there is something to review.
+/// Runs a task, as the code reviewer if `code_review` is given.
 pub(crate) async fn run_as(
     args: RunArgs,
     code_review: Option<CodeReview>,
@@ -151,7 +151,7 @@ pub(crate) async fn run_as(
         mcp: servers.offered.clone(),
         prompt,
         review: match &code_review {
-            // Nobody is to be asked whether a reviewer may change something.
+            // A reviewer never changes anything, so there is nothing to approve.
             Some(_) => Some(Restrictions { require_approval: false, ..Restrictions::default() }),
             None => args.review.then(|| config.restrictions()),
         },
@@ -179,16 +179,16 @@ pub(crate) async fn run_as(
 
 fn schema(file: &Path) -> Result<serde_json::Value, Failure> {
     let wrong = |cause: &dyn std::fmt::Display| {
-        Failure::usage(format!("the output schema {} cannot be used: {cause}", file.display()))
+        Failure::usage(format!("cannot use output schema {}: {cause}", file.display()))
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
-/// A prompt file as it is now.
+/// Reads a prompt file.
 pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
     let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("the prompt {} cannot be read: {error}", file.display())))?;
+        .map_err(|error| Failure::usage(format!("cannot read prompt file {}: {error}", file.display())))?;
     Ok(PromptText {
         file: file.display().to_string(),
         text,
@@ -197,8 +197,8 @@ pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
     })
 }
 
-/// The run to continue and the words of the request. A word after `--continue` names a run if there is a request
-/// beside it, and else is the request.
+/// The run to continue and the request. The value of `--continue` names a run if there is also a request or
+/// such a run exists; otherwise it is the request.
 fn continues<'a>(
     continued: Option<&'a str>,
     request: Option<&'a str>,
@@ -226,11 +226,11 @@ fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Fai
         Some("-") => stdin()?,
         Some(words) => words.to_owned(),
         None => {
-            let failure = Failure::usage("there is no request: what is to be done?");
+            let failure = Failure::usage("missing REQUEST");
             return Err(failure.help(if environment.terminals().stdin {
-                "say it in one argument: fusee run 'fix the failing test'"
+                "pass it as one argument: fusee run 'fix the failing test'"
             } else {
-                "say it in one argument: fusee run 'fix the failing test'; or read it from stdin: fusee run -"
+                "pass it as one argument: fusee run 'fix the failing test'; or read it from stdin: fusee run -"
             }));
         }
     };
@@ -246,7 +246,7 @@ fn stdin() -> Result<String, Failure> {
     read.map_err(|error| Failure::usage(format!("cannot read the request from stdin: {error}")))?;
     if text.len() as u64 > REQUEST_BYTES {
         return Err(Failure::usage("the request on stdin is longer than 1 MiB")
-            .help("put the material into a file of the project and name it in the request"));
+            .help("put the content in a file of the project and name it in the request"));
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! `fusee runs` and what it does with the journal: listing, [`export`], [`gc`], [`diff`].
+//! `fusee runs` and its subcommands on the journal: listing, [`export`], [`gc`], [`diff`], [`undo`].
 
 mod cassette;
 mod diff;
@@ -21,19 +21,18 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{clock, output};
 
-/// Below this, runs are named by the beginning of their id.
+/// Below this width, runs are listed by the start of their id.
 const WIDE: usize = 100;
 
-/// Below this there is room for little more than what was asked.
+/// Below this width, only id, age and request are listed.
 const NARROW: usize = 60;
 
 #[cfg(test)]
 mod tests;
 
-/// List the runs of this project, and look after them.
+/// List and manage the runs of this project.
 ///
-/// Without a command of its own it lists the newest runs, newest first. A run is named by its id or by any
-/// beginning of it that no other run has.
+/// Without a subcommand, lists the newest runs first. A run is named by its id or a unique prefix of it.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {
@@ -45,7 +44,7 @@ pub(crate) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum RunsCommand {
-    /// List the newest runs, as `fusee runs` does.
+    /// List the newest runs, like `fusee runs`
     List(ListArgs),
     Export(export::ExportArgs),
     Gc(gc::GcArgs),
@@ -55,10 +54,10 @@ enum RunsCommand {
 
 #[derive(Args)]
 struct ListArgs {
-    /// Show so many
+    /// Maximum number of runs to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Show all
+    /// List all runs
     #[arg(long, conflicts_with = "limit")]
     all: bool,
     /// Print a JSON array
@@ -68,7 +67,7 @@ struct ListArgs {
     place: Place,
 }
 
-/// Does one of them.
+/// Runs the command.
 pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Failure> {
     match args.command {
         None => list(&args.list, process),
@@ -85,7 +84,7 @@ pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<
     let mut rows = journal.runs()?;
     rows.truncate(limit);
     Ok(if rows.is_empty() {
-        "nothing was run here yet\n".to_owned()
+        "no runs here yet\n".to_owned()
     } else {
         table(&rows, journal.now_ms(), columns)
     })
@@ -103,7 +102,7 @@ fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {
         let rows: Vec<_> = rows.iter().map(as_json).collect();
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
-        output::error("nothing was run here yet\n");
+        output::error("no runs here yet\n");
         String::new()
     } else {
         let now_ms = fusee_engine::journal::Clock::now_ms(&SystemClock);
@@ -128,8 +127,8 @@ fn as_json(row: &RunRow) -> serde_json::Value {
     })
 }
 
-/// A table for so many columns. In a narrow terminal runs are named by the beginning of their id, which is enough to name
-/// them by, and only what went wrong is said of how they ended.
+/// A table `columns` wide. In a narrow terminal only the start of each id is shown, which is enough to name a
+/// run, and the status only if the run did not complete.
 fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
     let name = |row: &RunRow| -> String {
         if columns < WIDE { short(row.id.as_str()).to_owned() } else { row.id.to_string() }

@@ -16,9 +16,9 @@ use crate::{history, selection};
 
 /// Show what a run did.
 ///
-/// A transcript: the request, what the model said, what it called and what came of it. With --json the events as
-/// `fusee run --json` printed them, without the pieces of messages under way; with --log every event as lines with
-/// its time.
+/// Prints a transcript: the request, the model's messages, its tool calls and their results. With --json,
+/// prints the events like `fusee run --json`, without streamed message fragments; with --log, every event
+/// with its time.
 #[derive(Args)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -29,14 +29,14 @@ pub(crate) struct ShowArgs {
     /// Print every event with its time
     #[arg(long)]
     log: bool,
-    /// Show results of tools in full
+    /// Show tool results in full
     #[arg(long, conflicts_with_all = ["json", "log"])]
     full: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// Shows it.
+/// Runs the command.
 pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
@@ -50,8 +50,8 @@ pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> 
     history::show_all(&journal, &run, &mut *face).map(|()| Exit::Completed)
 }
 
-/// Where a log has the phases of a run: by the run's own `phase_log`. Without phase control the only ones are those of
-/// `staged`, which are part of the story.
+/// Where a log shows the phases of a run, according to the run's own `phase_log`. Without phase control the
+/// only phases are those of `staged`, which are shown inline.
 fn phase_place(journal: &Journal, run: &RunId) -> PhasePlace {
     match settings_of(journal, run).map(|settings| settings.flow) {
         Ok(flow) if matches!(flow.phase_log, PhaseLog::Log | PhaseLog::Both) => PhasePlace::Apart,

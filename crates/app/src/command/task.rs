@@ -1,4 +1,4 @@
-//! `fusee task`: a template, a workflow, a tool, or what fits some words.
+//! `fusee task`: runs a template, a workflow, a tool, or the template that matches a request in plain words.
 
 mod plan;
 mod ready;
@@ -32,19 +32,20 @@ use crate::{clock, output, templates};
 
 pub(crate) use ready::{Ready, ready};
 
-/// Run a template, or a workflow: a program of tasks.
+/// Run a template, a workflow or a tool.
 ///
-/// TASK is the name of a template, a workflow in parentheses, the path of a `.fusee` file, the name of a registered
-/// workflow, a tool, a wish in plain words that one template clearly fits, or `-` for stdin. It is checked as a whole before anything is spent; every task and tool call is a step of the journal, so a
-/// workflow that is killed or cancelled goes on with `fusee resume`. Its value goes to stdout, everything else to
-/// stderr. With TASK, `--help` shows its parameters.
+/// TASK is the name of a template, a workflow in parentheses, the path of a `.fusee` file, the name of a
+/// registered workflow, a tool, a request in plain words that clearly matches one template, or `-` for stdin.
+/// It is checked completely before anything is spent. Every task and tool call is a step in the journal, so a
+/// killed or cancelled workflow can be continued with `fusee resume`. The result goes to stdout, everything
+/// else to stderr. After TASK, `--help` shows its parameters.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct TaskArgs {
-    /// The template, workflow or tool
+    /// Template, workflow or tool to run
     #[arg(value_name = "TASK")]
     task: Option<String>,
-    /// Its parameters
+    /// Parameters of the task
     #[arg(value_name = "KEY=VALUE")]
     inputs: Vec<String>,
     #[command(flatten)]
@@ -52,25 +53,25 @@ pub(crate) struct TaskArgs {
     /// Print the task result as one JSON object
     #[arg(long)]
     json: bool,
-    /// Run nothing: show every call it makes, with the size of each prompt that is known
+    /// Run nothing; print every call the task contains, with the size of each known prompt
     #[arg(long)]
     dry_run: bool,
-    /// Tell of every effect on stderr as it happens, with its place in the text
+    /// Log every effect to stderr as it happens, with its source position
     #[arg(long)]
     trace: bool,
-    /// Whether events are printed, as `fusee run --json` does, and not the result
+    /// Whether to print events like `fusee run --json` instead of the result
     #[arg(skip)]
     events: bool,
-    /// Whether `fusee run` was given the task
+    /// Whether the task came from `fusee run`
     #[arg(skip)]
     of_run: bool,
-    /// A cassette, as `fusee run --record` writes it
+    /// Cassette to record into, as for `fusee run --record`
     #[arg(skip)]
     record: Option<PathBuf>,
-    /// Whether the text was made for a tool that was named
+    /// Whether the workflow text was generated for a named tool
     #[arg(skip)]
     direct_tool: bool,
-    /// Show this help; after TASK, its parameters
+    /// Print help; after TASK, print its parameters
     #[arg(short, long)]
     help: bool,
     #[command(flatten)]
@@ -84,7 +85,7 @@ pub(crate) struct TaskArgs {
 }
 
 impl TaskArgs {
-    /// The task that a run turned out to be: the first word names it.
+    /// The task that a `fusee run` command line resolved to: the first word names it.
     pub(crate) fn of_run(args: RunArgs, words: Vec<String>) -> Self {
         let (flags, words): (Vec<String>, Vec<String>) =
             words.into_iter().partition(|word| ["--help", "-h", "--dry-run"].contains(&word.as_str()));
@@ -109,7 +110,7 @@ impl TaskArgs {
     }
 }
 
-/// Runs a task. Where its result is wanted as JSON there is one, also of a task that never began.
+/// Runs the command. With `--json` a result is printed even if the task could not start.
 pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
     let (json, named) = (args.json, args.task.clone().unwrap_or_default());
     let done = begun(args, process).await;
@@ -213,7 +214,7 @@ async fn run_work(
     let environment = &process.environment;
     let mut flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     if let (None, Some(model)) = (&args.model.model, model) {
-        // The template's own choice, which a flag overrules.
+        // The template's own model, which a flag overrides.
         flags.push(("model", Value::Text(model)));
     }
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
@@ -226,7 +227,7 @@ async fn run_work(
     if let Work::Template(task) = &mut work {
         task.limits = config.given_limits();
     }
-    // A workflow of tools and arithmetic needs nobody to answer.
+    // A workflow of tools and arithmetic needs no model.
     let choice = if config.text("model").is_some() || asks_a_model {
         Choice::make(&config, environment).await?
     } else {
@@ -269,18 +270,18 @@ async fn run_work(
         output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     }
     if exit == Exit::Cancelled {
-        output::error(&format!("`fusee resume {id}` goes on with it\n"));
+        output::error(&format!("run `fusee resume {id}` to continue it\n"));
     }
     Ok(exit)
 }
 
-/// What the run is called in listings: what was typed.
+/// The title of the run in listings: the task and parameters as typed.
 fn request(args: &TaskArgs) -> String {
     let words = args.task.iter().chain(&args.inputs).map(String::as_str);
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The result of the task that a run was.
+/// The task result of a run.
 pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
     let failed =
         |message: String| TaskResult::failed(&TaskError::failure(Reason::UnexpectedError, message), "");
@@ -291,6 +292,6 @@ pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
         },
         Some(RunOutcome::Stopped(stop)) => failed(stop.to_string()),
         Some(RunOutcome::Lost(cause)) => failed(cause),
-        None => failed("the workflow was left before its end".to_owned()),
+        None => failed("the workflow was interrupted before it ended".to_owned()),
     }
 }

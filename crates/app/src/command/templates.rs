@@ -1,4 +1,4 @@
-//! `fusee templates`: what is there, one in full, a new one.
+//! `fusee templates`: list, show and create templates.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,11 +15,11 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{output, templates};
 
-/// List the templates that are there, show one, begin a new one.
+/// List, show and create templates.
 ///
-/// A template is a task for a model in an XML file: its instructions, inputs, tools, limits, and what the answer must
-/// be. Those of the project are in .fusee/templates, yours in ~/.config/fusee/templates; nearer ones shadow farther ones
-/// of the same name.
+/// A template is a task for a model in an XML file: instructions, inputs, tools, limits, and the expected
+/// form of the answer. The project's templates are in .fusee/templates, yours in ~/.config/fusee/templates.
+/// Project templates shadow yours, and both shadow built-in templates of the same name.
 #[derive(Args)]
 pub(crate) struct TemplatesArgs {
     #[command(subcommand)]
@@ -33,11 +33,11 @@ pub(crate) struct TemplatesArgs {
 
 #[derive(Subcommand)]
 enum TemplatesCommand {
-    /// List them
+    /// List all templates
     List(ListArgs),
-    /// Show the text of one
+    /// Show a template's text
     Show(ShowArgs),
-    /// Begin a new one in .fusee/templates
+    /// Create a new template in .fusee/templates
     New(NewArgs),
 }
 
@@ -52,27 +52,27 @@ struct ListArgs {
 
 #[derive(Args)]
 struct ShowArgs {
-    /// The template: its name, or atomic:SUBTYPE
+    /// Template name, or atomic:SUBTYPE
     name: String,
     #[command(flatten)]
     place: Place,
-    /// Print JSON: what `list` tells of it, and its text
+    /// Print JSON: the fields of `list`, and the text
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 struct NewArgs {
-    /// The name of the new template
+    /// Name of the new template
     name: String,
     #[command(flatten)]
     place: Place,
-    /// Print JSON: its name and its file
+    /// Print JSON: its name and file
     #[arg(long)]
     json: bool,
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<Exit, Failure> {
     match args.command {
         None => list(&args.place, args.json, process),
@@ -139,7 +139,7 @@ fn table(registry: &Registry) -> String {
         }
     }
     text.push_str(
-        "\n`fusee task --help NAME` tells the inputs of one, `fusee task NAME key=value…` runs it.\n",
+        "\n`fusee task NAME --help` shows the inputs of a template, `fusee task NAME key=value…` runs it.\n",
     );
     text
 }
@@ -168,8 +168,8 @@ fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
     let (template, problems) = Template::read(&Source::new("new", text.as_str()));
     if template.is_none() {
         let why = problems.iter().next().map(|problem| problem.message.clone()).unwrap_or_default();
-        return Err(Failure::usage(format!("`{}` cannot be the name of a template: {why}", args.name))
-            .help("names are letters, digits, `_`, `-`, `.`, `:`"));
+        return Err(Failure::usage(format!("invalid template name `{}`: {why}", args.name))
+            .help("names consist of letters, digits, `_`, `-`, `.`, `:`"));
     }
     let folder = project.home().join(".fusee/templates");
     let path = folder.join(format!("{}.xml", args.name.replace(':', "-")));
@@ -180,7 +180,7 @@ fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(
-                Failure::usage(format!("{} is there already", path.display())).help("choose another name")
+                Failure::usage(format!("{} already exists", path.display())).help("choose another name")
             );
         }
         Err(error) => return Err(Failure::failed(format!("cannot write {}: {error}", path.display()))),
@@ -194,7 +194,7 @@ fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The inputs of a template as lines of help.
+/// The inputs of a template as help lines.
 pub(crate) fn inputs_help(inputs: &[Input]) -> String {
     let width = inputs.iter().map(|input| input.name.len()).max().unwrap_or(0);
     let line = |input: &Input| {

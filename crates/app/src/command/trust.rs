@@ -14,23 +14,24 @@ use crate::output;
 use crate::project::Project;
 use crate::trust::Trust;
 
-/// Let this project's fusee.toml decide what reaches outside the workspace.
+/// Trust this project's fusee.toml with settings that reach outside the workspace.
 ///
-/// A project that came from somewhere may set how a task runs, but not where requests and keys go, which programs are
-/// started as servers, what confines commands, or when you are asked. Those of its settings count only once you said so
-/// here, and only as long as the file stays as it is now: look at it first.
+/// An untrusted project can configure how a task runs, but not where requests and keys are sent, which MCP
+/// servers are started, how commands are sandboxed, or when you are asked for approval. `fusee trust` enables
+/// these settings, but only for the current content of the file: review it first.
 ///
-/// A journal that came with the project is taken for yours as well: its runs can then be resumed, continued and undone.
+/// A journal that came with the project is trusted as well: its runs can then be resumed, continued and
+/// undone.
 #[derive(Args)]
 pub(crate) struct TrustArgs {
-    /// Take it back
+    /// Revoke the trust
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// Trusts it, or takes that back.
+/// Runs the command.
 pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
@@ -40,7 +41,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
     if args.revoke {
         let was = trust.revoke(&file).map_err(|error| unsaved(&error))?;
         ownership.remove(&project.journal).map_err(|error| unsaved(&error))?;
-        let words = if was { "is trusted no longer" } else { "was not trusted" };
+        let words = if was { "is no longer trusted" } else { "was not trusted" };
         output::print(&format!("{} {words}\n", file.display()))?;
         return Ok(Exit::Completed);
     }
@@ -48,7 +49,7 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
     if is_foreign {
         ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
         output::print(&format!(
-            "{} is taken for yours: its runs can be gone on with\n",
+            "{} is now trusted: its runs can be resumed, continued and undone\n",
             project.journal.display()
         ))?;
         if !file.exists() {
@@ -56,11 +57,11 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
         }
     }
     let content = plain::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
-        Failure::usage(format!("there is nothing to trust: cannot read {}: {error}", file.display()))
-            .help("a project that sets nothing needs no trust; -C names another directory")
+        Failure::usage(format!("nothing to trust: cannot read {}: {error}", file.display()))
+            .help("a project without fusee.toml needs no trust; use -C to select another directory")
     })?;
     trust.grant(&file, &content).map_err(|error| unsaved(&error))?;
-    // What is wrong in the file is told, and a file that is not whole is not trusted.
+    // Report errors in the file, and do not trust an invalid one.
     let config = match Config::gather(Some(&file), environment, Vec::new()) {
         Ok(config) => config,
         Err(failure) => {
@@ -73,12 +74,12 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
 }
 
 fn unsaved(error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot write down what is trusted: {error}"))
+    Failure::failed(format!("cannot save the list of trusted files: {error}"))
 }
 
-/// What it now decides.
+/// Lists the settings that are now in effect.
 fn said(file: &Path, config: &Config) -> String {
-    let mut text = format!("{} is trusted as it is now\n", file.display());
+    let mut text = format!("{} is trusted with its current content\n", file.display());
     let is_its = |origin: &Origin| matches!(origin, Origin::File { path, .. } if path == file);
     let mut lines: Vec<String> = Key::outside_keys()
         .filter_map(|key| config.value(key.name).map(|(value, origin)| (key, value, origin)))
@@ -92,9 +93,9 @@ fn said(file: &Path, config: &Config) -> String {
         lines.push(format!("  models.{} = {model}{server}{key}\n", entry.name));
     }
     if lines.is_empty() {
-        text.push_str("it sets nothing that needs it\n");
+        text.push_str("it sets nothing that needs trust\n");
     } else {
-        text.push_str("it decides:\n");
+        text.push_str("it sets:\n");
         text.extend(lines);
     }
     text

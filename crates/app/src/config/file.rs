@@ -1,4 +1,4 @@
-//! Reading one configuration file: every value that fits its key, and a diagnostic for everything else.
+//! Reads one configuration file: every valid value, and a diagnostic for everything else.
 
 use std::io;
 use std::path::Path;
@@ -17,23 +17,23 @@ use super::tree::{Entry, Leaf, Node, parse_json};
 use super::value::{Kind, Misfit, Value};
 use super::{ModelEntry, Origin};
 
-/// No configuration is larger.
+/// Maximum size of a configuration file.
 pub(crate) const MOST_BYTES: u64 = 1 << 20;
 
-/// Whose file it is.
+/// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// The user's own: it may set everything.
+    /// The user's own: may set everything.
     User,
-    /// A project's, which came from somewhere: what reaches outside the workspace is not taken from it.
+    /// A project's, possibly downloaded: keys that reach outside the workspace are ignored.
     Project,
-    /// The same after the user said that it may decide that too.
+    /// A project's that the user has trusted: may set everything.
     TrustedProject,
-    /// One that the user named for this command. It may set everything.
+    /// An agent file named for this command: may set everything.
     Agent,
 }
 
-/// What a file said.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct FileContent {
     pub(crate) values: Vec<(&'static Key, Value, Origin)>,
@@ -42,7 +42,7 @@ pub(crate) struct FileContent {
     pub(crate) mcp: Vec<McpEntry>,
 }
 
-/// Reads the file; `None` if there is none. Problems are added to `problems`.
+/// Reads the file; `None` if it does not exist. Errors are added to `problems`.
 pub(crate) fn read(
     path: &Path,
     whose: impl FnOnce(&str) -> Whose,
@@ -68,7 +68,7 @@ pub(crate) fn read(
     }
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut Diagnostics) -> FileContent {
     let tree = if path.extension().is_some_and(|name| name == "json") {
         match parse_json(source.text()) {
@@ -93,7 +93,7 @@ pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut D
     reading.content
 }
 
-/// What can be recovered from a broken text is not what its author meant, so only a whole one counts.
+/// Parses TOML. Content recovered from a broken file may not be what its author meant, so it is discarded.
 fn toml(source: &Source, problems: &mut Diagnostics) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let is_whole = errors.is_empty();
@@ -134,7 +134,7 @@ impl Reading<'_> {
             } else if let Some((key, unit)) = known(&path) {
                 self.value(key, unit, &path, entry.at, &entry.node);
             } else if is_prefix(&path) {
-                let message = format!("expected a table, found something else for `{path}`");
+                let message = format!("expected a table for `{path}`");
                 self.problem("wrong-type", entry.node.span, message, None);
             } else {
                 self.unknown(&path, entry.at, known_names());
@@ -168,7 +168,7 @@ impl Reading<'_> {
         }
         match read_unit(key.kind, unit, value) {
             Ok(read) if self.content.values.iter().any(|(other, ..)| other.name == key.name) => {
-                let message = format!("`{path}` sets `{}` a second time, to {read}", key.name);
+                let message = format!("`{path}` sets `{}` again, to {read}", key.name);
                 self.problem("set-twice", name, message, Some("keep one of the two names".to_owned()));
             }
             Ok(read) => {
@@ -183,7 +183,7 @@ impl Reading<'_> {
 
     fn models(&mut self, value: &Node) {
         let Leaf::Table(table) = &value.value else {
-            let message = "`models` is a table of models: [models.NAME]".to_owned();
+            let message = "`models` must be a table: [models.NAME]".to_owned();
             return self.problem("wrong-type", value.span, message, None);
         };
         for Entry { name, at, node } in table {
@@ -192,7 +192,7 @@ impl Reading<'_> {
                 continue;
             }
             let Leaf::Table(fields) = &node.value else {
-                let message = format!("`models.{name}` is a table: model, base_url, api, …");
+                let message = format!("`models.{name}` must be a table with model, base_url, api, …");
                 self.problem("wrong-type", node.span, message, None);
                 continue;
             };
@@ -216,7 +216,7 @@ impl Reading<'_> {
             }
         }
         if entry.model.is_none() && !fields.iter().any(|field| field.name == "model") {
-            let message = format!("`models.{name}` does not say which model it is");
+            let message = format!("`models.{name}` has no `model`");
             self.problem("missing-key", at, message, Some("add model = \"…\"".to_owned()));
         }
         self.content.models.push(entry);
@@ -224,7 +224,7 @@ impl Reading<'_> {
 
     fn servers(&mut self, value: &Node) {
         let Leaf::Table(table) = &value.value else {
-            let message = "`mcp` is a table of servers: [mcp.NAME]".to_owned();
+            let message = "`mcp` must be a table: [mcp.NAME]".to_owned();
             return self.problem("wrong-type", value.span, message, None);
         };
         for Entry { name, at, node } in table {
@@ -264,8 +264,8 @@ impl Reading<'_> {
 
     fn unknown(&mut self, path: &str, at: Span, names: Vec<&'static str>) {
         let help = near::did_you_mean(path, names.iter().copied())
-            .unwrap_or_else(|| "`fusee config` lists the keys that there are".to_owned());
-        self.problem("unknown-key", at, format!("there is no key `{path}`"), Some(help));
+            .unwrap_or_else(|| "run `fusee config` to list all keys".to_owned());
+        self.problem("unknown-key", at, format!("unknown key `{path}`"), Some(help));
     }
 
     fn distrusted(&mut self, at: Span, path: &str, flag: Option<&str>) {
@@ -274,9 +274,9 @@ impl Reading<'_> {
         );
         let help = match flag {
             Some(flag) => {
-                format!("look at the file, then `fusee trust`; or put it into your own, or pass {flag}")
+                format!("review the file, then run `fusee trust`; or set it in your own file, or pass {flag}")
             }
-            None => "look at the file, then `fusee trust`; or put it into your own".to_owned(),
+            None => "review the file, then run `fusee trust`; or set it in your own file".to_owned(),
         };
         self.problems.push(Diagnostic::warning("not-trusted", self.source, at, message).help(help));
     }
@@ -303,7 +303,7 @@ fn is_prefix(path: &str) -> bool {
     known_names().iter().any(|name| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether the key of this name holds a table itself.
+/// Whether the key with this name takes a table as its value.
 fn takes_table(path: &str) -> bool {
     known(path).is_some_and(|(key, _)| matches!(key.kind, Kind::Texts))
 }
@@ -314,7 +314,7 @@ fn read_unit(kind: Kind, unit: Unit, value: &Node) -> Result<Value, Misfit> {
         Unit::Milliseconds => {
             let any = Kind::Whole { least: 1, most: i64::MAX as u64 };
             match any.read(value)? {
-                // The key counts whole seconds: shorter ones are not cut to nothing.
+                // The key takes whole seconds: round up so that a short timeout does not become 0.
                 Value::Whole(ms) => kind.read_text(&ms.div_ceil(1000).to_string()),
                 other => Ok(other),
             }

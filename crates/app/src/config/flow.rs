@@ -1,4 +1,4 @@
-//! The knobs of flows, from configuration to what a run keeps of them.
+//! Flow settings, from the configuration to what a run stores.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::{Config, Origin, Value};
 use crate::failure::Failure;
 
 impl Config {
-    /// How a task is worked through.
+    /// The flow settings of a task.
     pub(crate) fn flow(&self) -> Result<FlowSettings, Failure> {
         let default = FlowSettings::default();
         let stages = self.stages()?;
@@ -47,18 +47,19 @@ impl Config {
         })
     }
 
-    /// The prompt file that an agent file names.
+    /// The prompt file named by an agent file.
     pub(crate) fn prompt_file(&self) -> Option<PathBuf> {
         let (Value::Text(name), Origin::File { path, .. }) = self.value("prompt")? else { return None };
         Some(path.parent().unwrap_or(Path::new(".")).join(name))
     }
 
-    /// The size of the model's context, where an agent file says it.
+    /// The model's context size, if an agent file sets it.
     pub(crate) fn context_tokens(&self) -> Option<u64> {
         self.whole("context_tokens")
     }
 
-    /// The mode: what was said last, where `task_branching` is another way of saying it.
+    /// The flow mode. `task_branching` is an alias for `branched`; the setting with the higher precedence
+    /// wins.
     fn flow_mode(&self) -> FlowMode {
         let said = self.word("task_flow_mode").unwrap_or(FlowMode::Flat);
         let branching = self.switch("task_branching") == Some(true);
@@ -69,7 +70,7 @@ impl Config {
         }
     }
 
-    /// Stages go before a mode, unless the mode was said for this one command and they were not.
+    /// Whether `flow` stages are used: they win over a mode unless the mode has higher precedence.
     fn goes_by_stages(&self) -> bool {
         self.rank("flow") > 0 && self.rank("flow") >= self.rank("task_flow_mode")
     }
@@ -131,7 +132,7 @@ impl Config {
         Ok(control)
     }
 
-    /// Every phase that is named must be one of the states.
+    /// Checks that every phase named is one of the states.
     fn check_phases(&self, control: &PhaseControl) -> Result<(), Failure> {
         let targets = control.rules.targets.values().map(|name| ("phase_control.rules.targets", name));
         let prompts = control.prompts.keys().map(|name| ("phase_control.prompts", name));
@@ -159,8 +160,8 @@ impl Config {
     ) -> Failure {
         let origin = self.value(key).map(|(_, origin)| format!("{origin}: ")).unwrap_or_default();
         let names = known.clone().collect::<Vec<_>>().join(", ");
-        Failure::usage(format!("{origin}`{key}` names `{name}`, which is no {sort}"))
-            .help(near::did_you_mean(name, known).unwrap_or_else(|| format!("there are {names}")))
+        Failure::usage(format!("{origin}`{key}` names `{name}`, which is not a {sort}"))
+            .help(near::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}")))
     }
 
     fn word<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
@@ -192,7 +193,7 @@ impl Config {
         }
     }
 
-    /// Whether the tools that were named for the task are there.
+    /// Checks that the configured tool names exist.
     pub(crate) fn check_tools(&self) -> Result<(), Failure> {
         for key in ["tools", "review_mode_restrictions.allowed_tools"] {
             let origin = self.value(key).map(|(_, origin)| origin.to_string()).unwrap_or_default();
@@ -202,7 +203,8 @@ impl Config {
     }
 }
 
-/// A name that is nearly a tool's is a slip. One that is far from all may be the tool of a server not yet asked.
+/// Rejects names that are close to a tool's name. Other unknown names may belong to an MCP server not yet
+/// queried.
 fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<(), Failure> {
     let mut names = names.peekable();
     if names.peek().is_none() {
@@ -212,7 +214,7 @@ fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<
     for name in names.filter(|name| !known.contains(name)) {
         if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {
             return Err(
-                Failure::usage(format!("{at} names the tool `{name}`, which is not there")).help(help)
+                Failure::usage(format!("{at} names the unknown tool `{name}`")).help(help)
             );
         }
     }

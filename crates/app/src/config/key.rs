@@ -1,36 +1,37 @@
-//! The table of configuration keys. Parsing, `fusee config`, the JSON Schema and the reference page all come from
-//! it, so none of them can say something else than the others.
+//! The table of configuration keys. Parsing, `fusee config`, the JSON Schema and the reference page are all
+//! derived from it, so they cannot disagree.
 
 use super::flow_key::FLOW_KEYS;
 use super::value::Kind;
 
-/// One key.
+/// A configuration key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// Its path in a file, parts joined by dots.
+    /// Dotted path in a file.
     pub(crate) name: &'static str,
-    /// What it may hold.
+    /// Type of its value.
     pub(crate) kind: Kind,
-    /// What holds if nobody says anything; `None` is nothing at all.
+    /// Default as text; `None` if the key is unset by default.
     pub(crate) default: Option<&'static str>,
-    /// One sentence for people.
+    /// One-sentence description for help, schema and reference page.
     pub(crate) doc: &'static str,
-    /// Who may set it.
+    /// Which files may set it.
     pub(crate) reach: Reach,
-    /// The flag that sets it, if one does.
+    /// The flag that sets it, if any.
     pub(crate) flag: Option<&'static str>,
 }
 
-/// How far the effect of a key reaches, which decides who may set it.
+/// How far the effect of a key reaches, which decides which files may set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Within the workspace: any file may.
+    /// Within the workspace: any file may set it.
     Workspace,
-    /// Outside of it: a project's file may not before it is trusted, since whoever wrote the project would decide.
+    /// Outside the workspace: a project's file may set it only once trusted, since its author is not the
+    /// user.
     Outside,
 }
 
-/// Another name for a key, as the specification of the agent spells it.
+/// Another name for a key, as spelled in the agent specification.
 #[derive(Debug)]
 pub(crate) struct Alias {
     pub(crate) name: &'static str,
@@ -38,12 +39,12 @@ pub(crate) struct Alias {
     pub(crate) unit: Unit,
 }
 
-/// What a number under an alias counts.
+/// Unit of a number given under an alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// The same as the key.
+    /// The unit of the key.
     Same,
-    /// Milliseconds, where the key counts seconds.
+    /// Milliseconds, where the key takes seconds.
     Milliseconds,
 }
 
@@ -54,163 +55,162 @@ const MANY: u64 = i64::MAX as u64;
 const APIS: &[&str] = &["chat", "responses", "anthropic"];
 const TOOL_FORMATS: &[&str] = &["native", "text", "schema"];
 
-/// All keys, in the order they are shown.
+/// All keys, in display order.
 pub(crate) const KEYS: &[Key] = &joined::<{ BASE.len() + FLOW_KEYS.len() }>(BASE, FLOW_KEYS);
 
-/// The keys of any task.
+/// Keys that are not about flows.
 const BASE: &[Key] = &[
-    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, an entry of [models], local:FILE.gguf, script:FILE or replay:FILE.")
+    key("model", Kind::Text, None, "Model to use: PROVIDER:MODEL, an entry of [models], local:FILE.gguf, script:FILE or replay:FILE.")
         .flag("--model"),
-    key("base_url", Kind::Url, None, "Where the model's server is, version path included.")
+    key("base_url", Kind::Url, None, "Base URL of the model server, including the version path.")
         .flag("--base-url")
         .outside(),
-    key("api", Kind::Word(APIS), None, "What the server speaks; `chat` unless the provider says otherwise.").flag("--api"),
+    key("api", Kind::Word(APIS), None, "API spoken by the server; the provider's own, or `chat`, if not set.").flag("--api"),
     key(
         "tool_format",
         Kind::Word(TOOL_FORMATS),
         None,
-        "How the model is asked for calls: native (its server's own way), text (tags in its text), schema (replies \
-         constrained to a call that is open); as its profile says if not set.",
+        "How the model makes tool calls: native (the server's tool API), text (tags in the reply), schema (replies \
+         constrained to an available call); taken from its profile if not set.",
     ),
     key(
         "approve",
         Kind::Word(&["auto", "ask", "never"]),
         Some("auto"),
-        "When a person is asked: auto (not for what the sandbox confines, nor with the sandbox off), ask (before \
-         anything changes), never (what would be asked is refused).",
+        "When to ask for approval: auto (only for calls that are not sandboxed, never with the sandbox off), ask (before \
+         every change), never (refuse instead of asking).",
     )
     .flag("--approve")
     .outside(),
-    key("sandbox", Kind::Word(&["on", "off"]), Some("on"), "Whether commands are confined.")
+    key("sandbox", Kind::Word(&["on", "off"]), Some("on"), "Whether to run commands in the sandbox; off runs them unsandboxed.")
         .flag("--sandbox")
         .outside(),
     key(
         "sandbox.network",
         Kind::Word(&["off", "on"]),
         Some("off"),
-        "Whether confined commands reach the machine's network, or only a loopback of their own.",
+        "Whether sandboxed commands can access the network, or only a private loopback interface.",
     )
     .flag("--allow-net")
     .outside(),
-    key("sandbox.read", Kind::Paths, None, "More that confined commands may read.").outside(),
-    key("sandbox.write", Kind::Paths, None, "More that confined commands may change; it must exist.").outside(),
+    key("sandbox.read", Kind::Paths, None, "Additional paths that sandboxed commands can read.").outside(),
+    key("sandbox.write", Kind::Paths, None, "Additional existing paths that sandboxed commands can write.").outside(),
     key(
         "sandbox.memory_mb",
         whole(16, MANY >> 20),
         None,
-        "Memory of a confined command with all it starts; three quarters of the machine's if not set.",
+        "Memory limit of a sandboxed command and its child processes, in MiB; three quarters of the machine's memory if not \
+         set.",
     )
     .outside(),
-    key("sandbox.processes", whole(8, 1 << 22), Some("2048"), "Its processes and threads at once.").outside(),
-    key("sandbox.cpu_s", whole(1, MANY), Some("7200"), "Its processor time in seconds, all processes together.")
+    key("sandbox.processes", whole(8, 1 << 22), Some("2048"), "Maximum number of processes and threads of a sandboxed command.").outside(),
+    key("sandbox.cpu_s", whole(1, MANY), Some("7200"), "Maximum CPU time of a sandboxed command in seconds, summed over its processes.")
         .outside(),
-    key("sandbox.file_mb", whole(1, MANY >> 20), Some("16384"), "The size of any one file that it writes.").outside(),
-    key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Replies of the model in one task.").flag("--max-turns"),
-    key("max_tokens", whole(1, MANY), Some("100000"), "Tokens that the conversation may hold at once.")
+    key("sandbox.file_mb", whole(1, MANY >> 20), Some("16384"), "Maximum size of a file written by a sandboxed command, in MiB.").outside(),
+    key("max_turns", whole(1, u32::MAX as u64), Some("50"), "Maximum number of model replies in a task.").flag("--max-turns"),
+    key("max_tokens", whole(1, MANY), Some("100000"), "Maximum number of tokens in the conversation.")
         .flag("--max-tokens"),
     key(
         "compaction_threshold",
         Kind::Number { least: 0.05, most: 1.0 },
         Some("0.75"),
-        "The share of max_tokens from which the conversation is shortened.",
+        "Fraction of max_tokens at which the conversation is compacted.",
     ),
     key(
         "compaction_summary",
         Kind::Word(&["rule", "model"]),
         Some("rule"),
-        "Who tells of the turns that are taken away then: rule (one line a turn), or model (one more request; the rule \
-         where it fails).",
+        "What writes the compaction summary: rule (one line per turn), or model (one more request; falls back to rule).",
     ),
     key(
         "memory_ranking",
         Kind::Word(&["words", "model"]),
         Some("words"),
-        "Who orders the files that are searched for a task: words (those they share with it), or model (one more \
-         request; the words where it fails).",
+        "What ranks the files found for a task: words (by shared words), or model (one more request; falls back to words).",
     ),
-    key("timeout_s", whole(1, 86_400), Some("300"), "How long a model may say nothing, in seconds."),
+    key("timeout_s", whole(1, 86_400), Some("300"), "Maximum time a model may send nothing, in seconds."),
     key(
         "task_timeout_s",
         whole(1, u32::MAX as u64),
         None,
-        "Working time of a whole task, in seconds; waiting for a person does not count.",
+        "Maximum working time of a task in seconds, not counting time spent waiting for the user.",
     )
     .flag("--timeout"),
     key(
         "approval_timeout_s",
         whole(1, u32::MAX as u64),
         Some("3600"),
-        "How long one question waits for a person, in seconds; without an answer it is a refusal.",
+        "Maximum time to wait for the answer to a question, in seconds; without an answer the call is refused.",
     ),
     key(
         "loading_timeout_s",
         whole(0, 86_400),
         Some("600"),
-        "How long a server may take to load its model before it counts as unreachable, in seconds.",
+        "Maximum time a server may take to load its model before it counts as unreachable, in seconds.",
     ),
     key(
         "review_mode_restrictions.allowed_tools",
         Kind::Names,
         None,
-        "With --review: the tools that run without a question; those that only look if not set.",
+        "With --review: tools that run without approval; the read-only ones if not set.",
     )
     .outside(),
     key(
         "review_mode_restrictions.require_approval",
         Kind::Switch,
         Some("true"),
-        "With --review: whether a person is asked about other tools; otherwise they are refused.",
+        "With --review: whether to ask for approval of other tools; otherwise they are refused.",
     ),
-    key("review_mode_restrictions.max_tool_calls", whole(0, u32::MAX as u64), Some("100"), "With --review: calls of one task."),
+    key("review_mode_restrictions.max_tool_calls", whole(0, u32::MAX as u64), Some("100"), "With --review: maximum number of tool calls in a task."),
     key(
         "review_mode_restrictions.require_explanations",
         Kind::Switch,
         Some("false"),
-        "With --review: a call that a person must allow is refused unless the model says in words what it is for.",
+        "With --review: refuse a call that needs approval unless the model explains its purpose.",
     ),
-    key("budget_usd", Kind::Number { least: 0.0, most: 1e9 }, None, "What a whole task may cost, in US dollars.")
+    key("budget_usd", Kind::Number { least: 0.0, most: 1e9 }, None, "Maximum cost of a task, in US dollars.")
         .flag("--budget-usd")
         .outside(),
-    key("price.input", PRICE, None, "US dollars for a million tokens of prompt, where the price is not known.").outside(),
-    key("price.output", PRICE, None, "US dollars for a million tokens of reply.").outside(),
-    key("price.cached", PRICE, None, "US dollars for a million tokens of prompt from the server's cache.").outside(),
-    key("retry_policy.max_retries", whole(0, 1000), Some("4"), "Tries of a failed request after the first."),
+    key("price.input", PRICE, None, "US dollars per million prompt tokens, if the model's price is not known.").outside(),
+    key("price.output", PRICE, None, "US dollars per million reply tokens.").outside(),
+    key("price.cached", PRICE, None, "US dollars per million prompt tokens read from the server's cache.").outside(),
+    key("retry_policy.max_retries", whole(0, 1000), Some("4"), "Maximum number of retries of a failed request."),
     key(
         "retry_policy.backoff_ms",
         whole(0, 600_000),
         Some("200"),
-        "The wait before the first of them, in milliseconds; each further one is twice as long, up to 30 s.",
+        "Delay before the first retry, in milliseconds; doubled for each further retry, up to 30 s.",
     ),
-    key("temperature", Kind::Number { least: 0.0, most: 5.0 }, None, "Sampling temperature; the server's own if not set. Not sent where a profile has fixed_sampling."),
-    key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's own if not set. Not sent where a profile has fixed_sampling."),
-    key("max_output_tokens", whole(1, u32::MAX as u64), None, "Upper bound of one reply; the server's own if not set."),
-    key("reasoning_effort", Kind::Text, None, "low, medium, high, or what the server knows."),
+    key("temperature", Kind::Number { least: 0.0, most: 5.0 }, None, "Sampling temperature; the server's default if not set. Not sent if the profile has fixed_sampling."),
+    key("top_p", Kind::Number { least: 0.0, most: 1.0 }, None, "Nucleus sampling; the server's default if not set. Not sent if the profile has fixed_sampling."),
+    key("max_output_tokens", whole(1, u32::MAX as u64), None, "Maximum number of tokens in a reply; the server's default if not set."),
+    key("reasoning_effort", Kind::Text, None, "Reasoning effort: low, medium, high, or another value the server supports."),
     key(
         "journal_durability",
         Kind::Word(&["process", "power"]),
         Some("process"),
-        "What a commit survives: the end of the process, or a loss of power too (an fsync a commit).",
+        "What a commit survives: process (a killed process), or power (also a power loss; one fsync per commit).",
     ),
     key(
         "journal_max_mb",
         whole(1, MANY >> 20),
         Some("1024"),
-        "When a run begins and the journal holds more, the oldest ended runs are removed.",
+        "Size limit of the journal in MiB; if it is larger when a run starts, the oldest finished runs are removed.",
     ),
-    key("color", Kind::Word(&["auto", "always", "never"]), Some("auto"), "Whether the terminal gets colours; NO_COLOR is honoured."),
+    key("color", Kind::Word(&["auto", "always", "never"]), Some("auto"), "Whether to use colours in the terminal; NO_COLOR is respected."),
 ];
 
-/// The keys of an entry of `[models.NAME]`.
+/// The keys of a `[models.NAME]` entry.
 pub(crate) const MODEL_KEYS: &[Key] = &[
-    key("model", Kind::Text, None, "The model: PROVIDER:MODEL, or the id its server knows it by."),
-    key("base_url", Kind::Url, None, "Where its server is, version path included."),
-    key("api", Kind::Word(APIS), None, "What the server speaks."),
-    key("api_key_env", Kind::Text, None, "The environment variable that holds its key."),
-    key("context_tokens", whole(1, MANY), None, "The size of its context, where the server does not tell."),
-    key("tool_format", Kind::Word(TOOL_FORMATS), None, "How it is asked for calls: native, text or schema."),
+    key("model", Kind::Text, None, "PROVIDER:MODEL, or the model's id on its server."),
+    key("base_url", Kind::Url, None, "Base URL of its server, including the version path."),
+    key("api", Kind::Word(APIS), None, "API spoken by the server."),
+    key("api_key_env", Kind::Text, None, "Environment variable that holds its API key."),
+    key("context_tokens", whole(1, MANY), None, "Context size in tokens, if the server does not report it."),
+    key("tool_format", Kind::Word(TOOL_FORMATS), None, "How it makes tool calls: native, text or schema."),
 ];
 
-/// Names of the specification that are accepted as well.
+/// Names from the agent specification that are accepted as well.
 pub(crate) const ALIASES: &[Alias] = &[
     alias("sandbox.mode", "sandbox"),
     alias("maxTurns", "max_turns"),
@@ -227,12 +227,12 @@ pub(crate) const ALIASES: &[Alias] = &[
 ];
 
 impl Key {
-    /// The key called so.
+    /// Looks up a key by name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// The keys that a project's file may set only once it is trusted.
+    /// Keys that a project's file may set only once it is trusted.
     pub(crate) fn outside_keys() -> impl Iterator<Item = &'static Self> {
         KEYS.iter().filter(|key| key.reach == Reach::Outside)
     }

@@ -1,4 +1,4 @@
-//! `[mcp.NAME]`: servers whose tools a model may use, as they stand in a file.
+//! `[mcp.NAME]`: MCP servers whose tools a model may use, as configured.
 
 use fusee_engine::text::{Span, near};
 use serde_json::json;
@@ -6,11 +6,11 @@ use serde_json::json;
 use super::Origin;
 use super::tree::{Entry, Leaf, Node};
 
-/// Longest name of a server: its tools' names begin with it.
+/// Maximum length of a server name; it is the prefix of its tools' names.
 const MOST_NAME: usize = 32;
 const FIELDS: [&str; 8] = ["command", "args", "env", "url", "headers", "allow", "block", "timeout_s"];
 
-/// A server as the user describes it. What its values mean in this environment is found out when it is used.
+/// A server as configured. Variables in its values are expanded when it is used.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct McpEntry {
     pub(crate) name: String,
@@ -21,14 +21,14 @@ pub(crate) struct McpEntry {
     pub(crate) origin: Origin,
 }
 
-/// A program or an address.
+/// How the server is reached: as a child process or over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reach {
     Program { command: Vec<String>, env: Vec<(String, String)> },
     Address { url: String, headers: Vec<(String, String)> },
 }
 
-/// What is wrong, and where.
+/// Errors with their positions.
 pub(super) type Problems = Vec<(Span, String)>;
 
 /// Reads one entry.
@@ -37,11 +37,11 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
     if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(plain) {
         return Err(vec![(
             at,
-            format!("a server's name is 1 to {MOST_NAME} of A-Z a-z 0-9 _ -, not `{name}`"),
+            format!("invalid server name `{name}`: must be 1 to {MOST_NAME} of A-Z a-z 0-9 _ -"),
         )]);
     }
     let Leaf::Table(fields) = &value.value else {
-        return Err(vec![(value.span, format!("`mcp.{name}` is a table: command and args, or url"))]);
+        return Err(vec![(value.span, format!("`mcp.{name}` must be a table with command and args, or url"))]);
     };
     let mut problems: Problems = fields
         .iter()
@@ -49,7 +49,7 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
         .map(|field| {
             let hint =
                 near::did_you_mean(&field.name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
-            (field.at, format!("`mcp.{name}` has no `{}`{hint}", field.name))
+            (field.at, format!("unknown key `{}` in `mcp.{name}`{hint}", field.name))
         })
         .collect();
     let list = |field: &str, problems: &mut Problems| words(fields, field, name, problems);
@@ -66,7 +66,7 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
         _ => {
             problems.push((
                 at,
-                format!("`mcp.{name}` needs either a `command` or a `url` that begins with http"),
+                format!("`mcp.{name}` needs either `command` or a `url` that begins with http"),
             ));
             None
         }
@@ -79,7 +79,7 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
         Some(_) => None,
     };
     if timeout_s.is_none() {
-        problems.push((at, format!("`mcp.{name}.timeout_s` is a whole number from 1 to 3600")));
+        problems.push((at, format!("`mcp.{name}.timeout_s` must be an integer from 1 to 3600")));
     }
     let allow = list("allow", &mut problems);
     let block = list("block", &mut problems).unwrap_or_default();
@@ -102,7 +102,7 @@ fn text(node: &Node) -> Option<&str> {
     }
 }
 
-/// A list of texts, or one text.
+/// A list of strings, or a single string.
 fn words(fields: &[Entry], name: &str, server: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let value = field(fields, name)?;
     let read = match &value.value {
@@ -111,7 +111,7 @@ fn words(fields: &[Entry], name: &str, server: &str, problems: &mut Problems) ->
         _ => None,
     };
     if read.is_none() {
-        problems.push((value.span, format!("`mcp.{server}.{name}` is a list of texts")));
+        problems.push((value.span, format!("`mcp.{server}.{name}` must be a list of strings")));
     }
     read
 }
@@ -126,12 +126,12 @@ fn table(fields: &[Entry], name: &str, server: &str, problems: &mut Problems) ->
         _ => None,
     };
     read.unwrap_or_else(|| {
-        problems.push((value.span, format!("`mcp.{server}.{name}` is a table of texts")));
+        problems.push((value.span, format!("`mcp.{server}.{name}` must be a table of strings")));
         Vec::new()
     })
 }
 
-/// For editors.
+/// The JSON Schema of the `mcp` table.
 pub(super) fn schema() -> serde_json::Value {
     let words = json!({ "type": ["array", "string"], "items": { "type": "string" } });
     let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });

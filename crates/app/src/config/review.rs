@@ -1,14 +1,14 @@
-//! What the configuration says about reviews.
+//! The configuration of review mode.
 
 use fusee_engine::agent::Restrictions;
 
 use super::Config;
 
-/// The keys' common beginning.
+/// Prefix of the keys.
 const REVIEW: &str = "review_mode_restrictions";
 
 impl Config {
-    /// What a review may do.
+    /// Restrictions of review mode.
     pub(crate) fn restrictions(&self) -> Restrictions {
         let default = Restrictions::default();
         let key = |name: &str| format!("{REVIEW}.{name}");

@@ -1,4 +1,4 @@
-//! `[[rules]]`: what is decided about commands by how they begin, with examples that are tried when the file is read.
+//! `[[rules]]`: approval decisions by command prefix, with examples that are checked when the file is read.
 
 use fusee_engine::approval::rules::{Decision, Rule};
 use fusee_engine::text::{Span, near};
@@ -6,17 +6,17 @@ use serde_json::json;
 
 use super::tree::{Entry, Leaf, Node};
 
-/// What is wrong with some rules, and where.
+/// Errors with their positions.
 type Problems = Vec<(Span, String)>;
 
 const FIELDS: [&str; 4] = ["command", "then", "examples", "not_examples"];
 const DECISIONS: [(&str, Decision); 3] =
     [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
-/// Reads a list of rules; everything that is wrong is told.
+/// Reads a list of rules; returns all errors at once.
 pub(super) fn read_all(value: &Node) -> Result<Vec<Rule>, Problems> {
     let Leaf::List(entries) = &value.value else {
-        return Err(vec![(value.span, "`rules` is a list of tables: [[rules]]".to_owned())]);
+        return Err(vec![(value.span, "`rules` must be a list of tables: [[rules]]".to_owned())]);
     };
     let (mut rules, mut problems) = (Vec::new(), Problems::new());
     for entry in entries {
@@ -25,7 +25,7 @@ pub(super) fn read_all(value: &Node) -> Result<Vec<Rule>, Problems> {
                 Ok(rule) => rules.push(rule),
                 Err(wrong) => problems.extend(wrong),
             },
-            _ => problems.push((entry.span, "a rule is a table: command, then, examples".to_owned())),
+            _ => problems.push((entry.span, "a rule must be a table with command, then, examples".to_owned())),
         }
     }
     if problems.is_empty() { Ok(rules) } else { Err(problems) }
@@ -35,7 +35,7 @@ fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
     let mut problems = Problems::new();
     for Entry { name, at, .. } in fields.iter().filter(|entry| !FIELDS.contains(&entry.name.as_str())) {
         let hint = near::did_you_mean(name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
-        problems.push((*at, format!("a rule has no `{name}`{hint}")));
+        problems.push((*at, format!("unknown key `{name}` in a rule{hint}")));
     }
     let text = |name: &str| match field(fields, name).map(|node| &node.value) {
         Some(Leaf::Text(text)) => Some(text.as_str()),
@@ -43,11 +43,11 @@ fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
     };
     let then = text("then").and_then(|word| DECISIONS.iter().find(|(known, _)| *known == word));
     let Some((_, then)) = then else {
-        problems.push((at, "`then` of a rule is \"allow\", \"ask\" or \"deny\"".to_owned()));
+        problems.push((at, "`then` of a rule must be \"allow\", \"ask\" or \"deny\"".to_owned()));
         return Err(problems);
     };
     let Some(rule) = text("command").and_then(|command| Rule::of_prefix(command, *then)) else {
-        let message = "`command` of a rule is the beginning of one plain command, such as \"git status\"";
+        let message = "`command` of a rule must be the beginning of one plain command, such as \"git status\"";
         problems.push((at, message.to_owned()));
         return Err(problems);
     };
@@ -55,7 +55,7 @@ fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
         for (span, line) in lines(fields, name, &mut problems) {
             if rule.matches(&line) != should {
                 let does =
-                    if should { "is not about its example" } else { "is about what it says it is not" };
+                    if should { "does not match its example" } else { "matches its counterexample" };
                 problems.push((span, format!("the rule {does} `{line}`")));
             }
         }
@@ -78,21 +78,21 @@ fn lines(fields: &[Entry], name: &str, problems: &mut Problems) -> Vec<(Span, St
         _ => None,
     };
     items.unwrap_or_else(|| {
-        problems.push((value.span, format!("`{name}` of a rule is a list of command lines")));
+        problems.push((value.span, format!("`{name}` of a rule must be a list of command lines")));
         Vec::new()
     })
 }
 
-/// For editors.
+/// The JSON Schema of the `rules` list.
 pub(super) fn schema() -> serde_json::Value {
     let lines = json!({ "type": "array", "items": { "type": "string" } });
     json!({
         "type": "array",
-        "description": "What is decided about commands by how they begin. In a project only after `fusee trust`.",
+        "description": "Approval decisions by command prefix. In a project only after `fusee trust`.",
         "items": {
             "type": "object",
             "properties": {
-                "command": { "type": "string", "description": "The first words of a command." },
+                "command": { "type": "string", "description": "First words of the command." },
                 "then": { "enum": DECISIONS.map(|(word, _)| word) },
                 "examples": lines,
                 "not_examples": lines,

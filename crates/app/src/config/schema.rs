@@ -1,4 +1,4 @@
-//! The JSON Schema of a configuration file, for editors. Made from the table of keys.
+//! The JSON Schema of a configuration file, for editors. Generated from the table of keys.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::mcp;
 use super::rule;
 use super::{AGENT_KEYS, ALIASES, KEYS, Key, Kind, MODEL_KEYS, Reach, STAGE_KEYS, Unit};
 
-/// The schema of `fusee.toml` and of the user's file.
+/// The schema of `fusee.toml`, the user's file and agent files.
 pub(crate) fn json_schema() -> Value {
     let mut properties = Map::new();
     for key in KEYS {
@@ -33,7 +33,7 @@ pub(crate) fn json_schema() -> Value {
         "models".to_owned(),
         json!({
             "type": "object",
-            "description": "Models with names of your own, for `-m NAME`. In a project only after `fusee trust`.",
+            "description": "Named models, for `-m NAME`. In a project only after `fusee trust`.",
             "additionalProperties": {
                 "type": "object",
                 "properties": fields,
@@ -77,7 +77,7 @@ fn described(key: &Key) -> Value {
     schema
 }
 
-/// Puts a schema at a dotted path, with the tables on the way.
+/// Inserts a schema at a dotted path, creating the tables in between.
 fn put(properties: &mut Map<String, Value>, path: &str, schema: Value) {
     match path.split_once('.') {
         None => {
@@ -86,7 +86,7 @@ fn put(properties: &mut Map<String, Value>, path: &str, schema: Value) {
         Some((table, rest)) => {
             let empty = || json!({ "type": "object", "properties": {}, "additionalProperties": false });
             let entry = properties.entry(table).or_insert_with(empty);
-            // A key that is a word of its own and a table of more.
+            // A key that is both a value and a table, such as `sandbox`.
             if entry.get("properties").is_none() && entry.get("anyOf").is_none() {
                 *entry = json!({ "anyOf": [entry.take(), empty()] });
             }

@@ -1,4 +1,4 @@
-//! Reading the list of stages (`flow`). Everything that is wrong in it is told at once, each at its place.
+//! Reads the list of stages (`flow`). All errors are reported at once, each with its position.
 
 use fusee_engine::text::{Span, near};
 use serde_json::{Map, json};
@@ -8,10 +8,10 @@ use super::key::Key;
 use super::tree::{Leaf, Node, parse_json};
 use super::value::{Misfit, Value};
 
-/// More stages than this are a mistake.
+/// Maximum number of stages.
 const MOST_STAGES: usize = 50;
 
-/// Something wrong in a list of stages.
+/// An error in a list of stages.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     pub(crate) code: &'static str,
@@ -20,11 +20,11 @@ pub(crate) struct Complaint {
     pub(crate) help: Option<String>,
 }
 
-/// The stages as JSON, each a table of what [`STAGE_KEYS`] names.
+/// Converts the stages to JSON, each a table of the keys in [`STAGE_KEYS`].
 pub(crate) fn read(list: &Node) -> Result<Value, Vec<Complaint>> {
     let mut complaints = Vec::new();
     let Leaf::List(items) = &list.value else {
-        let message = format!("`flow` is a list of stages, found {}", list.shown());
+        let message = format!("`flow` must be a list of stages, found {}", list.shown());
         let help = Some("[[flow]] id = \"context\" prompt = \"…\"".to_owned());
         return Err(vec![Complaint { code: "wrong-type", at: list.span, message, help }]);
     };
@@ -36,13 +36,13 @@ pub(crate) fn read(list: &Node) -> Result<Value, Vec<Complaint>> {
         stages.push(nested(stage));
     }
     if items.is_empty() || items.len() > MOST_STAGES {
-        let message = format!("`flow` has {} stages; from 1 to {MOST_STAGES} are possible", items.len());
+        let message = format!("`flow` has {} stages; it must have 1 to {MOST_STAGES}", items.len());
         complaints.push(Complaint { code: "wrong-value", at: list.span, message, help: None });
     }
     if complaints.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(complaints) }
 }
 
-/// The stages in a variable, as JSON text.
+/// Parses stages from the JSON text of a variable.
 pub(crate) fn read_text(text: &str) -> Result<Value, Misfit> {
     let node = parse_json(text).map_err(|(_, words)| Misfit {
         message: format!("expected a JSON list of stages: {words}"),
@@ -59,7 +59,7 @@ pub(crate) fn read_text(text: &str) -> Result<Value, Misfit> {
 
 fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, out: &mut Vec<Complaint>) {
     let Leaf::Table(entries) = &node.value else {
-        let message = format!("a stage is a table (id, prompt, …), found {}", node.shown());
+        let message = format!("a stage must be a table (id, prompt, …), found {}", node.shown());
         return out.push(Complaint { code: "wrong-type", at: node.span, message, help: None });
     };
     for entry in entries {
@@ -78,8 +78,8 @@ fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, o
             table(&entry.node, &path, into, out);
         } else {
             let help = near::did_you_mean(&path, STAGE_KEYS.iter().map(|key| key.name));
-            let message = format!("a stage has no key `{path}`");
-            let names = || format!("it may have {}", names().join(", "));
+            let message = format!("unknown key `{path}` in a stage");
+            let names = || format!("valid keys: {}", names().join(", "));
             out.push(Complaint {
                 code: "unknown-key",
                 at: entry.at,
@@ -94,7 +94,7 @@ fn names() -> Vec<&'static str> {
     STAGE_KEYS.iter().map(|key: &Key| key.name).collect()
 }
 
-/// What one value cannot tell: that the stage has a name, and no other has the same.
+/// Checks what a single value cannot show: that the stage has an id, and that it is unique.
 fn check(
     node: &Node,
     stage: &Map<String, serde_json::Value>,
@@ -116,7 +116,7 @@ fn check(
             out.push(Complaint { code: "duplicate", at, message, help: None });
         }
         Some(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) => {
-            let message = format!("the id `{id}` may hold only A-Z a-z 0-9 . _ -");
+            let message = format!("the id `{id}` may contain only A-Z a-z 0-9 . _ -");
             let at = place("id").unwrap_or(node.span);
             out.push(Complaint { code: "wrong-value", at, message, help: None });
         }
@@ -124,7 +124,7 @@ fn check(
     }
 }
 
-/// `before.read` as the table it was written as.
+/// Turns dotted keys such as `before.read` back into nested tables.
 fn nested(flat: Map<String, serde_json::Value>) -> serde_json::Value {
     let mut stage = Map::new();
     for (path, value) in flat {

@@ -1,4 +1,4 @@
-//! Layers and their complaints.
+//! Layers and their diagnostics.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// A home and a project, thrown away afterwards.
+/// A temporary home and project.
 struct Place {
     folder: tempfile::TempDir,
     variables: Vec<(&'static str, &'static str)>,
@@ -172,7 +172,7 @@ fn a_variable_with_a_slip_is_noticed_and_others_are_left_alone() {
     let config =
         Place::new("", "", &[("FUSEE_MAX_TURN", "3"), ("FUSEE_KILL_AT", "3")]).gather(Vec::new()).unwrap();
     let warnings = config.warnings(Colour::Never).unwrap();
-    assert!(warnings.contains("the variable FUSEE_MAX_TURN sets nothing"), "{warnings}");
+    assert!(warnings.contains("unknown variable FUSEE_MAX_TURN"), "{warnings}");
     assert!(!warnings.contains("KILL"), "{warnings}");
 }
 
@@ -230,7 +230,7 @@ fn with_agent(place: &Place, name: &str, text: &str, flags: Vec<FlagValue>) -> R
         .map_err(|failure| failure.message.replace(&here, "HERE"))
 }
 
-/// Every knob of the specification, each with another value than its default.
+/// Every key of the agent specification, each with a non-default value.
 const EVERY_KNOB: &str = r#"{
   "name": "local", "description": "all knobs", "model": "ollama:x", "base_url": "http://127.0.0.1:1/v1",
   "task_flow_mode": "staged", "task_output_mode": "runtime", "benchmark_output_mode": "model",
@@ -344,5 +344,5 @@ fn an_agent_file_that_is_not_there_is_named() {
     let place = Place::new("", "", &[]);
     let environment = Environment::made_of(&[], place.folder.path());
     let failure = Config::gather_for(None, Some(std::path::Path::new("no.toml")), &environment, Vec::new());
-    assert!(failure.unwrap_err().message.contains("there is no agent file"), "it is not said");
+    assert!(failure.unwrap_err().message.contains("not found"), "it is not said");
 }

@@ -1,5 +1,5 @@
-//! A configuration text as a tree with places, whether it was TOML or JSON. [`file`](super::file) and
-//! [`stages`](super::stages) read it by the tables of keys.
+//! A configuration text as a tree with source positions, for both TOML and JSON. [`file`](super::file) and
+//! [`stages`](super::stages) read it using the tables of keys.
 
 mod json;
 
@@ -12,14 +12,14 @@ pub(crate) use json::parse as parse_json;
 #[cfg(test)]
 mod tests;
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) span: Span,
     pub(crate) value: Leaf,
 }
 
-/// What stands there. Numbers keep their text, since that is what a person is shown.
+/// A value. Numbers keep their text for error messages.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Leaf {
     Text(String),
@@ -34,11 +34,11 @@ pub(crate) enum Leaf {
     },
     List(Vec<Node>),
     Table(Vec<Entry>),
-    /// What no key takes: a date, a null.
+    /// A value that no key accepts: a date or null.
     Other(String),
 }
 
-/// One name of a table and what it holds.
+/// A key of a table and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -47,12 +47,12 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// The tree of a TOML text.
+    /// Converts a parsed TOML document.
     pub(crate) fn of_toml(table: &Spanned<DeTable<'_>>) -> Self {
         Self { span: table.span().into(), value: of_table(table.get_ref()) }
     }
 
-    /// In a few words, for complaints.
+    /// Short description for error messages.
     pub(crate) fn shown(&self) -> String {
         match &self.value {
             Leaf::Text(text) => format!("{text:?}"),
@@ -87,7 +87,7 @@ fn of_value(value: &Spanned<DeValue<'_>>) -> Node {
 }
 
 fn of_table(table: &DeTable<'_>) -> Leaf {
-    // The parser sorts by name; people read from the top.
+    // The parser sorts keys by name; restore source order.
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     let entries = entries.into_iter().map(|(name, value)| Entry {

@@ -1,4 +1,4 @@
-//! What a configuration key may hold, and reading it from TOML, from a variable or from a flag.
+//! Types and values of configuration keys, and parsing them from TOML, JSON, a variable or a flag.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,34 +9,34 @@ use serde_json::json;
 use super::stages;
 use super::tree::{Entry, Leaf, Node, parse_json};
 
-/// The sort of value a key takes.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Text that is not empty.
+    /// Non-empty text.
     Text,
-    /// A base URL.
+    /// An http or https base URL.
     Url,
-    /// A whole number.
+    /// A non-negative integer within bounds.
     Whole { least: u64, most: u64 },
-    /// A number.
+    /// A number within bounds.
     Number { least: f64, most: f64 },
-    /// One of these words.
+    /// One of a fixed set of words.
     Word(&'static [&'static str]),
-    /// Paths that begin with `/` or `~/`.
+    /// A list of paths that begin with `/` or `~/`.
     Paths,
-    /// Yes or no.
+    /// A boolean value.
     Switch,
-    /// A whole number that may be negative.
+    /// An integer within bounds that may be negative.
     Signed { least: i64, most: i64 },
-    /// Several names.
+    /// A list of names.
     Names,
-    /// Texts under names.
+    /// A table of strings.
     Texts,
     /// The stages of a flow.
     Stages,
 }
 
-/// A value that fits its key.
+/// A value that matches the type of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
@@ -50,7 +50,7 @@ pub(crate) enum Value {
     Stages(serde_json::Value),
 }
 
-/// Why a value does not fit: the complaint, and what would.
+/// A type error: the message, and a hint if there is one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Misfit {
     pub(crate) message: String,
@@ -58,7 +58,7 @@ pub(crate) struct Misfit {
 }
 
 impl Kind {
-    /// Reads what stands in a file.
+    /// Converts a value from a file.
     pub(crate) fn read(self, node: &Node) -> Result<Value, Misfit> {
         match (self, &node.value) {
             (Self::Text | Self::Url | Self::Word(_), Leaf::Text(text)) => self.read_text(text),
@@ -70,7 +70,7 @@ impl Kind {
                 };
                 match items.iter().map(text).collect::<Option<Vec<String>>>() {
                     Some(texts) => paths(texts.iter().map(String::as_str)),
-                    None => Err(self.misfit("a list of something else")),
+                    None => Err(self.misfit("a list of other values")),
                 }
             }
             (Self::Switch, Leaf::Switch(on)) => Ok(Value::Switch(*on)),
@@ -103,7 +103,7 @@ impl Kind {
         }
     }
 
-    /// Reads what was typed or stands in a variable.
+    /// Parses a value from a flag or variable.
     pub(crate) fn read_text(self, text: &str) -> Result<Value, Misfit> {
         let quoted = || format!("{text:?}");
         match self {
@@ -162,7 +162,7 @@ impl Kind {
         Misfit { message: format!("expected {self}, found {shown}"), help: None }
     }
 
-    /// The type in the JSON Schema.
+    /// The type as JSON Schema.
     pub(crate) fn schema(self) -> serde_json::Value {
         match self {
             Self::Text => json!({ "type": "string", "minLength": 1 }),
@@ -180,23 +180,23 @@ impl Kind {
     }
 }
 
-/// In words, for complaints and the reference page.
+/// Description of the type, for errors and the reference page.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text => f.write_str("text"),
             Self::Url => f.write_str("a URL that begins with http:// or https://"),
             Self::Whole { least, most } if *most >= u64::from(u32::MAX) => {
-                write!(f, "a whole number from {least} on")
+                write!(f, "an integer of at least {least}")
             }
-            Self::Whole { least, most } => write!(f, "a whole number from {least} to {most}"),
+            Self::Whole { least, most } => write!(f, "an integer from {least} to {most}"),
             Self::Number { least, most } => write!(f, "a number from {least} to {most}"),
             Self::Word(words) => f.write_str(&words.join(" or ")),
             Self::Paths => f.write_str("a list of paths that begin with / or ~/"),
             Self::Switch => f.write_str("true or false"),
-            Self::Signed { least, most } => write!(f, "a whole number from {least} to {most}"),
+            Self::Signed { least, most } => write!(f, "an integer from {least} to {most}"),
             Self::Names => f.write_str("a list of names"),
-            Self::Texts => f.write_str("a table of texts"),
+            Self::Texts => f.write_str("a table of strings"),
             Self::Stages => f.write_str("a list of stages"),
         }
     }
@@ -245,7 +245,7 @@ fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, Misfit> 
     }
 }
 
-/// A word for yes or no, as variables have them.
+/// Parses a boolean as used in environment variables.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -254,7 +254,7 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// A base URL is shown, journaled and printed, so it may not hold a password.
+/// Validates a base URL. It is displayed and journaled, so it must not contain credentials.
 pub(crate) fn url(text: &str) -> Result<String, Misfit> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
@@ -263,9 +263,9 @@ pub(crate) fn url(text: &str) -> Result<String, Misfit> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
         return Err(Misfit {
-            message: "a URL with a user or password in it would end up in the journal".to_owned(),
+            message: "the URL contains a user name or password, which would be stored in the journal".to_owned(),
             help: Some(
-                "put the key into a variable and name it with api_key_env of a [models.NAME] entry"
+                "put the key in a variable and name it in api_key_env of a [models.NAME] entry"
                     .to_owned(),
             ),
         });

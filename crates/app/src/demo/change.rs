@@ -1,4 +1,4 @@
-//! What a run changed in the demo's project, as a diff for people.
+//! Diffs of what a run changed in the demo project.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,23 +8,22 @@ use similar::{ChangeTag, TextDiff};
 
 use super::{FILES, original};
 
-/// Larger files are only named.
+/// Maximum size of a file that is diffed.
 const MOST_BYTES: u64 = 256 << 10;
 
-/// A file that differs.
+/// A changed file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// Path within the project.
+    /// Path relative to the project.
     pub(crate) path: String,
-    /// Lines that are new.
+    /// Number of added lines.
     pub(crate) added: usize,
-    /// Lines that are gone.
+    /// Number of removed lines.
     pub(crate) removed: usize,
-    /// The unified diff.
     pub(crate) diff: String,
 }
 
-/// The bundled files that differ now, and of the other `named` ones those that are there.
+/// The bundled files that changed, and those of the other `named` files that exist.
 pub(crate) fn changes(project: &Path, named: &[String]) -> Vec<Change> {
     let others = named.iter().map(String::as_str).filter(|path| original(path).is_none());
     let mut paths: Vec<&str> = FILES.iter().map(|(path, _)| *path).chain(others).collect();

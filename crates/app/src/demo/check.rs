@@ -1,4 +1,4 @@
-//! Running the tests of the demo's project, before and after, with the same tool that the model has.
+//! Runs the tests of the demo project, before and after, with the same tool the model uses.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use serde_json::json;
 
 use crate::failure::{Failure, chain};
 
-/// The project's tests.
+/// The command that runs the tests.
 pub(crate) const COMMAND: &str = "python3 -m unittest";
 
-/// A model's own work may never end.
+/// Time limit in seconds; code written by a model may loop forever.
 const LIMIT_S: u64 = 60;
 
-/// What a shell says of a command that it does not find.
+/// Exit code of a shell if the command is not found.
 const NOT_FOUND: i32 = 127;
 
-/// What the tests said.
+/// Result of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tests {
-    /// Whether all is well.
+    /// Whether all tests passed.
     pub(crate) pass: bool,
-    /// How many there are; none where they could not even be loaded.
+    /// Number of tests; 0 if they could not be loaded.
     pub(crate) ran: u32,
-    /// How many of them are not well.
+    /// Number of tests that failed or errored.
     pub(crate) failed: u32,
 }
 
 impl Tests {
-    /// Reads what unittest printed last: `Ran 10 tests in …`, and `FAILED (failures=3, errors=1)` or `OK`.
+    /// Parses the end of unittest's output: `Ran 10 tests in …`, and `FAILED (failures=3, errors=1)` or `OK`.
     fn read(exit_code: Option<i32>, output: &str) -> Self {
         let number =
             |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
@@ -44,30 +44,30 @@ impl Tests {
         Self { pass: exit_code == Some(0) && ran > 0, ran, failed }
     }
 
-    /// How it is now, in words.
+    /// Description in the present tense.
     pub(crate) fn is(self) -> String {
         match self {
             Self { pass: true, ran, .. } => format!("all {ran} pass"),
-            Self { ran: 0, .. } => "they cannot be run".to_owned(),
+            Self { ran: 0, .. } => "cannot be run".to_owned(),
             Self { ran, failed, .. } => format!("{failed} of {ran} fail"),
         }
     }
 
-    /// How it was, in words.
+    /// Description in the past tense.
     pub(crate) fn was(self) -> String {
         match self {
             Self { pass: true, ran, .. } => format!("all {ran} passed"),
-            Self { ran: 0, .. } => "they could not be run".to_owned(),
+            Self { ran: 0, .. } => "could not be run".to_owned(),
             Self { ran, failed, .. } => format!("{failed} of {ran} failed"),
         }
     }
 }
 
-/// Runs them.
+/// Runs the tests.
 pub(crate) async fn run(project: &Path, commands: CommandSettings) -> Result<Tests, Failure> {
     let output = shell(project, commands).await?;
     if output.exit_code == Some(NOT_FOUND) {
-        return Err(Failure::usage("the demo's project is in Python, and there is no python3 on the PATH")
+        return Err(Failure::usage("the demo project needs Python, and python3 is not on the PATH")
             .help("install python3 (3.8 or newer), or start with your own project: fusee run --help"));
     }
     Ok(Tests::read(output.exit_code, &output.content))
@@ -76,7 +76,7 @@ pub(crate) async fn run(project: &Path, commands: CommandSettings) -> Result<Tes
 async fn shell(project: &Path, commands: CommandSettings) -> Result<ToolOutput, Failure> {
     let workspace = Workspace::open(project).map_err(|error| Failure::failed(chain(&error)))?;
     let toolbox = Toolbox::standard(commands);
-    let shell = toolbox.find("shell").ok_or_else(|| Failure::failed("this fusee has no shell tool"))?;
+    let shell = toolbox.find("shell").ok_or_else(|| Failure::failed("internal error: there is no shell tool"))?;
     let context = CallContext {
         workspace: Arc::new(workspace),
         call_id: "demo".to_owned(),

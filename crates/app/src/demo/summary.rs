@@ -1,5 +1,5 @@
-//! What the demo says in the end: what happened, the diff, and what to do next. Text from values; who gathers them is
-//! [`crate::command::demo`].
+//! The demo's final output: what happened, the diff, and what to try next. [`crate::command::demo`] collects
+//! the values.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,29 +9,27 @@ use super::check::Tests;
 use crate::face::line::{Line, Style};
 use crate::face::words;
 
-/// Diffs of a model that rewrote everything are cut here.
+/// Maximum number of diff lines shown.
 const DIFF_LINES: usize = 80;
 
-/// Columns of a heading.
+/// Width of a heading in columns.
 const WIDTH: usize = 80;
 
-/// What there is to say.
+/// The values of the summary.
 pub(crate) struct Summary<'a> {
-    /// The user's own model; none is the recording.
+    /// The user's own model; `None` for the recording.
     pub(crate) own_model: Option<&'a str>,
-    /// What the tests said at first.
+    /// Test results before the run.
     pub(crate) before: Tests,
-    /// What they say now.
+    /// Test results after the run.
     pub(crate) after: Tests,
-    /// What it took.
     pub(crate) work: Work,
-    /// How it was killed, if it was.
+    /// The kill, if the run was killed.
     pub(crate) killed: Option<Killed>,
-    /// What differs now.
     pub(crate) changes: &'a [Change],
 }
 
-/// What a run took.
+/// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) turns: u32,
@@ -40,47 +38,47 @@ pub(crate) struct Work {
     pub(crate) wall: Duration,
 }
 
-/// A kill on the way, and what the journal then gave back.
+/// A kill, and what was read back from the journal after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Killed {
-    /// The command that ran at that moment, if one did.
+    /// The command that was running, if any.
     pub(crate) command: Option<String>,
-    /// Replies that were read back instead of asked for again.
+    /// Model replies read back instead of requested again.
     pub(crate) replies: usize,
-    /// Results that were read back instead of calls made again.
+    /// Tool results read back instead of run again.
     pub(crate) results: usize,
-    /// Whether the cut-off command was named to the model.
+    /// Whether the model was told about the interrupted command.
     pub(crate) told: bool,
 }
 
-/// What the commands to try next are made of.
+/// The values of the suggested commands.
 pub(crate) struct Next<'a> {
-    /// How the user calls us.
+    /// How the user invokes fusee.
     pub(crate) fusee: &'a str,
-    /// The run's name.
+    /// The run's id.
     pub(crate) run: &'a str,
     /// Where the project is, if it is kept.
     pub(crate) kept: Option<&'a Path>,
 }
 
-/// A heading over what follows.
+/// A section heading.
 pub(crate) fn heading(title: &str) -> Line {
     let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
     Line::of(Style::Dim, "── ").and(Style::Bold, title).and(Style::Dim, &format!(" {rule}"))
 }
 
-/// A name and what there is to say about it; without a name, more of what stands above.
+/// A labelled row; an empty label continues the row above.
 pub(crate) fn row(name: &str, text: Line) -> Line {
     Line::of(Style::Dim, &format!("  {name:<7}  ")).join(text)
 }
 
-/// The lines as text.
+/// Renders the lines as text.
 pub(crate) fn paint(lines: &[Line], colour: bool) -> String {
     lines.iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n").collect()
 }
 
 impl Summary<'_> {
-    /// The whole of it.
+    /// The summary as lines.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let how = if self.after.pass { Style::Good } else { Style::Bad };
         let tests = plain(&format!("{} at first, ", self.before.was())).and(how, &self.after.is());
@@ -88,8 +86,8 @@ impl Summary<'_> {
         lines.extend(match self.own_model {
             Some(name) => vec![row("model", plain(name))],
             None => vec![
-                row("model", plain("a recording: its replies are played from a file; all else is real,")),
-                row("", plain("the tools, the edits, the test runs and the journal")),
+                row("model", plain("a recording, played from a file; everything else is real:")),
+                row("", plain("tools, edits, test runs and journal")),
             ],
         });
         lines.push(row("work", plain(&self.work.words())));
@@ -115,11 +113,11 @@ impl Work {
 }
 
 impl Killed {
-    /// What was going on, as the journal has it.
+    /// Describes what the run was doing, according to the journal.
     pub(crate) fn during(&self) -> String {
         match &self.command {
             Some(command) => format!("while `{command}` ran"),
-            None => "while the model was asked".to_owned(),
+            None => "during a model request".to_owned(),
         }
     }
 
@@ -131,32 +129,32 @@ impl Killed {
                 "resumed",
                 plain(&format!("{replies} replies and {results} results were read back from the journal,")),
             ),
-            row("", plain("none was asked for or run again")),
+            row("", plain("none was requested or run again")),
         ];
         if *told {
             lines
-                .push(row("", plain("the model was told which command was cut off, and decided what to do")));
+                .push(row("", plain("the model was told which command was interrupted, and decided what to do")));
         }
         lines
     }
 }
 
 impl Next<'_> {
-    /// The commands, each of which works as it is printed.
+    /// The suggested commands, each of which works as printed.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let fusee = self.fusee;
         let mut lines = vec![heading("next")];
         lines.extend(part(
             "The same with your own model:",
             &[
-                (format!("{fusee} demo -m ollama:MODEL"), "Ollama here; also llama.cpp:, lmstudio:, vllm:"),
+                (format!("{fusee} demo -m ollama:MODEL"), "local Ollama; also llama.cpp:, lmstudio:, vllm:"),
                 (format!("{fusee} demo -m openai:MODEL"), "with OPENAI_API_KEY set"),
                 (format!("{fusee} demo -m MODEL --base-url URL"), "any server that speaks chat completions"),
             ],
         ));
         lines.extend(part(
-            "In a project of yours:",
-            &[(format!("{fusee} run -C DIR -m MODEL 'what is to be done'"), "")],
+            "In your own project:",
+            &[(format!("{fusee} run -C DIR -m MODEL 'your task'"), "")],
         ));
         lines.extend(match self.kept {
             Some(project) => {
@@ -167,16 +165,16 @@ impl Next<'_> {
                         (format!("{fusee} show -C {project} {run}"), "what was done, step by step"),
                         (
                             format!("{fusee} replay -C {project} {run}"),
-                            "again from the journal: no model, no tools",
+                            "replayed from the journal: no model, no tools",
                         ),
                     ],
                 )
             }
             None => part(
-                "More of this:",
+                "More:",
                 &[
-                    (format!("{fusee} demo --kill"), "killed with kill -9 on the way, and resumed"),
-                    (format!("{fusee} demo --keep"), "keeps the project, to look at with show and replay"),
+                    (format!("{fusee} demo --kill"), "kill the run with kill -9 and resume it"),
+                    (format!("{fusee} demo --keep"), "keep the project, to inspect with show and replay"),
                 ],
             ),
         });

@@ -1,4 +1,4 @@
-//! The bundle by itself: that its parts fit each other. A whole demo is run in `tests/demo.rs`.
+//! Consistency of the bundled files. `tests/demo.rs` runs the complete demo.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Reading what local servers answer, on a real socket.
+//! Parsing responses of local servers, over a real socket.
 
 use tokio::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! Events as JSON Lines, each written whole and as soon as there is nothing more to go with it.
+//! Events as JSON Lines. Complete lines only, flushed as soon as no further event is ready.
 
 use std::io::{self, Write};
 
@@ -6,17 +6,18 @@ use fusee_engine::journal::Stamped;
 
 use super::Face;
 
-/// Lines are gathered up to this size.
+/// Buffer size in bytes that forces a write.
 const GATHERED: usize = 64 << 10;
 
-/// Writes one line an event. Those that come together are written together; none waits for the next.
+/// Writes one line per event. Events that are ready together share a write; none is held back for a later
+/// one.
 pub(crate) struct Json<W: Write> {
     out: W,
     lines: Vec<u8>,
 }
 
 impl<W: Write> Json<W> {
-    /// A face on `out`.
+    /// Creates a writer on `out`.
     pub(crate) fn new(out: W) -> Self {
         Self { out, lines: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! Lines for a terminal: styled pieces whose width is known, so that they can be cut, wrapped and set flush
-//! right. Text from outside is made harmless on its way in.
+//! Styled terminal lines of known width, which can be truncated, wrapped and right-aligned. Untrusted text is
+//! sanitized when it is added.
 
 use fusee_engine::text::render::harmless;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 #[cfg(test)]
 mod tests;
 
-/// How a piece looks.
+/// Appearance of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
@@ -20,9 +20,10 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Nobody can ask a terminal how light its background is. So the colours are fixed ones of a middle lightness, which
-    /// stand out from black about as well as from white (a contrast of 4 at least), and what is to recede is faint in
-    /// the terminal's own colour.
+    /// Escape sequence that switches the style on.
+    ///
+    /// A terminal does not report its background colour, so the colours are fixed mid-tones with a contrast
+    /// of about 4 against both black and white. De-emphasized text is the terminal's own colour, faint.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -36,24 +37,24 @@ impl Style {
     }
 }
 
-/// One row.
+/// One terminal row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pieces: Vec<(Style, String)>,
 }
 
 impl Line {
-    /// An empty row.
+    /// Creates an empty row.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// A row of one piece.
+    /// Creates a row of one piece.
     pub(crate) fn of(style: Style, text: &str) -> Self {
         Self::new().and(style, text)
     }
 
-    /// One more piece; whatever it holds, it stays on this row.
+    /// Appends a piece. Line breaks in it become spaces, so it stays on this row.
     #[must_use]
     pub(crate) fn and(mut self, style: Style, text: &str) -> Self {
         if !text.is_empty() {
@@ -62,19 +63,19 @@ impl Line {
         self
     }
 
-    /// All of another row after this one.
+    /// Appends all pieces of another row.
     #[must_use]
     pub(crate) fn join(mut self, other: Self) -> Self {
         self.pieces.extend(other.pieces);
         self
     }
 
-    /// Columns it takes.
+    /// Display width in columns.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// At most so many columns; what is cut off ends in `…`.
+    /// Truncates to at most `most` columns, ending in `…` if anything was removed.
     #[must_use]
     pub(crate) fn cut(self, most: usize) -> Self {
         if self.width() <= most {
@@ -98,8 +99,8 @@ impl Line {
         Self { pieces }
     }
 
-    /// This row with another one at the right edge. Where both do not fit, this one is cut, down to half; then
-    /// the other goes.
+    /// Right-aligns another row on this one. If both do not fit, this row is truncated, down to half the
+    /// width; beyond that, `right` is dropped.
     #[must_use]
     pub(crate) fn with_right(self, right: Self, columns: usize) -> Self {
         let needed = right.width();
@@ -111,7 +112,7 @@ impl Line {
         left.and(Style::Plain, &gap).join(right)
     }
 
-    /// In as many rows as it takes: the last piece is broken between words, and goes on indented.
+    /// Wraps the row: the last piece is broken between words, and continuation rows are indented.
     pub(crate) fn broken(mut self, columns: usize, indent: &str) -> Vec<Self> {
         if self.width() <= columns {
             return vec![self];
@@ -127,7 +128,7 @@ impl Line {
         lines.into_iter().map(|line| line.cut(columns)).collect()
     }
 
-    /// The row as bytes for a terminal.
+    /// Renders the row with escape sequences if `colour` is set.
     pub(crate) fn paint(&self, colour: bool) -> String {
         let mut out = String::new();
         for (style, text) in &self.pieces {
@@ -144,7 +145,7 @@ impl Line {
     }
 }
 
-/// Text in rows of at most so many columns, broken between words where there are any. Line breaks are kept.
+/// Wraps text to at most `columns` columns, between words where possible. Line breaks are kept.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut rows = Vec::new();
@@ -153,7 +154,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         let mut rest = line.as_str();
         while rest.width() > columns {
             let head = prefix(rest, columns);
-            // A row takes at least one character, however narrow the terminal.
+            // A row takes at least one character, so the loop ends even in a terminal of one column.
             let head =
                 if head.is_empty() { &rest[..rest.chars().next().map_or(0, char::len_utf8)] } else { head };
             let next_is_space = rest[head.len()..].starts_with(' ');
@@ -169,7 +170,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// The longest beginning that takes at most so many columns.
+/// The longest prefix that is at most `columns` wide.
 fn prefix(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! The log of a run: every event with its time, whole texts below it. For reading what happened when.
+//! The log of a run: every event with its timestamp and all its fields, long texts on lines of their own.
 
 use std::io::{self, Write};
 
@@ -11,30 +11,30 @@ use super::{Face, words};
 #[cfg(test)]
 mod tests;
 
-/// Text longer than this stands on lines of its own.
+/// Values longer than this many bytes are written below the event's line.
 const SHORT: usize = 60;
 
-/// Writes a log.
+/// Writes a run's events as a log.
 pub(crate) struct Log<W> {
     out: W,
     phases: PhasePlace,
-    /// What is told of phases, for the end.
+    /// Phase events collected for the section at the end.
     apart: String,
 }
 
-/// Where phase events stand in a log.
+/// Where phase events appear in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PhasePlace {
-    /// Among the others.
+    /// In sequence with all other events.
     Inline,
-    /// In a part of their own at the end.
+    /// In a separate section at the end.
     Apart,
-    /// Nowhere.
+    /// Omitted from the log.
     Nowhere,
 }
 
 impl<W: Write> Log<W> {
-    /// A log on `out`.
+    /// Creates a log on `out`.
     pub(crate) fn new(out: W, phases: PhasePlace) -> Self {
         Self { out, phases, apart: String::new() }
     }
@@ -42,7 +42,7 @@ impl<W: Write> Log<W> {
 
 impl<W: Write + Send> Face for Log<W> {
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
-        // By its JSON form, so that no field of any event can be forgotten here.
+        // Goes through the JSON form, so that no field of any event can be forgotten here.
         let Value::Object(fields) = serde_json::to_value(stamped)? else { return Ok(()) };
         let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
         let mut line = format!("{} {:>5} {} {}", text("ts"), stamped.seq, text("task"), text("type"));
@@ -86,5 +86,5 @@ impl<W: Write + Send> Face for Log<W> {
     }
 }
 
-/// What stands at the beginning of the line, or is the same on every one.
+/// Fields that are in the line's prefix, or identical on every line.
 const ENVELOPE: &[&str] = &["seq", "ts", "run", "task", "type"];

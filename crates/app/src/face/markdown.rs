@@ -1,5 +1,5 @@
-//! Markdown as rows for a terminal: what a model writes, easier on the eyes. Text without markup stays as it is.
-//! Which part of a stream can be rendered already is the stream's to say (`terminal/stream.rs`).
+//! Renders the model's Markdown as terminal rows. Text without markup is unchanged. `terminal/stream.rs`
+//! decides which part of a stream is complete enough to be rendered.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
@@ -12,10 +12,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-/// Lists within lists are not indented further than this.
+/// Maximum nesting depth of lists and quotes that is still indented.
 const DEEPEST: usize = 6;
 
-/// The text in rows of at most so many columns.
+/// Renders `text` in rows of at most `columns` columns (at least 8).
 pub(crate) fn rows(text: &str, columns: usize) -> Vec<Line> {
     let mut writer = Writer { columns: columns.max(8), ..Writer::default() };
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
@@ -28,12 +28,12 @@ pub(crate) fn rows(text: &str, columns: usize) -> Vec<Line> {
 struct Writer {
     columns: usize,
     rows: Vec<Line>,
-    /// Words of the paragraph under way, with how each looks.
+    /// Styled text of the current paragraph.
     words: Vec<(Style, String)>,
     bold: usize,
-    /// The number of the next item, for each list around; none for bullets.
+    /// For each enclosing list, the number of the next item; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// What stands before the next row of a paragraph.
+    /// List marker that precedes the next row of text.
     marker: Option<String>,
     quotes: usize,
     code: Option<String>,
@@ -162,7 +162,7 @@ impl Writer {
     fn end_code(&mut self) {
         let indent = self.indent();
         for line in self.code.take().unwrap_or_default().trim_end_matches('\n').split('\n') {
-            // Code is not broken between words: it goes on in the next row as it is.
+            // Code is hard-wrapped without a continuation indent.
             for row in wrap(line, self.columns.saturating_sub(indent.width() + 2)) {
                 self.rows.push(Line::of(Style::Dim, &format!("{indent}│ ")).and(Style::Accent, &row));
             }
@@ -173,7 +173,7 @@ impl Writer {
         format!("{}{}", "│ ".repeat(self.quotes.min(DEEPEST)), "  ".repeat(self.lists.len().min(DEEPEST)))
     }
 
-    /// Breaks the words of a paragraph into rows, each with its own looks.
+    /// Wraps the current paragraph into rows, keeping the style of each word.
     fn end_paragraph(&mut self) {
         let words = std::mem::take(&mut self.words);
         if words.iter().all(|(_, text)| text.trim().is_empty()) {
@@ -188,7 +188,7 @@ impl Writer {
             None => rest.clone(),
         };
         let mut row = Line::of(Style::Dim, &first);
-        // A space is written with the word after it, so that no row ends in one.
+        // A space is emitted together with the following word, so no row ends in a space.
         let (mut used, mut begun, mut space) = (first.width(), false, None);
         for (style, piece) in pieces(&words) {
             match piece {

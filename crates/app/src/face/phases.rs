@@ -1,4 +1,4 @@
-//! Phase events on stdout, for `phase_log = "stdout"`: one line each, before a face that shows all the rest.
+//! Phase events on stdout, one line each (`phase_log = "stdout"`). All other events go to the wrapped UI.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::{Face, words};
 #[cfg(test)]
 mod tests;
 
-/// A face beside which phase events are written.
+/// Wraps a UI and diverts phase events to `out`.
 pub(crate) struct Phases<O> {
     out: O,
     rest: Box<dyn Face>,
 }
 
 impl<O: Write> Phases<O> {
-    /// Phases to `out`, everything else to `rest`.
+    /// Writes phase events to `out` and passes everything else to `rest`.
     pub(crate) fn new(out: O, rest: Box<dyn Face>) -> Self {
         Self { out, rest }
     }

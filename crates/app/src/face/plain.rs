@@ -1,4 +1,4 @@
-//! For pipes and logs: a line on stderr for everything that happens, the answer alone on stdout.
+//! Output for pipes and logs: one line per event on stderr, only the answer on stdout.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::{Face, Plan, words};
 #[cfg(test)]
 mod tests;
 
-/// Writes lines.
+/// Writes a run's events as plain lines.
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     plan: Plan,
     tally: Tally,
     changes: Vec<String>,
-    /// The last words of the model, told when it is known whether they are the answer.
+    /// The model's latest message, held back until it is known whether it is the answer.
     held: Option<String>,
-    /// A call that an earlier process made and whose result comes only now.
+    /// A call recorded by an earlier process whose result has not arrived yet.
     open: Option<String>,
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
-    /// A face whose answer goes to `out` and everything else to `err`.
+    /// Creates a writer with the answer on `out` and everything else on `err`.
     pub(crate) fn new(out: O, err: E, plan: Plan) -> Self {
         let tally = Tally::new(plan.brief);
         Self { out, err, plan, tally, changes: Vec::new(), held: None, open: None }
@@ -64,14 +64,15 @@ impl<O: Write, E: Write> Plain<O, E> {
 }
 
 impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
-    /// Nobody reads a log faster than this, and a run with short turns is spared a switch to us for each of its events.
+    /// Batches events: nobody reads a log faster than this, and a run with short turns is spared a thread
+    /// switch per event.
     fn breath(&self) -> Duration {
         Duration::from_millis(20)
     }
 
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
-            // Parts of a flow are told as stages, the tasks of a workflow by what is asked.
+            // Tasks of a flow are shown as stages, tasks of a workflow by their request.
             Event::TaskStarted(started) if stamped.task != Branch::main() => {
                 self.say_held()?;
                 self.line(&format!(
@@ -84,7 +85,7 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 let (run, model, sandbox) = (&stamped.run, &started.model, &started.sandbox);
                 self.line(&format!("run {run} · {model} · sandbox {sandbox}"))
             }
-            Event::TaskResumed { .. } => self.line(&format!("run {} goes on", stamped.run)),
+            Event::TaskResumed { .. } => self.line(&format!("run {} resumed", stamped.run)),
             Event::TurnStart { turn_index, input_tokens, .. } => {
                 self.say_held()?;
                 let (turn, max, tokens) = (turn_index + 1, self.plan.max_turns, words::tokens(*input_tokens));
@@ -95,9 +96,9 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 Ok(())
             }
             Event::Message { role: Role::User, text } => {
-                // What it is an answer to comes first.
+                // A user message may answer the text that was held back, so that text goes first.
                 self.say_held()?;
-                self.line(&format!("  told: {}", words::one_line(text, 160)))
+                self.line(&format!("  to the model: {}", words::one_line(text, 160)))
             }
             Event::ToolCall { name, arguments, .. } => {
                 self.say_held()?;
@@ -114,7 +115,7 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                     format!(": {}", words::one_line(words::first_line(&result.content), 160))
                 };
                 self.line(&format!("    {verdict} · {took}{why}"))?;
-                // They are told before the result of their call, and read better after it.
+                // Change events precede the result of their call, but read better after it.
                 let changes = std::mem::take(&mut self.changes);
                 changes.iter().try_for_each(|change| self.line(change))
             }
@@ -124,7 +125,7 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
                 Ok(())
             }
             Event::Compaction { tokens_before, tokens_after, .. } => self.line(&format!(
-                "  the conversation was shortened from {} to {} tokens",
+                "  conversation compacted from {} to {} tokens",
                 words::tokens(*tokens_before),
                 words::tokens(*tokens_after)
             )),
@@ -134,28 +135,28 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             Event::Retry { attempt, after_ms, reason } => {
                 let after = words::span(*after_ms);
                 self.line(&format!(
-                    "  try {attempt} failed, again in {after}: {}",
+                    "  attempt {attempt} failed, retrying in {after}: {}",
                     words::one_line(reason, 200)
                 ))
             }
             Event::ApprovalRequested { name, arguments, .. } if name == "ask_user" => {
                 let question = arguments["question"].as_str().unwrap_or_default();
-                self.line(&format!("    asking you: {}", words::one_line(question, 2000)))
+                self.line(&format!("    question: {}", words::one_line(question, 2000)))
             }
             Event::ApprovalRequested { name, reason, .. } => {
-                self.line(&format!("    asking about {name}: {reason}"))
+                self.line(&format!("    approval needed for {name}: {reason}"))
             }
             Event::ApprovalResolved { approved: true, .. } => self.line("    allowed"),
             Event::ApprovalResolved { approved: false, reason, .. } => {
                 let reason = reason.as_deref().unwrap_or("no");
-                self.line(&format!("    not allowed: {}", words::one_line(reason, 160)))
+                self.line(&format!("    denied: {}", words::one_line(reason, 160)))
             }
             Event::Log { message } => self.line(&format!("  {}", words::one_line(message, 2000))),
             Event::Warning { message, .. } => {
                 self.line(&format!("  warning: {}", words::one_line(message, 400)))
             }
             Event::TaskReportInvalid { problems, .. } => {
-                self.line(&format!("  warning: the report of the task is not valid: {}", problems.join("; ")))
+                self.line(&format!("  warning: invalid task report: {}", problems.join("; ")))
             }
             Event::StageStarted { .. }
             | Event::StageComplete { .. }
@@ -173,7 +174,7 @@ impl<O: Write + Send, E: Write + Send> Face for Plain<O, E> {
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(stamped.run.as_str(), complete)
             }
-            // Told by the terminal event, or passing.
+            // Covered by the final event, or transient.
             Event::TaskComplete(_)
             | Event::Error { .. }
             | Event::TurnComplete { .. }

@@ -1,5 +1,5 @@
-//! A run as a fixed list of events, for the tests of every face: words, calls that succeed and fail, a change, a
-//! retry, a question, a warning, an answer that is streamed.
+//! Test fixture for every UI: a run as a fixed list of events, with messages, successful and failed calls, a
+//! file change, a retry, a question, a warning and a streamed answer.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use fusee_engine::journal::event::{
 use fusee_engine::journal::{Branch, Stamped};
 use serde_json::{Value, json};
 
-/// Everything, with the time at which each event comes.
+/// All events, each with its time since the start.
 pub(crate) fn scene() -> Vec<(Duration, Stamped)> {
     let mut scene = Scene::default();
     scene.add(0, started());
@@ -44,7 +44,7 @@ pub(crate) fn scene() -> Vec<(Duration, Stamped)> {
     scene.call(4503, "c4", "shell", json!({"command": "git push\u{1b}[2J origin main"}));
     let (call_id, name) = ("c4".to_owned(), "shell".to_owned());
     let arguments = json!({"command": "git push\u{1b}[2J origin main"});
-    let reason = "no sandbox holds commands here".to_owned();
+    let reason = "commands run without a sandbox".to_owned();
     scene.add(4504, Event::ApprovalRequested { call_id, name, arguments, reason });
     let reason = Some("the user said no: not yet".to_owned());
     scene.add(9000, Event::ApprovalResolved { call_id: "c4".into(), approved: false, reason });
@@ -64,7 +64,7 @@ pub(crate) fn scene() -> Vec<(Duration, Stamped)> {
     scene.events
 }
 
-/// A run that failed.
+/// The final event of a run that failed.
 pub(crate) fn failed_end() -> Stamped {
     let error = TaskError {
         code: ErrorCode::MaxTurns,

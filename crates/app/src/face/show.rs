@@ -1,4 +1,4 @@
-//! Which face a command has: by its flags, the configuration and what is at the other end of its streams.
+//! Selects the UI of a command from its flags, the configuration and whether its streams are terminals.
 
 use std::io;
 use std::sync::Arc;
@@ -23,30 +23,30 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::output;
 
-/// What a face knows of a run beforehand.
+/// Properties of a run that a UI needs before the first event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) max_turns: u32,
     pub(crate) max_tokens: u64,
-    /// Whether its last words are one line.
+    /// Whether the summary is a single line.
     pub(crate) brief: bool,
     pub(crate) answer: Wording,
-    /// What its tokens cost, where that is known.
+    /// Price of the model's tokens, if known.
     pub(crate) price: Option<Price>,
 }
 
-/// What becomes of the model's last words.
+/// How the final answer relates to the model's last message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wording {
-    /// They are the answer.
+    /// The message is the answer.
     #[default]
     AsSaid,
-    /// They are JSON, and the answer is written from it.
+    /// The message is JSON, and the answer is rendered from it.
     Anew,
 }
 
 impl Plan {
-    /// Of a run with these settings.
+    /// Derives the header from a run's settings.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             max_turns: settings.limits.max_turns,
@@ -57,24 +57,24 @@ impl Plan {
         }
     }
 
-    /// Whether these words of the model are only what the answer is written from.
+    /// Whether this message is only the JSON that the answer is rendered from.
     pub(crate) fn is_draft(&self, words: &str) -> bool {
         self.answer == Wording::Anew && words.trim_start().starts_with(['{', '`'])
     }
 }
 
-/// How a command shows things.
+/// How a command presents its output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Show {
     kind: Kind,
-    /// Whether stderr gets colours.
+    /// Whether stderr is coloured.
     pub(crate) colour: bool,
     glyphs: &'static Glyphs,
     stdin_is_terminal: bool,
     stdout_is_terminal: bool,
-    /// Then stdout belongs to one line.
+    /// If set, stdout carries only the benchmark's result line.
     benchmark: Option<Benchmark>,
-    /// Where phase events are shown.
+    /// Where phase events are written.
     phase_log: PhaseLog,
 }
 
@@ -82,17 +82,17 @@ pub(crate) struct Show {
 enum Kind {
     Json,
     Plain,
-    /// As plain, without the answer.
+    /// Like `Plain`, but without the answer on stdout.
     Quiet,
     Live,
 }
 
 impl Show {
-    /// Decides.
+    /// Selects the mode from the `--json` flag, the configuration and the environment.
     pub(crate) fn new(json: bool, config: &Config, environment: &Environment) -> Self {
         let terminals = environment.terminals();
         let dumb = environment.text("TERM") == Some("dumb");
-        // A log of a build that looks like a terminal is read later, as text.
+        // A CI log is read later as text, even if its stream looks like a terminal.
         let live = terminals.stderr && !dumb && environment.variable("CI").is_none();
         let kind = match (json, live) {
             (true, _) => Kind::Json,
@@ -110,30 +110,30 @@ impl Show {
         }
     }
 
-    /// For a command whose stdout is a result: with `json`, nothing but that is written there.
+    /// For a command whose stdout is its result: with `json`, nothing else is written there.
     pub(crate) fn for_result(json: bool, config: &Config, environment: &Environment) -> Self {
         let show = Self::new(false, config, environment);
         if json { Self { kind: Kind::Quiet, ..show } } else { show }
     }
 
-    /// The same for a task of a benchmark: stdout is left to its line.
+    /// For a benchmark task: stdout carries only the result line.
     #[must_use]
     pub(crate) fn for_benchmark(self, benchmark: Option<Benchmark>) -> Self {
         Self { benchmark, ..self }
     }
 
-    /// The same with phase events where the run's settings want them.
+    /// Writes phase events where the run's settings request them.
     #[must_use]
     pub(crate) fn with_phases(self, phase_log: PhaseLog) -> Self {
         Self { phase_log, ..self }
     }
 
-    /// What stdout gets at the end of a task of a benchmark.
+    /// The benchmark's result line for stdout, if this is a benchmark task.
     pub(crate) fn last_line(&self, outcome: &TaskOutcome) -> Option<String> {
         self.benchmark.map(|benchmark| benchmark::line(benchmark, outcome))
     }
 
-    /// Tells what is odd in the configuration.
+    /// Prints the configuration's warnings to stderr.
     pub(crate) fn warn(&self, config: &Config) {
         let colour = if self.colour { Colour::Always } else { Colour::Never };
         if let Some(text) = config.warnings(colour) {
@@ -141,19 +141,19 @@ impl Show {
         }
     }
 
-    /// Whether somebody sees it live, and a first ctrl-c should be explained.
+    /// Whether output is live on a terminal, so that the first ctrl-c should be explained.
     pub(crate) fn is_live(&self) -> bool {
         self.kind == Kind::Live
     }
 
-    /// The face for a run.
+    /// Creates the UI for a run.
     pub(crate) fn face(&self, plan: Plan, cancel: CancellationToken) -> Box<dyn Face> {
         let face = self.usual_face(plan, cancel);
         if self.phases_go_to_stdout() { Box::new(Phases::new(io::stdout(), face)) } else { face }
     }
 
-    /// Not where stdout is taken: by events, which hold phases anyway, by a result, by a benchmark's line, or by the
-    /// terminal that a live view is drawn on.
+    /// False where stdout is taken: by events (which include phases anyway), by a result, by a benchmark's
+    /// line, or by the terminal that the live view is drawn on.
     fn phases_go_to_stdout(&self) -> bool {
         let free = match self.kind {
             Kind::Json | Kind::Quiet => false,
@@ -183,23 +183,23 @@ impl Show {
         }
     }
 
-    /// The signs that the terminal knows.
+    /// The glyph set that the terminal supports.
     pub(crate) fn glyphs(&self) -> &'static Glyphs {
         self.glyphs
     }
 
-    /// Whether there is a person to ask.
+    /// Whether a user can be asked questions.
     pub(crate) fn can_ask(&self) -> bool {
         self.kind == Kind::Live && self.stdin_is_terminal
     }
 
-    /// Who is asked. Without a terminal there is nobody.
+    /// The approver for runs; without a terminal, requests are refused.
     pub(crate) fn approver(&self, approvals: Approvals) -> Arc<dyn Approver> {
         if self.can_ask() { Arc::new(Person::new(approvals)) } else { Arc::new(Nobody) }
     }
 }
 
-/// Whether a stream gets colours.
+/// Whether a stream is coloured.
 pub(crate) fn colour(config: &Config, environment: &Environment, is_terminal: bool) -> bool {
     match config.text("color") {
         Some("always") => true,
@@ -212,7 +212,8 @@ pub(crate) fn colour(config: &Config, environment: &Environment, is_terminal: bo
 }
 
 fn knows_unicode(environment: &Environment) -> bool {
-    // The first of these that is set decides, and no locale at all is most often a container that shows it well.
+    // The first variable that is set decides. No locale at all usually means a container with a UTF-8
+    // terminal.
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
     locale.is_none_or(|name| {
         let name = name.to_ascii_lowercase();

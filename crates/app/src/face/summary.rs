@@ -1,4 +1,4 @@
-//! The runtime's last words on a run: one to three lines, from its events alone.
+//! The closing summary of a run: one to three lines, derived from its events alone.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use fusee_engine::journal::event::{Change, ErrorCode, TaskComplete, TaskStatus, 
 use super::line::{Line, Style};
 use super::words;
 
-/// More changed files than this are counted, not named.
+/// Maximum number of changed files that are named; more are only counted.
 const NAMED_FILES: usize = 3;
 
-/// What a summary needs of a run, gathered as events pass.
+/// Facts for the summary, collected from the event stream.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Whether one line is enough.
+    /// Whether the summary is a single line.
     brief: bool,
     files: BTreeMap<String, Change>,
-    /// What the command that verifies said last.
+    /// Whether the verification command passed the last time it ran.
     verified: Option<bool>,
 }
 
 impl Tally {
-    /// Nothing yet; with `brief` its last words are one line.
+    /// Creates an empty tally; with `brief`, the summary is a single line.
     pub(crate) fn new(brief: bool) -> Self {
         Self { brief, ..Self::default() }
     }
 
-    /// A file changed.
+    /// Records a changed file.
     pub(crate) fn changed(&mut self, path: &str, change: Change) {
         let change = match (self.files.get(path), change) {
-            // A file that this run made is new, whatever it did to it later.
+            // A file created by this run stays "created", whatever happens to it later.
             (Some(Change::Created), Change::Modified) => Change::Created,
             (_, change) => change,
         };
         self.files.insert(path.to_owned(), change);
     }
 
-    /// The report on the task is there.
+    /// Records the verification result from the task report.
     pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
         self.verified = verification.map(|verification| verification.passed);
     }
@@ -50,7 +50,7 @@ impl Tally {
         }
     }
 
-    /// The lines.
+    /// Renders the summary of a finished run.
     pub(crate) fn lines(&self, complete: &TaskComplete, run: &str) -> Vec<Line> {
         let (word, style) = match complete.status {
             TaskStatus::Completed => ("completed", Style::Good),
@@ -77,15 +77,15 @@ impl Tally {
         let second = error.map(|error| Line::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
         let next = match error.map(|error| error.code) {
             None => String::new(),
-            Some(ErrorCode::MaxTurns) => " · allow more with --max-turns".to_owned(),
+            Some(ErrorCode::MaxTurns) => " · raise the limit with --max-turns".to_owned(),
             Some(ErrorCode::TokenLimit) => {
-                " · allow more with --max-tokens, or take a model with more room".to_owned()
+                " · raise the limit with --max-tokens, or use a model with a larger context".to_owned()
             }
-            Some(ErrorCode::Timeout) => " · allow more with --timeout".to_owned(),
+            Some(ErrorCode::Timeout) => " · raise the limit with --timeout".to_owned(),
             Some(ErrorCode::TurnFailed) if error.is_some_and(|error| error.reason == "llm_error") => {
-                " · `fusee doctor` says what works here".to_owned()
+                " · run `fusee doctor` to check the setup".to_owned()
             }
-            Some(_) => format!(" · `fusee show {}` tells more", short(run)),
+            Some(_) => format!(" · run `fusee show {}` for details", short(run)),
         };
         let last = Line::of(Style::Dim, &format!("run {run}{next}"));
         if self.brief {
@@ -95,7 +95,7 @@ impl Tally {
     }
 }
 
-/// A beginning of a run's id that no other run has: of a UUIDv7 the part that is the time.
+/// A unique prefix of a run's id: for a UUIDv7, the timestamp part.
 pub(crate) fn short(run: &str) -> &str {
     let is_uuid = run.len() == 36 && run.bytes().filter(|byte| *byte == b'-').count() == 4;
     if is_uuid { run.get(..13).unwrap_or(run) } else { run }

@@ -1,8 +1,8 @@
-//! The live face of a terminal: what is done scrolls by as ordinary output, what is under way stands below it and
-//! is redrawn.
+//! The live terminal UI of a run: finished rows scroll by as ordinary output, work in progress is redrawn in
+//! an area below them.
 //!
-//! `view.rs` knows what there is to show and does no output; `screen.rs` puts it on the terminal. The cursor is
-//! never hidden and the terminal's modes are never changed, so there is nothing to restore however we end.
+//! `view.rs` holds the content and performs no I/O; `screen.rs` writes it to the terminal. The cursor is
+//! never hidden and the terminal's modes are never changed, so nothing has to be restored on any exit.
 
 mod glyphs;
 mod rows;
@@ -27,22 +27,22 @@ pub(crate) use view::View;
 #[cfg(test)]
 mod tests;
 
-/// At most twenty frames a second.
+/// Minimum time between frames: at most 20 frames per second.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// How often the elapsed time and the spinner move while nothing else does.
+/// Update interval of the elapsed time and the spinner while no events arrive.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// How a terminal is to be treated.
+/// Appearance of the terminal UI.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looks {
     pub(crate) colour: bool,
     pub(crate) glyphs: &'static Glyphs,
-    /// Whether stdout is this terminal too; then the answer that was streamed is not written again.
+    /// Whether stdout is this terminal too; then the streamed answer is not written again.
     pub(crate) answer_shows: bool,
 }
 
-/// The face.
+/// The live UI.
 pub(crate) struct Terminal<W: Write> {
     view: View,
     screen: Screen<W>,
@@ -51,14 +51,14 @@ pub(crate) struct Terminal<W: Write> {
     begun: Instant,
     last_frame: Option<Instant>,
     size: fn() -> (usize, usize),
-    /// A question stands on the screen and must not be drawn over: somebody types there.
+    /// A question is on the screen and the user is typing below it, so it must not be redrawn.
     asked: bool,
-    /// The answer for a stdout that is something else.
+    /// The answer, to be written to a stdout that is not this terminal.
     answer: Option<String>,
 }
 
 impl<W: Write> Terminal<W> {
-    /// A face on `out`, whose columns and rows `size` knows.
+    /// Creates a UI on `out`; `size` returns the terminal's columns and rows.
     pub(crate) fn new(
         out: W,
         plan: Plan,
@@ -154,7 +154,7 @@ pub(crate) fn columns_of_stdout() -> usize {
 pub(crate) fn size_of(stream: impl std::os::fd::AsFd) -> (usize, usize) {
     match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
-        // A terminal that does not tell is an ordinary one.
+        // Default size for terminals that do not report one.
         _ => (80, 24),
     }
 }

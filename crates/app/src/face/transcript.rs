@@ -1,5 +1,5 @@
-//! A recorded run for people to read: what was asked, said, called and answered. Live output is the terminal
-//! face's; this one knows how each call ended before it tells of it.
+//! The transcript of a recorded run: request, messages, calls and answers. `terminal` renders live output;
+//! here the result of each call is known before the call is written.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ use crate::clock;
 #[cfg(test)]
 mod tests;
 
-/// Lines of a result that are shown unless all are asked for.
+/// Lines of a result that are shown unless the full transcript is requested.
 const RESULT_LINES: usize = 8;
 
-/// Columns of the rule before a turn.
+/// Width of the rule above a turn, in columns.
 const RULE: usize = 72;
 
-/// Writes a transcript.
+/// Writes a run's events as a transcript.
 pub(crate) struct Transcript<W> {
     out: W,
     full: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Transcript<W> {
 }
 
 impl<W: Write> Transcript<W> {
-    /// A transcript on `out`; `full` shows results whole.
+    /// Creates a transcript on `out`; `full` includes complete tool results.
     pub(crate) fn new(out: W, full: bool) -> Self {
         Self {
             out,
@@ -64,7 +64,7 @@ impl<W: Write> Transcript<W> {
             self.line(&format!("  | {line}"))?;
         }
         if lines > most {
-            self.line(&format!("  | … {} more", words::count((lines - most) as u64, "line")))?;
+            self.line(&format!("  | … {}", words::count((lines - most) as u64, "more line")))?;
         }
         for change in std::mem::take(&mut self.changes) {
             self.line(&format!("  {change}"))?;
@@ -89,7 +89,7 @@ impl<W: Write> Transcript<W> {
 impl<W: Write + Send> Face for Transcript<W> {
     fn show(&mut self, stamped: &Stamped) -> io::Result<()> {
         match &stamped.event {
-            // Parts of a task are told as stages.
+            // Tasks below the main one are shown as stages.
             Event::TaskStarted(_) if stamped.task != fusee_engine::journal::Branch::main() => Ok(()),
             Event::TaskStarted(started) => {
                 let when = clock::local(stamped.ts_ms);
@@ -102,7 +102,7 @@ impl<W: Write + Send> Face for Transcript<W> {
                 self.line("")
             }
             Event::TaskResumed { .. } => {
-                self.line(&format!("== goes on after an interruption · {}", clock::local(stamped.ts_ms)))?;
+                self.line(&format!("== resumed · {}", clock::local(stamped.ts_ms)))?;
                 self.line("")
             }
             Event::TurnStart { turn_index, input_tokens, .. } => {
@@ -137,7 +137,7 @@ impl<W: Write + Send> Face for Transcript<W> {
             }
             Event::Compaction { tokens_before, tokens_after, .. } => {
                 let (before, after) = (words::tokens(*tokens_before), words::tokens(*tokens_after));
-                self.line(&format!("== the conversation was shortened from {before} to {after} tokens"))?;
+                self.line(&format!("== conversation compacted from {before} to {after} tokens"))?;
                 self.line("")
             }
             Event::Expansion { section_keys, reason, .. } => {
@@ -146,14 +146,14 @@ impl<W: Write + Send> Face for Transcript<W> {
             }
             Event::Retry { attempt, after_ms, reason } => {
                 self.line(&format!(
-                    "== try {attempt} failed, again in {}: {reason}",
+                    "== attempt {attempt} failed, retrying in {}: {reason}",
                     words::span(*after_ms)
                 ))?;
                 self.line("")
             }
             Event::ApprovalRequested { name, reason, .. } => self.line(&format!("? {name}: {reason}")),
             Event::ApprovalResolved { approved, reason, .. } => {
-                let word = if *approved { "allowed" } else { "not allowed" };
+                let word = if *approved { "allowed" } else { "denied" };
                 let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 self.line(&format!("  {word}{reason}"))
             }

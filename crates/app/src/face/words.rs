@@ -1,5 +1,4 @@
-//! Events in few words: what a call is about, how long something took, how much there is. Every face and listing
-//! uses the same.
+//! Short texts for events, durations and quantities, shared by every UI and listing.
 
 use fusee_engine::journal::event::{Change, Event, Fate, StageStatus, ToolResult};
 use serde_json::Value;
@@ -7,10 +6,10 @@ use serde_json::Value;
 #[cfg(test)]
 mod tests;
 
-/// A gist longer than this says no more.
+/// Maximum length of a gist, in characters.
 const GIST_CHARACTERS: usize = 160;
 
-/// What a call is about, on one line, without the tool's name.
+/// Summarizes a call's arguments on one line, without the tool's name.
 pub(crate) fn gist(name: &str, arguments: &Value) -> String {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let gist = match name {
@@ -52,7 +51,8 @@ pub(crate) fn gist(name: &str, arguments: &Value) -> String {
     one_line(&gist, GIST_CHARACTERS)
 }
 
-/// What is told of a flow, on one line; `None` for events of other sorts and those that only programs read.
+/// Describes a flow event on one line; `None` for other kinds of events and for those meant for programs
+/// only.
 pub(crate) fn of_flow(event: &Event) -> Option<String> {
     match event {
         Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
@@ -66,7 +66,7 @@ pub(crate) fn of_flow(event: &Event) -> Option<String> {
     }
 }
 
-/// What is told of phases, on one line; `None` for events of other sorts.
+/// Describes a phase event on one line; `None` for other kinds of events.
 pub(crate) fn of_phase(event: &Event) -> Option<String> {
     match event {
         Event::PhaseState { phase, .. } => Some(format!("phase {phase}")),
@@ -74,7 +74,7 @@ pub(crate) fn of_phase(event: &Event) -> Option<String> {
             Some(format!("phase {from} -> {to}: {}", one_line(reason, 200)))
         }
         Event::PhaseProbeError { message, .. } => {
-            Some(format!("phase not known, it stays as it is: {}", one_line(message, 200)))
+            Some(format!("phase unknown, keeping the current one: {}", one_line(message, 200)))
         }
         _ => None,
     }
@@ -106,7 +106,7 @@ fn compact(arguments: &Value) -> String {
     }
 }
 
-/// How a call ended, in a word or two: `ok`, `exit 1`, `failed`, `refused`.
+/// The result of a call in a word or two: `ok`, `exit 1`, `failed`, `refused`.
 pub(crate) fn verdict(result: &ToolResult) -> String {
     match (result.fate, result.exit_code) {
         (Some(Fate::Aborted), _) => "aborted".to_owned(),
@@ -118,7 +118,7 @@ pub(crate) fn verdict(result: &ToolResult) -> String {
     }
 }
 
-/// What became of a file.
+/// The past participle for a file change.
 pub(crate) fn change(change: Change) -> &'static str {
     match change {
         Change::Created => "created",
@@ -127,7 +127,7 @@ pub(crate) fn change(change: Change) -> &'static str {
     }
 }
 
-/// A time span: `12 ms`, `4.2 s`, `1 m 05 s`, `2 h 03 m`.
+/// Formats a duration: `12 ms`, `4.2 s`, `1 m 05 s`, `2 h 03 m`.
 pub(crate) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -137,7 +137,7 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
-/// How long ago: `now`, `5 m`, `3 h`, `2 d`.
+/// Formats an age: `now`, `5 m`, `3 h`, `2 d`.
 pub(crate) fn age(ms: i64) -> String {
     let seconds = ms.max(0) / 1_000;
     match seconds {
@@ -149,12 +149,12 @@ pub(crate) fn age(ms: i64) -> String {
     }
 }
 
-/// Money, to the cent, and finer where it is less than that.
+/// Formats an amount of US dollars with two decimals, or four below ten cents.
 pub(crate) fn usd(dollars: f64) -> String {
     if dollars >= 0.1 || dollars <= 0.0 { format!("${dollars:.2}") } else { format!("${dollars:.4}") }
 }
 
-/// A number of tokens: `900`, `12.3k`, `1.2M`.
+/// Formats a number of tokens: `900`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
@@ -163,7 +163,7 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// A number of bytes: `900 B`, `12.3 kB`, `1.2 MB`.
+/// Formats a number of bytes: `900 B`, `12.3 kB`, `1.2 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     let (unit, name) = match count {
         0..1_000 => return format!("{count} B"),
@@ -174,12 +174,12 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{}.{} {name}", count / unit, count % unit * 10 / unit)
 }
 
-/// `1 file`, `2 files`.
+/// Formats a count with its noun: `1 file`, `2 files`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// All white space as single spaces, cut with `…`.
+/// Collapses all white space to single spaces and truncates to `most` characters with `…`.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(most) {
@@ -188,12 +188,12 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-/// What was asked, without what is only good to know for it.
+/// The request without its background section.
 pub(crate) fn asked(request: &str) -> &str {
     request.split_once("\n\n**Background:** ").map_or(request, |(asked, _)| asked)
 }
 
-/// The first line of a text that says something.
+/// The first line that is not blank, trimmed.
 pub(crate) fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }

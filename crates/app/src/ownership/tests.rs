@@ -1,4 +1,4 @@
-//! Whose journal it is.
+//! Ownership of journals.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where projects and their journals are found.
+//! Locating projects and their journals.
 
 use super::*;
 

@@ -1,20 +1,20 @@
-//! The page of commands, from the parser.
+//! The commands page, generated from the argument parser.
 
 use clap::{Arg, Command};
 
 use super::{cell, heading};
 use crate::arguments;
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page() -> String {
     let mut text = heading("Commands", "crates/app/src/command");
     text.push_str(
-        "`fusee COMMAND --help` says the same. Exit codes: 0 completed, 1 the task failed, 2 wrong usage or \
-         configuration, 3 a limit was reached, 4 the model could not be reached, 130 cancelled.\n",
+        "`fusee COMMAND --help` prints the same text. Exit codes: 0 completed, 1 task failed, 2 usage or configuration \
+         error, 3 limit reached, 4 model unreachable, 130 cancelled.\n",
     );
     let mut root = arguments::command();
     root.build();
-    text.push_str("\n## The conversation\n");
+    text.push_str("\n## Chat\n");
     text.push_str(CONVERSATION);
     arguments_of(&mut text, &root);
     for (group, names) in arguments::GROUPS {
@@ -28,9 +28,9 @@ pub(crate) fn page() -> String {
     text
 }
 
-/// What `fusee` does without a command.
-const CONVERSATION: &str = "\nIn a terminal, or with input from a pipe, `fusee` without a command opens the \
-    conversation: each message is a task that goes on with what was said before. `/help` lists its commands.\n";
+/// Description of `fusee` without a command.
+const CONVERSATION: &str = "\nIn a terminal, or with piped input, `fusee` without a command opens a chat: \
+    each message is a task that continues the conversation. `/help` lists the commands of the chat.\n";
 
 fn section(text: &mut String, command: &Command, path: &str, level: usize) {
     let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
@@ -63,7 +63,7 @@ fn arguments_of(text: &mut String, command: &Command) {
     }
 }
 
-/// Lines that were wrapped in the source are joined; paragraphs stay.
+/// Joins lines that were wrapped in the source and keeps paragraphs.
 fn paragraphs(about: Option<String>) -> String {
     let about = about.unwrap_or_default();
     let parts = about.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -103,7 +103,7 @@ fn meaning(argument: &Arg) -> String {
     let defaults: Vec<String> =
         argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     if !defaults.is_empty() && argument.get_action().takes_values() {
-        text.push_str(&format!("; default {}", defaults.join(", ")));
+        text.push_str(&format!(" [default: {}]", defaults.join(", ")));
     }
     text
 }

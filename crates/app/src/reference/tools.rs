@@ -1,14 +1,14 @@
-//! The page of tools, from their definitions: what a model is told, and the names that are mapped.
+//! The tools page, generated from the tool definitions: the text sent to the model, and accepted aliases.
 
 use fusee_engine::tools::{Category, CommandSettings, Definition, Toolbox};
 
 use super::{cell, heading};
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page() -> String {
     let mut text = heading("Tools", "crates/tools");
     text.push_str(
-        "What every task can call. Other names that models use for a tool or a parameter are mapped.\n",
+        "Tools available to every task. Other names that models use for a tool or a parameter are accepted.\n",
     );
     for definition in Toolbox::standard(CommandSettings::default()).definitions() {
         text.push_str(&section(definition));
@@ -19,9 +19,9 @@ pub(crate) fn page() -> String {
 fn section(definition: &Definition) -> String {
     let category = match definition.category {
         Category::Read => "reads",
-        Category::Write => "may change something",
-        Category::Reason => "thinks",
-        Category::Control => "steers the task",
+        Category::Write => "writes",
+        Category::Reason => "reasoning",
+        Category::Control => "task control",
     };
     let mut text =
         format!("\n## `{}`\n\n*{category}* · {}\n", definition.name, definition.description.trim());

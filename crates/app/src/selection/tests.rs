@@ -1,4 +1,4 @@
-//! Runs by whole name and by a beginning.
+//! Finding runs by id and by prefix.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ async fn a_whole_name_wins_over_a_beginning_and_a_beginning_must_be_the_only_one
     assert_eq!(id("ab").unwrap(), "ab");
     assert_eq!(id("abc").unwrap(), "abc");
     let ambiguous = id("a").unwrap_err();
-    assert_eq!(ambiguous.message, "`a` is the beginning of 3 runs: give more of the id");
+    assert_eq!(ambiguous.message, "`a` is ambiguous: 3 runs have this prefix");
     assert_eq!(ambiguous.help.unwrap(), "abd  a title\nabc  a title\nab  a title");
     assert_eq!(id("").unwrap_err().exit, fusee_engine::run::Exit::Usage);
     assert_eq!(id("zz").unwrap_err().exit, fusee_engine::run::Exit::Usage);
@@ -46,5 +46,5 @@ async fn without_an_open_run_the_newest_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let journal = journal_with(folder.path(), &[("one", Some(RunStatus::Failed))]).await;
     let failure = newest_open(&journal).unwrap_err();
-    assert_eq!(failure.message, "no run is open here: the newest, one, has ended (failed)");
+    assert_eq!(failure.message, "no open run here: the newest run, one, has ended (failed)");
 }

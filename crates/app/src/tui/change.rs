@@ -1,5 +1,5 @@
-//! What a call would change or has changed, as a diff: from the call's own arguments, so that it can be shown
-//! before the call runs, and long after.
+//! Diffs of calls that change files, computed from the call's arguments, so they can be shown before the call
+//! runs and long afterwards.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::face::line::{Line, Style};
 #[cfg(test)]
 mod tests;
 
-/// A file larger than this is not compared with what it is to become.
+/// Maximum size in bytes of an existing file that is compared with its new content.
 const COMPARED_BYTES: u64 = 1 << 20;
 
-/// Lines around a change that are shown.
+/// Lines of context around a change.
 const AROUND: usize = 2;
 
-/// The changes of a call as rows; `None` for a call that changes no file by itself. With a workspace, a file that is
-/// written anew is compared with what stands there.
+/// The diff of a call as rows; `None` for a call that does not change files itself. With a workspace, the new
+/// content of a file is compared with its current content.
 pub(crate) fn rows(name: &str, arguments: &Value, workspace: Option<&Path>) -> Option<Vec<Line>> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(key).and_then(Value::as_str));
     match name {
@@ -73,15 +73,15 @@ fn patch_line(line: &str) -> Line {
     Line::of(style, line)
 }
 
-/// A file before and after an edit, so that whole lines and those around them are shown; nothing if the edit does not
-/// fit it as it is.
+/// The file before and after an edit, so that complete lines and their context can be shown; `None` if the
+/// edit does not apply to the current content.
 fn edited(file: &str, old: &str, new: &str, all: bool) -> Option<(String, String)> {
     let places = if old.is_empty() { 0 } else { file.matches(old).count() };
     let fits = places == 1 || (all && places > 0);
     fits.then(|| (file.to_owned(), file.replace(old, new)))
 }
 
-/// What stands in a file now; nothing where it cannot be compared.
+/// The current content of a file; `None` if it cannot be compared.
 fn standing(workspace: &Path, path: &str) -> Option<String> {
     let path = workspace.join(path);
     let file = std::fs::metadata(&path).ok().filter(|file| file.is_file() && file.len() <= COMPARED_BYTES);

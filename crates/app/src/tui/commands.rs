@@ -1,5 +1,5 @@
-//! What begins with a slash: one table, from which parsing, completion and `/help` come. What each does is in
-//! [`super::session`] and in the faces.
+//! Slash commands: one table that parsing, completion and `/help` are derived from. [`super::session`] and
+//! the UIs implement them.
 
 use fusee_engine::approval::Approve;
 use fusee_engine::text::near;
@@ -9,53 +9,49 @@ use crate::face::line::{Line, Style, wrap};
 #[cfg(test)]
 mod tests;
 
-/// So many columns are those of plain lines, which are not broken.
+/// Column count that stands for plain output, which is not wrapped.
 pub(crate) const PLAIN: usize = usize::MAX;
 
-/// Columns that are enough to explain something in.
+/// Minimum width for help text beside the commands; narrower terminals get it below them.
 const READABLE: usize = 36;
 
-/// A command as it is written and explained.
+/// A slash command and its help.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) arguments: &'static str,
     pub(crate) help: &'static str,
 }
 
-/// All of them, in the order of `/help`.
+/// All commands, in the order of `/help`.
 pub(crate) const TABLE: &[Entry] = &[
+    entry("/task", "NAME [KEY=VALUE…]", "run a template or workflow by name, or a workflow in parentheses"),
+    entry("/review", "[PATHS]", "review code; also takes --base, --focus, --ask and --reference"),
+    entry("/flow", "[MODE]", "show the flow mode, or set it from the next message on"),
+    entry("/model", "[NAME]", "show the model, or switch to another from the next message on"),
+    entry("/approve", "[auto|ask|never]", "show or set when you are asked for approval"),
     entry(
-        "/task",
-        "NAME [KEY=VALUE…]",
-        "run a template or a workflow; a workflow may stand there in parentheses",
+        "/plan",
+        "[edit [FILE]]",
+        "show the plan; with edit, change it in your editor or read it from FILE",
     ),
-    entry("/review", "[PATHS]", "have the code reviewed; takes --base, --focus, --ask and --reference too"),
-    entry("/flow", "[MODE]", "how tasks are worked through; with a mode, from the next message on"),
-    entry("/model", "[NAME]", "which model answers; with a name, another one from the next message on"),
-    entry("/approve", "[auto|ask|never]", "when you are asked before something is changed"),
-    entry("/plan", "[edit [FILE]]", "the plan; with edit, change it in your editor, or take it from a file"),
-    entry("/sections", "[KEY]", "the prompt's sections, open and closed; with a key, open one for the model"),
-    entry("/context", "", "what fills the model's window, by kind"),
-    entry("/compact", "", "shorten the conversation from the next message on"),
-    entry("/diff", "", "what this conversation changed in files"),
-    entry("/undo", "[RUN]", "take back what the last task changed in files, or the run named"),
-    entry("/runs", "", "what was run in this project"),
-    entry(
-        "/resume",
-        "[RUN]",
-        "go on with an earlier run: finish it if it was cut off, else with its conversation",
-    ),
-    entry("/new", "", "begin a new conversation"),
+    entry("/sections", "[KEY]", "list the prompt's sections; with KEY, open one for the model"),
+    entry("/context", "", "show what fills the model's context window"),
+    entry("/compact", "", "compact the conversation from the next message on"),
+    entry("/diff", "", "show the file changes of this conversation"),
+    entry("/undo", "[RUN]", "undo the file changes of the last task, or of RUN"),
+    entry("/runs", "", "list the runs of this project"),
+    entry("/resume", "[RUN]", "resume an interrupted run, or continue the conversation of a finished one"),
+    entry("/new", "", "start a new conversation"),
     entry("/export", "[FILE]", "write this conversation to a file"),
-    entry("/help", "", "this list"),
-    entry("/quit", "", "leave; a task under way goes on when you come back"),
+    entry("/help", "", "show this list"),
+    entry("/quit", "", "exit; a running task can be resumed later"),
 ];
 
 const fn entry(name: &'static str, arguments: &'static str, help: &'static str) -> Entry {
     Entry { name, arguments, help }
 }
 
-/// A command that was understood.
+/// A parsed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Slash {
     Flow(Option<String>),
@@ -63,7 +59,7 @@ pub(crate) enum Slash {
     Context,
     Compact,
     Undo(Option<String>),
-    /// The same, and the person was asked.
+    /// Undoes the run; the user has confirmed.
     UndoNow(String),
     Model(Option<String>),
     Approve(Option<Approve>),
@@ -78,19 +74,19 @@ pub(crate) enum Slash {
     Quit,
 }
 
-/// What a run of the conversation is for.
+/// The work that a new run of the chat is started for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Errand {
-    /// Words for the model.
+    /// A message for the model.
     Words(String),
-    /// A template or workflow: what stands after `/task`.
+    /// A template or workflow: the text after `/task`.
     Task(String),
-    /// A review of code: what stands after `/review`.
+    /// A code review: the text after `/review`.
     Review(String),
 }
 
 impl Errand {
-    /// As it was typed, about.
+    /// The input that leads to this work, for display.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Words(words) => words.clone(),
@@ -100,21 +96,21 @@ impl Errand {
     }
 }
 
-/// What a line is.
+/// A parsed line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// Nothing.
+    /// An empty line.
     Nothing,
-    /// Something to be worked on.
+    /// Work that starts a run.
     Errand(Errand),
-    /// A command.
+    /// A slash command.
     Command(Slash),
-    /// Meant as a command, and none.
+    /// An unknown or malformed command, with the error message.
     Unknown(String),
 }
 
-/// Understands what was typed. A word with a second slash is a path, and two slashes at the beginning are one for
-/// the model. What begins with a parenthesis is a workflow, as it is for `fusee run`.
+/// Parses a line of input. A word with a second slash is a path, and a leading `//` is a message that starts
+/// with a slash. A leading parenthesis starts a workflow, as in `fusee run`.
 pub(crate) fn understand(typed: &str) -> Said {
     let typed = typed.trim();
     if typed.is_empty() {
@@ -146,7 +142,7 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
     let one = || (!rest.is_empty()).then(|| rest.to_owned());
     let none = |slash: Slash| match rest {
         "" => Ok(slash),
-        _ => Err(format!("{word} takes nothing after it")),
+        _ => Err(format!("{word} takes no arguments")),
     };
     match word {
         "/flow" => Ok(Slash::Flow(one())),
@@ -160,12 +156,12 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
             "auto" => Ok(Slash::Approve(Some(Approve::Auto))),
             "ask" => Ok(Slash::Approve(Some(Approve::Ask))),
             "never" => Ok(Slash::Approve(Some(Approve::Never))),
-            other => Err(format!("/approve knows auto, ask and never, not `{other}`")),
+            other => Err(format!("invalid value `{other}` for /approve: expected auto, ask or never")),
         },
         "/plan" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
             ("", _) => Ok(Slash::Plan),
             ("edit", file) => Ok(Slash::PlanEdit((!file.trim().is_empty()).then(|| file.trim().to_owned()))),
-            (other, _) => Err(format!("/plan knows edit, not `{other}`")),
+            (other, _) => Err(format!("invalid argument `{other}` for /plan: expected edit")),
         },
         "/diff" => none(Slash::Diff),
         "/runs" => none(Slash::Runs),
@@ -177,14 +173,12 @@ fn command(word: &str, rest: &str) -> Result<Slash, String> {
         _ => {
             let near = near::did_you_mean(word, TABLE.iter().map(|entry| entry.name));
             let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-            Err(format!(
-                "there is no command {word}{near} (/help lists all, // begins a message with a slash)"
-            ))
+            Err(format!("unknown command {word}{near} (/help lists all; // starts a message with a slash)"))
         }
     }
 }
 
-/// The list of commands, for so many columns: side by side with what they do, or above it where it is narrow.
+/// The list of commands: help text beside the commands, or below them in narrow terminals.
 pub(crate) fn help(columns: usize) -> Vec<Line> {
     let spelled = |entry: &Entry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
     let width = TABLE.iter().map(|entry| spelled(entry).chars().count()).max().unwrap_or_default() + 2;
@@ -203,13 +197,13 @@ pub(crate) fn help(columns: usize) -> Vec<Line> {
             rows.push(lead.and(Style::Plain, text));
         }
     }
-    let words = "Anything else is a task for the model. @path puts a file into it.";
+    let words = "Anything else is sent to the model. @path attaches a file.";
     let keys = match columns {
         PLAIN => {
-            "A line that ends in a backslash goes on in the next one. ctrl-c stops a task, ctrl-d leaves."
+            "A backslash at the end of a line continues it on the next. ctrl-c stops a task, ctrl-d exits."
         }
         _ => {
-            "ctrl-j is a new line, ctrl-g opens your editor, up and down bring back what was typed, esc stops a task."
+            "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, esc stops a task."
         }
     };
     rows.extend([words, keys].map(|text| Line::of(Style::Dim, text)));

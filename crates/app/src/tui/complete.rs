@@ -1,5 +1,5 @@
-//! What the word before the cursor could become: a command at the beginning, a path after an `@`, after `/task` a name and
-//! then its inputs.
+//! Completion of the word before the cursor: a command at the start, a path after `@`, and after `/task` a
+//! name and then its inputs.
 
 use std::path::Path;
 
@@ -8,28 +8,28 @@ use super::commands::TABLE;
 #[cfg(test)]
 mod tests;
 
-/// Candidates shown at once.
+/// Maximum number of candidates.
 const SHOWN: usize = 8;
 
-/// Entries of one directory that are looked at.
+/// Maximum number of directory entries that are examined.
 const LOOKED_AT: usize = 5_000;
 
-/// What could stand there instead.
+/// Candidates for the word before the cursor.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// Bytes before the cursor that are replaced.
+    /// Number of bytes before the cursor that a candidate replaces.
     pub(crate) replaces: usize,
     pub(crate) candidates: Vec<String>,
 }
 
-/// A template or workflow that `/task` could run.
+/// A template or workflow that `/task` can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) name: String,
     pub(crate) inputs: Vec<String>,
 }
 
-/// Candidates for what stands before the cursor.
+/// Finds the candidates for the text before the cursor.
 pub(crate) fn candidates(before: &str, workspace: &Path, offers: &[Offer]) -> Completion {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     if let Some(line) = before.strip_prefix("/task ") {
@@ -48,7 +48,7 @@ pub(crate) fn candidates(before: &str, workspace: &Path, offers: &[Offer]) -> Co
     }
 }
 
-/// Names first, then the inputs of the one named that are not given yet.
+/// Names first, then those inputs of the named task that are not given yet.
 fn for_task(given: &[&str], word: &str, offers: &[Offer]) -> Vec<String> {
     let Some((name, inputs)) = given.split_first() else {
         let names = offers.iter().map(|offer| offer.name.as_str());
@@ -67,7 +67,7 @@ fn for_task(given: &[&str], word: &str, offers: &[Offer]) -> Vec<String> {
 
 fn paths(typed: &str, workspace: &Path) -> Vec<String> {
     let (folder, beginning) = typed.rsplit_once('/').map_or(("", typed), |(folder, name)| (folder, name));
-    // Only what the model could read as well.
+    // Only paths that the model could read as well.
     if folder.starts_with('/') || folder.split('/').any(|part| part == "..") {
         return Vec::new();
     }

@@ -1,34 +1,34 @@
-//! Where questions of a run wait for the person at the terminal. The driver of the terminal takes them from here.
+//! Queue of a run's questions for the user. The event loop in `terminal` takes them from here.
 
 use fusee_engine::approval::{Answer, Approver, Question};
 use fusee_engine::journal::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that wait; a run asks one at a time.
+/// Capacity of the queue; a run asks one question at a time.
 const WAITING: usize = 8;
 
-/// A question and where its answer goes.
+/// A question and the channel for its answer.
 pub(crate) enum Waiting {
-    /// Whether a call may run.
+    /// Approval of a call.
     Approval(Question, oneshot::Sender<Answer>),
-    /// Something to be said in words.
+    /// A free-text answer.
     Words(Wanted, oneshot::Sender<String>),
 }
 
-/// What words are wanted for.
+/// Purpose of a free-text answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// They answer this question of the model.
+    /// A question asked by the model.
     Answer(String),
-    /// A turn was stopped; they say what is to happen now, and none let it go on.
+    /// A turn was stopped: the text tells the model how to proceed; an empty text lets it continue.
     WhatNow,
 }
 
-/// The side of the run.
+/// The run's end of the queue.
 pub(crate) struct Desk(mpsc::Sender<Waiting>);
 
 impl Desk {
-    /// A desk and what is laid on it.
+    /// Creates a queue and its receiving end.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Waiting>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         (Self(sender), receiver)

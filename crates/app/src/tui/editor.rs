@@ -1,29 +1,30 @@
-//! The text somebody types: several lines, a cursor, the usual keys. What is done with it is [`super::state`]'s.
+//! The input editor: multi-line text, a cursor and the usual editing keys. [`super::state`] handles what is
+//! submitted.
 
 use unicode_width::UnicodeWidthChar as _;
 
 #[cfg(test)]
 mod tests;
 
-/// More than this is not taken in: a paste of a whole disk is a mistake.
+/// Maximum size of the text in bytes; larger insertions are rejected, since they are pasted by mistake.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A text and where the next character goes.
+/// A text and its cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Editor {
     text: String,
-    /// A byte position between two characters.
+    /// Byte offset of the cursor, on a character boundary.
     at: usize,
 }
 
-/// A text in rows, with the cursor among them.
+/// A text laid out in rows, with the cursor's (row, column).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Laid {
     pub(crate) rows: Vec<String>,
     pub(crate) cursor: (usize, usize),
 }
 
-/// Where the cursor goes.
+/// A cursor movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     Left,
@@ -35,7 +36,7 @@ pub(crate) enum Move {
 }
 
 impl Editor {
-    /// A text with the cursor at its end.
+    /// Creates an editor with the cursor at the end of `text`.
     pub(crate) fn of(text: &str) -> Self {
         Self { text: text.to_owned(), at: text.len() }
     }
@@ -48,18 +49,18 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// What stands before the cursor.
+    /// The text before the cursor.
     pub(crate) fn before(&self) -> &str {
         &self.text[..self.at]
     }
 
-    /// Takes the text out.
+    /// Takes the text and clears the editor.
     pub(crate) fn take(&mut self) -> String {
         self.at = 0;
         std::mem::take(&mut self.text)
     }
 
-    /// Puts a text in at the cursor, with line ends as we keep them.
+    /// Inserts text at the cursor, with line endings normalized to `\n`.
     pub(crate) fn insert(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         if self.text.len() + text.len() <= MOST_BYTES {
@@ -68,7 +69,7 @@ impl Editor {
         }
     }
 
-    /// Replaces so many bytes before the cursor.
+    /// Replaces the last `bytes` bytes before the cursor.
     pub(crate) fn replace_before(&mut self, bytes: usize, text: &str) {
         let from = self.at.saturating_sub(bytes);
         if self.text.is_char_boundary(from) {
@@ -82,7 +83,7 @@ impl Editor {
         self.at = self.target(step);
     }
 
-    /// Deletes from the cursor to there.
+    /// Deletes from the cursor to the target of a movement.
     pub(crate) fn delete(&mut self, step: Move) {
         let to = self.target(step);
         let (from, end) = (self.at.min(to), self.at.max(to));
@@ -106,7 +107,7 @@ impl Editor {
         }
     }
 
-    /// Moves to the line above or below; `false` where there is none.
+    /// Moves to the line above or below; returns `false` if there is none.
     pub(crate) fn line(&mut self, down: bool) -> bool {
         let start = self.target(Move::LineStart);
         let column = self.text[start..self.at].chars().count();
@@ -123,7 +124,7 @@ impl Editor {
         true
     }
 
-    /// In rows of at most so many columns. Control characters take a column and are shown harmless.
+    /// Lays the text out in rows of at most `columns` columns. Control characters are shown as `·`.
     pub(crate) fn lay(&self, columns: usize) -> Laid {
         let columns = columns.max(2);
         let (mut rows, mut row, mut width) = (Vec::new(), String::new(), 0);

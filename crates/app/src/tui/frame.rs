@@ -1,4 +1,5 @@
-//! How the conversation looks: the area below the scrollback as rows, a function of the state and the size alone.
+//! Rendering of the chat: the area below the scrollback, as a pure function of the state and the terminal
+//! size.
 
 use std::time::Duration;
 
@@ -11,26 +12,26 @@ use crate::face::words;
 #[cfg(test)]
 mod tests;
 
-/// Rows of the input that are shown at once.
+/// Maximum visible rows of the input.
 const INPUT_ROWS: usize = 8;
 
-/// What stands at the right edge does not go further away than this.
+/// Maximum column of right-aligned text.
 const WIDE: usize = 100;
 
-/// Further lines of a model's question.
+/// Maximum number of lines of a model's question after the first.
 const QUESTION_ROWS: usize = 8;
 
-/// Messages that wait and are named.
+/// Maximum number of queued messages that are shown; more are only counted.
 const QUEUED_ROWS: usize = 3;
 
-/// The area, and where the cursor stands in it.
+/// The rows of the area, and the cursor's (row, column) in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) rows: Vec<Line>,
     pub(crate) cursor: (usize, usize),
 }
 
-/// Draws the area for a terminal of so many columns and rows.
+/// Renders the area for a terminal of this size.
 pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) -> Frame {
     let columns = columns.max(8);
     let mut above: Vec<Line> = Vec::new();
@@ -39,12 +40,12 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
         above.extend(view.area(columns, rows, passed, state.cancelled.is_some()));
     }
     if state.stopped.is_some() && state.cancelled.is_none() {
-        let text = "  stopping the turn; esc again ends the task";
+        let text = "  stopping the turn; esc again cancels the task";
         above.extend(Line::of(Style::Warning, text).broken(columns, "  "));
     }
     let waiting = state.queue.iter().take(QUEUED_ROWS);
     above.extend(waiting.map(|errand| {
-        let text = format!("  then: {}", words::one_line(&errand.shown(), 400));
+        let text = format!("  queued: {}", words::one_line(&errand.shown(), 400));
         Line::of(Style::Dim, &text).cut(columns)
     }));
     let more = state.queue.len().saturating_sub(QUEUED_ROWS);
@@ -55,7 +56,7 @@ pub(crate) fn draw(state: &State, columns: usize, rows: usize, now: Duration) ->
         Some(asked) => question(state, asked, columns),
         None => input(state, columns),
     };
-    // In a low terminal what is typed matters most.
+    // In a short terminal the input wins.
     let most = rows.saturating_sub(1).max(1);
     let room = most.saturating_sub(typing.len());
     let mut all = above.split_off(above.len().saturating_sub(room));
@@ -90,16 +91,16 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
         rows.push(row.with_right(Line::of(Style::Dim, hint.trim_start()), columns.min(WIDE)));
     }
     let below = match (&state.wanted, state.leaving, state.view.is_some()) {
-        (Some(Wanted::WhatNow), ..) => "  words for the model · enter lets it go on · esc ends the task",
-        (Some(Wanted::Answer(_)), ..) => "  enter answers · esc stops the turn",
-        (None, Some(_), false) => "  ctrl-c again leaves",
+        (Some(Wanted::WhatNow), ..) => "  type a message, or enter to continue · esc cancels the task",
+        (Some(Wanted::Answer(_)), ..) => "  enter sends · esc stops the turn",
+        (None, Some(_), false) => "  ctrl-c again exits",
         (None, _, true) => "",
         (None, None, false) => state.standing.as_str(),
     };
     if !below.is_empty() && state.completion.candidates.is_empty() {
         let below = Line::of(Style::Dim, below);
         match state.wanted {
-            // What the keys do now is told whole.
+            // Key hints for a pending question are never truncated.
             Some(_) => rows.extend(below.broken(columns, "  ")),
             None => rows.push(below.cut(columns)),
         }
@@ -107,7 +108,7 @@ fn input(state: &State, columns: usize) -> (Vec<Line>, (usize, usize)) {
     (rows, cursor)
 }
 
-/// What a run wants words for, above the input.
+/// The question that waits for a free-text answer, above the input.
 fn asks(state: &State, question: &str, columns: usize) -> Vec<Line> {
     let mut lines = question.trim().lines();
     let first = format!(" {}", lines.next().unwrap_or_default());
@@ -123,12 +124,12 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
             question.reason.as_str(),
             "y once · s this conversation · a always · n no",
         ),
-        Matter::Undo(_) => (" take this back?".to_owned(), "", "y yes · n no"),
-        Matter::Return(_) => (" this was cut off: go on with it?".to_owned(), "", "y yes · n no"),
+        Matter::Undo(_) => (" undo these changes?".to_owned(), "", "y yes · n no"),
+        Matter::Return(_) => (" this run was interrupted: resume it?".to_owned(), "", "y yes · n no"),
     };
     let lead = Line::of(Style::Warning, state.glyphs.question).and(Style::Bold, &head);
     let mut rows = lead.and(Style::Dim, &format!("  {reason}")).broken(columns, "    ");
-    // Nobody can judge what is cut off.
+    // Rows are wrapped, not truncated: the user must see everything they approve.
     let indented = |row: &Line| Line::of(Style::Plain, "    ").join(row.clone()).broken(columns, "      ");
     rows.extend(asked.rows.iter().flat_map(indented));
     if matches!(&asked.matter, Matter::Call(question) if question.name.starts_with("shell")) {
@@ -146,7 +147,7 @@ fn question(state: &State, asked: &Asked, columns: usize) -> (Vec<Line>, (usize,
             (rows, (row, at))
         }
         Stage::Reason(editor) => {
-            rows.push(Line::of(Style::Dim, "  no, and why (enter sends, esc back):").cut(columns));
+            rows.push(Line::of(Style::Dim, "  reason for no (enter sends, esc back):").cut(columns));
             let laid = editor.lay(columns.saturating_sub(5));
             let first = rows.len();
             rows.extend(laid.rows.iter().map(|row| Line::of(Style::Accent, "  > ").and(Style::Plain, row)));

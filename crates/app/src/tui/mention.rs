@@ -1,5 +1,5 @@
-//! `@path` in a message: the files it names go along as background of the task. They become part of the run's
-//! settings, its first step, so resuming and replaying need the files no more.
+//! `@path` in a message attaches the file as background of the task. The text becomes part of the run's
+//! settings, which are its first step, so resuming and replaying do not need the file.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,23 +12,24 @@ use fusee_engine::tools::workspace::Opened;
 #[cfg(test)]
 mod tests;
 
-/// All files of one message together; what is beyond is named to the user and left to the model's own reading.
+/// Maximum total size of a message's files in bytes. Files beyond it are reported, and the model can read
+/// them.
 const MOST_BYTES: u64 = 256 << 10;
 
-/// What a message brings along.
+/// The files attached to a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mentioned {
-    /// The files' text, each under its name.
+    /// The files' contents, each under its name.
     pub(crate) background: Option<String>,
-    /// What could not come along, and why.
+    /// Files that could not be attached, each with the reason.
     pub(crate) problems: Vec<String>,
 }
 
-/// Reads the files that a message names. A word that names no file is left alone: people write @ for much else.
+/// Reads the files that a message names. A word that names no file is ignored, since @ has many other uses.
 pub(crate) fn gather(message: &str, workspace: &Workspace) -> Mentioned {
     let (mut text, mut problems, mut names) = (String::new(), Vec::new(), Vec::new());
     for name in names_in(message) {
-        // A sentence may end after a name.
+        // The name may be followed by the full stop of a sentence.
         let name = if is_file(name, workspace) { name } else { name.trim_end_matches('.') };
         if names.contains(&name) {
             continue;
@@ -45,8 +46,8 @@ pub(crate) fn gather(message: &str, workspace: &Workspace) -> Mentioned {
     Mentioned { background: (!text.is_empty()).then(|| text.trim_end().to_owned()), problems }
 }
 
-/// Words to a task under way with the files they name, and what could not come along. What a person says is a step of the
-/// run, so the files are in it.
+/// A message to a running task with the files it names, and the problems with them. The message is a step of
+/// the run, so the journal contains the files.
 pub(crate) fn spoken(words: &str, directory: &Path) -> (String, Vec<String>) {
     let Ok(workspace) = Workspace::open(directory) else { return (words.to_owned(), Vec::new()) };
     let Mentioned { background, problems } = gather(words, &workspace);
@@ -74,11 +75,13 @@ fn read(name: &str, workspace: &Workspace, room: u64) -> Option<Result<String, S
     let file = file(name, workspace)?;
     let mut bytes = Vec::new();
     if let Err(error) = file.take(room + 1).read_to_end(&mut bytes) {
-        return Some(Err(format!("@{name} cannot be read: {error}")));
+        return Some(Err(format!("cannot read @{name}: {error}")));
     }
     if bytes.len() as u64 > room {
         let most = MOST_BYTES >> 10;
-        return Some(Err(format!("@{name} stays out: files of a message are at most {most} kB together")));
+        return Some(Err(format!(
+            "@{name} not attached: a message's files are limited to {most} kB in total"
+        )));
     }
-    Some(String::from_utf8(bytes).map_err(|_| format!("@{name} stays out: it is not text")))
+    Some(String::from_utf8(bytes).map_err(|_| format!("@{name} not attached: not a text file")))
 }

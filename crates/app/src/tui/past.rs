@@ -1,4 +1,4 @@
-//! What was typed before, across conversations: a file in the user's state folder, one JSON string a line.
+//! Input history across chats: a file in the user's state directory, one JSON string per line.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// So many are kept.
+/// Maximum number of messages.
 const KEPT: usize = 1_000;
 
-/// A file larger than this is written anew with what is kept.
+/// File size in bytes from which the file is rewritten with only the newest messages.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Messages, oldest first, and where somebody leafs in them.
+/// The messages, oldest first, and the position while browsing them.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     messages: Vec<String>,
-    /// The message that is shown, and what was being typed before.
+    /// Index of the message shown, and the unsent input to return to.
     leafing: Option<(usize, String)>,
     file: Option<PathBuf>,
 }
 
 impl Past {
-    /// Reads the file; one that cannot be read or written is no reason not to talk.
+    /// Reads the history file. A file that cannot be read or written is ignored: the chat works without it.
     pub(crate) fn open(folder: Option<&Path>) -> Self {
         let Some(file) = folder.map(|folder| folder.join("messages.jsonl")) else { return Self::default() };
         let size = fs::metadata(&file).map_or(0, |file| file.len());
@@ -40,7 +40,7 @@ impl Past {
         Self { messages, leafing: None, file: Some(file) }
     }
 
-    /// Keeps a message.
+    /// Appends a message, unless it repeats the last one.
     pub(crate) fn add(&mut self, message: &str) {
         self.leafing = None;
         if self.messages.last().is_some_and(|last| last == message) {
@@ -55,7 +55,7 @@ impl Past {
         }
     }
 
-    /// An older message instead of what is being typed.
+    /// The next older message; `typed` is kept as the unsent input.
     pub(crate) fn older(&mut self, typed: &str) -> Option<&str> {
         let (at, kept) = match self.leafing.take() {
             Some((at, kept)) => (at.saturating_sub(1), kept),
@@ -65,7 +65,7 @@ impl Past {
         self.messages.get(at).map(String::as_str)
     }
 
-    /// A newer one, and at the end what was being typed.
+    /// The next newer message, and after the newest one the unsent input.
     pub(crate) fn newer(&mut self) -> Option<String> {
         let (at, kept) = self.leafing.take()?;
         match self.messages.get(at + 1) {

@@ -1,5 +1,5 @@
-//! The conversation as plain lines: what is read is a message or a command, answers go to stdout, the rest to stderr.
-//! For pipes, logs and screen readers. `terminal` is the other face.
+//! The chat as plain lines, for pipes, logs and screen readers: each line read is a message or a command,
+//! answers go to stdout, everything else to stderr. `terminal` is the other UI.
 
 mod keyboard;
 mod showing;
@@ -19,10 +19,10 @@ use crate::face::{self, Plain, words};
 use crate::failure::Failure;
 use crate::output;
 
-/// A second ctrl-c within this time leaves at once.
+/// A second ctrl-c within this time exits at once.
 const IMPATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the conversation goes on.
+/// Whether the chat continues.
 enum Next {
     Line,
     Leave,
@@ -32,12 +32,12 @@ struct Conversation<'s, 'p> {
     session: &'s mut Session<'p>,
     keyboard: Arc<Keyboard>,
     signals: Signals,
-    /// Whether a person types: then there is a prompt, and a first ctrl-c only stops the turn.
+    /// Whether stdin is a terminal: then there is a prompt, and the first ctrl-c only stops the turn.
     person: bool,
     exit: Exit,
 }
 
-/// Holds the conversation until there is nothing more to read. The exit code is that of the last task.
+/// Runs the chat until the end of the input. Returns the exit code of the last task.
 pub(crate) async fn converse(session: &mut Session<'_>, terminals: Terminals) -> Result<Exit, Failure> {
     let room = Room {
         directory: session.directory().to_owned(),
@@ -61,14 +61,14 @@ impl Conversation<'_, '_> {
         if !self.person {
             return Ok(());
         }
-        output::error(&format!("{} answers; /help lists commands, /quit leaves\n", self.session.model()));
+        output::error(&format!("model {}; /help lists commands, /quit exits\n", self.session.model()));
         let Some(left) = self.session.left_behind() else { return Ok(()) };
         let age = words::age(left.age_ms);
         if !left.open {
-            output::error(&format!("last here ({age}): {} · /resume goes on with it\n", left.title));
+            output::error(&format!("last run here ({age}): {} · /resume continues it\n", left.title));
             return Ok(());
         }
-        output::error(&format!("this was cut off ({age}): {}\ngo on with it? y or n: ", left.title));
+        output::error(&format!("this run was interrupted ({age}): {}\nresume it? y or n: ", left.title));
         if self.keyboard.yes().await {
             self.command(Slash::Resume(Some(left.run.to_string()))).await?;
         }
@@ -105,7 +105,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// What could not be done is told, and the conversation goes on.
+    /// Reports an error; the chat continues.
     fn failed(&mut self, failure: Failure) -> Next {
         self.exit = failure.tell();
         Next::Line
@@ -117,14 +117,14 @@ impl Conversation<'_, '_> {
             Slash::Resume(name) => match self.session.resume(name.as_deref()) {
                 Ok(Returned::Running(begun)) => self.see_through(*begun).await,
                 Ok(Returned::Continues(run)) => {
-                    output::error(&format!("the next message goes on with run {run}\n"));
+                    output::error(&format!("the next message continues run {run}\n"));
                     Ok(Next::Line)
                 }
                 Err(failure) => Ok(self.failed(failure)),
             },
             Slash::Undo(name) => self.undo(name.as_deref()).await,
             Slash::PlanEdit(None) => {
-                let problem = "in plain lines there is no editor: /plan edit FILE takes the plan from a file";
+                let problem = "no editor in plain mode; /plan edit FILE reads the plan from a file";
                 Ok(self.failed(Failure::usage(problem)))
             }
             slash => match self.session.answer(&slash, PLAIN) {
@@ -137,7 +137,7 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Says what would be taken back; a person is asked before it is.
+    /// Prints what would be undone, and asks for confirmation if there is a user.
     async fn undo(&mut self, name: Option<&str>) -> Result<Next, Failure> {
         let (run, rows) = match self.session.undo(name) {
             Ok(planned) => planned,
@@ -147,7 +147,7 @@ impl Conversation<'_, '_> {
         output::print(&text)?;
         let Some(run) = run else { return Ok(Next::Line) };
         if self.person {
-            output::error("take this back? y or n: ");
+            output::error("undo these changes? y or n: ");
             if !self.keyboard.yes().await {
                 output::error("nothing was undone\n");
                 return Ok(Next::Line);
@@ -187,7 +187,7 @@ impl Conversation<'_, '_> {
                         continue;
                     }
                     if self.person && soon(cancelled) {
-                        output::error(&format!("\nstopped at once; `fusee resume {run}` goes on\n"));
+                        output::error(&format!("\nstopped immediately; run `fusee resume {run}` to continue\n"));
                         self.exit = Exit::Cancelled;
                         return Ok(Next::Leave);
                     }
@@ -199,22 +199,22 @@ impl Conversation<'_, '_> {
         self.session.ended(&run, &outcome);
         self.exit = outcome.exit();
         if let RunOutcome::Lost(cause) = &outcome {
-            return Err(Failure::failed(format!("the run was lost to a fault in fusee: {cause}"))
-                .help(format!("what was committed is kept: fusee resume {run}")));
+            return Err(Failure::failed(format!("internal error: the run panicked: {cause}"))
+                .help(format!("all committed steps are kept; run `fusee resume {run}` to continue")));
         }
-        // Without a person a signal means the whole process.
+        // Without a user, a signal is meant for the entire process.
         Ok(if cancelled.is_some() && !self.person { Next::Leave } else { Next::Line })
     }
 }
 
-/// How we are asked to stop.
+/// Which signal asked the process to stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Interrupt,
     Terminate,
 }
 
-/// What asks us to stop.
+/// Streams of the signals that stop the process.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -222,7 +222,9 @@ struct Signals {
 
 impl Signals {
     fn new() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("no signals: {error}")));
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))
+        };
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 

@@ -1,5 +1,6 @@
-//! A conversation as a chain of runs: each message begins a run that continues the one before, and the journal
-//! holds them all. Faces tell a [`Session`] what to begin and what to answer; what they show comes from events.
+//! The chat as a chain of runs: each message starts a run that continues the previous one, and the journal
+//! holds them all. The UIs tell a [`Session`] which runs to start and which commands to answer; they render
+//! events.
 
 mod answers;
 mod beginning;
@@ -35,67 +36,67 @@ use crate::work::{self, Confinement};
 
 pub(crate) use opening::Beginning;
 
-/// A conversation and what its runs are given.
+/// A chat and everything its runs need.
 pub(crate) struct Session<'p> {
     process: &'p Process,
     project: Project,
     config: Config,
-    /// What was said for this conversation, over all files.
+    /// Settings made for this chat; they override all configuration files.
     flags: Vec<FlagValue>,
     show: Show,
     journal: Journal,
     confine: Confine,
     confinement: Confinement,
     choice: Choice,
-    /// Opened once: a script goes on where the message before left it, and connections stay warm.
+    /// Opened once, so a script continues after the previous message, and connections stay open.
     model: Arc<dyn Model>,
     approve: Approve,
     approver: Arc<dyn Approver>,
     /// The run that the next message continues.
     continues: Option<RunId>,
-    /// How much of it that message takes over.
+    /// How much of that run's conversation the next message takes over.
     carry: Carry,
     prompt: Option<PromptText>,
-    /// The prompt that every new conversation begins with.
+    /// The prompt that every new chat starts with.
     given_prompt: Option<PromptText>,
     servers: Servers,
-    /// Sections of the usual prompt that the person opened for the next message.
+    /// Sections of the default prompt that the user opened for the next message.
     opened: BTreeSet<String>,
-    /// The plan as the person changed it for the next message.
+    /// The plan as edited by the user for the next message.
     plan: Option<PlanOfWork>,
-    /// What was written for a plan and could not be understood.
+    /// The last edit of the plan, if it could not be parsed.
     plan_draft: Option<String>,
     templates: Standing,
 }
 
-/// A run that was begun, and what a face should know of it.
+/// A started run, and the information its UI needs.
 pub(crate) struct Begun {
     pub(crate) running: Running,
     pub(crate) plan: Plan,
-    /// What of the message could not come along.
+    /// Problems with the message, such as files that could not be attached.
     pub(crate) problems: Vec<String>,
 }
 
-/// What `/resume` leads to.
+/// Outcome of `/resume`.
 pub(crate) enum Returned {
-    /// A run that was cut off goes on.
+    /// An interrupted run was resumed.
     Running(Box<Begun>),
-    /// The next message continues a run that has ended.
+    /// The next message continues this finished run.
     Continues(RunId),
 }
 
 impl Session<'_> {
-    /// The model's name, for people.
+    /// Display name of the model.
     pub(crate) fn model(&self) -> &str {
         &self.choice.name
     }
 
-    /// Where it works.
+    /// The project directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.project.directory
     }
 
-    /// What commands may do, for people.
+    /// Approval mode and sandbox state, for display.
     pub(crate) fn terms(&self) -> String {
         let approve = match self.approve {
             Approve::Auto => "auto",
@@ -105,18 +106,16 @@ impl Session<'_> {
         format!("approve {approve} · sandbox {}", self.confinement.state)
     }
 
-    /// What holds a command that is allowed, for people.
+    /// Describes the sandbox that an approved command runs in.
     pub(crate) fn confines(&self) -> &'static str {
         match self.confinement.state {
-            "namespaces" => "in the sandbox: it can change the project only, and has no network",
-            "namespaces, network allowed" => {
-                "in the sandbox: it can change the project only, the network is open"
-            }
-            _ => "no sandbox: it can do whatever you can",
+            "namespaces" => "sandboxed: can change only the project, no network",
+            "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
+            _ => "not sandboxed: runs with your permissions",
         }
     }
 
-    /// Templates and workflows that `/task` could run now.
+    /// Templates and workflows that `/task` can run.
     pub(crate) fn offers(&mut self) -> Vec<Offer> {
         let environment = &self.process.environment;
         let (loaded, _) = self.templates.gather(&self.project, environment);
@@ -132,38 +131,38 @@ impl Session<'_> {
         offers
     }
 
-    /// Whether the next message goes on with an earlier one.
+    /// Whether the next message continues an earlier run.
     pub(crate) fn is_continued(&self) -> bool {
         self.continues.is_some()
     }
 
-    /// Whether a terminal gets colours, and which signs it knows.
+    /// Whether output is coloured, and the glyph set of the terminal.
     pub(crate) fn looks(&self) -> (bool, &'static Glyphs) {
         (self.show.colour, self.show.glyphs())
     }
 
-    /// Asks this one from now on.
+    /// Sets the approver for the following runs.
     pub(crate) fn ask(&mut self, approver: Arc<dyn Approver>) {
         self.approver = approver;
     }
 
-    /// Keeps an answer for this project.
+    /// Stores an approval permanently for this project.
     pub(crate) fn keep(&self, question: &Question) -> std::io::Result<()> {
         self.approvals().add(question.lasting())
     }
 
-    /// Where answers are kept.
+    /// The store of permanent approvals.
     pub(crate) fn approvals(&self) -> Approvals {
         Approvals::of(&self.project, &self.process.environment)
     }
 
-    /// Goes on with a run: the newest here if none is named.
+    /// Resumes a run or continues its conversation: by default the newest run in this directory.
     pub(crate) fn resume(&mut self, name: Option<&str>) -> Result<Returned, Failure> {
         self.project.check_owner()?;
         let row = match name {
             Some(name) => selection::named(&self.journal, name)?,
             None => opening::newest(&self.journal, &self.project.directory)?
-                .ok_or_else(|| Failure::usage("nothing was run here yet: there is nothing to go on with"))?,
+                .ok_or_else(|| Failure::usage("no run in this directory to resume"))?,
         };
         let settings = run::settings_of(&self.journal, &row.id)?;
         if row.status != RunStatus::Open {
@@ -171,7 +170,7 @@ impl Session<'_> {
             self.continues = Some(row.id.clone());
             return Ok(Returned::Continues(row.id));
         }
-        // It keeps the model it began with; the conversation's own is taken where they are the same.
+        // A run keeps its model; the chat's open model is reused if it is the same one.
         let model = if settings.model == self.choice.name {
             Arc::clone(&self.model)
         } else {
@@ -194,7 +193,7 @@ impl Session<'_> {
         Ok(Returned::Running(Box::new(Begun { running, plan, problems: Vec::new() })))
     }
 
-    /// Says something for the rest of the conversation, as a flag would have.
+    /// Changes a setting for the rest of the chat, with the precedence of a flag.
     fn set(&mut self, name: &'static str, value: &str) -> Result<(), Failure> {
         let mut flags = self.flags.clone();
         flags.retain(|(other, _)| *other != name);
@@ -206,7 +205,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A run came to its end: the next message continues it. One whose journal failed stays open and is left alone.
+    /// Makes the next message continue a finished run. A run whose journal failed stays open and is not
+    /// continued.
     pub(crate) fn ended(&mut self, run: &RunId, outcome: &RunOutcome) {
         if matches!(outcome, RunOutcome::Ended(_)) {
             self.continues = Some(run.clone());

@@ -1,5 +1,5 @@
-//! What the conversation in a terminal is at any moment, and what keys and events make of it. Nothing is done here:
-//! what is to be done comes out as [`Effect`]s, for the driver in [`super::terminal`]. How it looks is [`super::frame`]'s.
+//! The state of the chat in a terminal, and its transitions on keys and events. Performs no I/O: actions come
+//! out as [`Effect`]s for the event loop in [`super::terminal`]. [`super::frame`] renders the state.
 
 mod keys;
 mod question;
@@ -25,65 +25,66 @@ pub(crate) use question::{Allowed, Asked, Matter, Stage, asked_about};
 #[cfg(test)]
 mod tests;
 
-/// Messages that wait for their turn; one more stays in the input.
+/// Maximum number of queued messages; one more stays in the input.
 const QUEUE: usize = 32;
 
-/// A second ctrl-c within this time means it.
+/// A second ctrl-c within this time escalates the first.
 const IMPATIENCE: Duration = Duration::from_secs(2);
 
-/// Rows that wait to be printed; a terminal that is slower than this loses the oldest, which the journal has.
+/// Maximum number of rows waiting to be printed. A slower terminal loses the oldest, which the journal still
+/// has.
 const PRINTED: usize = 20_000;
 
-/// What is to be done.
+/// An action for the event loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Begin a run.
+    /// Start a run.
     Begin(Errand),
-    /// Answer a command.
+    /// Execute a slash command.
     Command(Slash),
-    /// Stop the turn; the task goes on as the person says.
+    /// Stop the turn; the user then says how the task continues.
     StopTurn,
-    /// Stop the task.
+    /// Cancel the task.
     Cancel,
-    /// Say this to whoever wants words.
+    /// Send this text to the pending free-text question.
     Say(String),
-    /// Answer the question that waits.
+    /// Answer the pending approval request.
     Answer(Answer),
-    /// Keep the answer to this for the project.
+    /// Store the approval permanently for the project.
     Keep(Question),
-    /// Let another program edit what is typed.
+    /// Open the input in the user's editor.
     Edit,
-    /// Leave.
+    /// Exit the chat.
     Leave,
 }
 
-/// The conversation.
+/// The state of the chat.
 pub(crate) struct State {
     pub(super) glyphs: &'static Glyphs,
     pub(super) workspace: PathBuf,
     pub(super) editor: Editor,
     pub(super) past: Past,
     pub(super) queue: VecDeque<Errand>,
-    /// The task under way.
+    /// The view of the running task.
     pub(super) view: Option<View>,
-    /// Since when, by the conversation's clock.
+    /// When the task started, as time since the start of the chat.
     pub(super) begun: Duration,
     pub(super) question: Option<Asked>,
     allowed: Allowed,
-    /// What the run wants words for.
+    /// The pending free-text question of the run.
     pub(super) wanted: Option<Wanted>,
-    /// When the turn was told to stop; none once it has.
+    /// When the turn was asked to stop; `None` once it has.
     pub(super) stopped: Option<Duration>,
-    /// When the task was told to stop.
+    /// When the task was cancelled.
     pub(super) cancelled: Option<Duration>,
-    /// When a person first asked to leave.
+    /// When the user first pressed ctrl-c to exit.
     pub(super) leaving: Option<Duration>,
     pub(super) completion: Completion,
-    /// What `/task` could run, as long as that is being typed.
+    /// Tasks that `/task` can run; only set while it is being typed.
     offers: Option<Vec<Offer>>,
-    /// What holds commands, for whoever is asked about one.
+    /// Description of the sandbox, shown in questions about commands.
     pub(super) confined: &'static str,
-    /// Facts that stand below the input while nothing runs.
+    /// Status line below the input while nothing runs.
     pub(super) standing: String,
     printed: Vec<Line>,
 }
@@ -112,39 +113,39 @@ impl State {
         }
     }
 
-    /// What stands below the input.
+    /// Sets the status line below the input.
     pub(crate) fn stand(&mut self, facts: String) {
         self.standing = facts;
     }
 
-    /// What is being typed.
+    /// The current input.
     pub(crate) fn typed(&self) -> &str {
         self.editor.text()
     }
 
-    /// Puts something else there.
+    /// Replaces the current input.
     pub(crate) fn retype(&mut self, text: &str) {
         self.editor = Editor::of(text);
     }
 
-    /// Whether a task is under way.
+    /// Whether a task is running.
     pub(crate) fn is_working(&self) -> bool {
         self.view.is_some()
     }
 
-    /// Prints rows above all that changes.
+    /// Prints rows to the scrollback.
     pub(crate) fn print(&mut self, rows: Vec<Line>) {
         self.printed.extend(rows);
         let lost = self.printed.len().saturating_sub(PRINTED);
         self.printed.drain(..lost);
     }
 
-    /// Says something about the conversation itself.
+    /// Prints a notice about the chat itself.
     pub(crate) fn tell(&mut self, style: Style, text: &str) {
         self.print(text.lines().map(|line| Line::of(style, line)).collect());
     }
 
-    /// The rows that are done since the last time, fit for so many columns.
+    /// Takes the rows finished since the last call, laid out for `columns` columns.
     pub(crate) fn done(&mut self, columns: usize) -> Vec<Line> {
         let printed = std::mem::take(&mut self.printed);
         let mut rows: Vec<Line> = printed.into_iter().flat_map(|row| row.broken(columns, "  ")).collect();
@@ -154,21 +155,21 @@ impl State {
         rows
     }
 
-    /// A task began.
+    /// A task was started.
     pub(crate) fn began(&mut self, plan: Plan, now: Duration) {
         self.view = Some(View::of_message(plan, self.glyphs));
         (self.begun, self.leaving) = (now, None);
         self.nothing_stands();
     }
 
-    /// Something happened in it.
+    /// Takes an event of the running task.
     pub(crate) fn take(&mut self, event: &Stamped, now: Duration) {
         if let Some(view) = &mut self.view {
             view.take(event, now.saturating_sub(self.begun));
         }
     }
 
-    /// It ended: its last rows are printed, and the next message that waits begins.
+    /// The task ended: prints its last rows and starts the next queued message.
     pub(crate) fn ended(&mut self, columns: usize) -> Vec<Effect> {
         if let Some(mut view) = self.view.take() {
             let rows = view.done(columns);
@@ -184,7 +185,7 @@ impl State {
         (self.wanted, self.stopped, self.cancelled) = (None, None, None);
     }
 
-    /// What could not be done leaves nothing under way.
+    /// Starts the next queued message, unless a task is running.
     pub(crate) fn next(&mut self) -> Vec<Effect> {
         match self.queue.pop_front() {
             Some(errand) if self.view.is_none() => vec![Effect::Begin(errand)],
@@ -196,7 +197,7 @@ impl State {
         }
     }
 
-    /// A run asks.
+    /// Shows an approval request, or answers it if an earlier approval covers it.
     pub(crate) fn ask(&mut self, question: Question, now: Duration) -> Vec<Effect> {
         if self.allowed.covers(&question) {
             return vec![Effect::Answer(Answer::yes())];
@@ -205,7 +206,8 @@ impl State {
         Vec::new()
     }
 
-    /// A run wants words. After a stop those that wait already are meant, as they were typed to be heard next.
+    /// Shows a free-text question. After a stop, a queued message answers it, since it was typed to be sent
+    /// next.
     pub(crate) fn want(&mut self, wanted: Wanted) -> Vec<Effect> {
         if wanted == Wanted::WhatNow {
             self.stopped = None;
@@ -218,17 +220,17 @@ impl State {
         Vec::new()
     }
 
-    /// Asks whether to go on with a run that was cut off.
+    /// Asks whether to resume an interrupted run.
     pub(crate) fn ask_return(&mut self, run: String, title: &str, now: Duration) {
         self.question = Some(Asked::about_return(run, title, now));
     }
 
-    /// Asks whether what a run changed is to be taken back.
+    /// Asks whether to undo the changes of a run.
     pub(crate) fn ask_undo(&mut self, run: String, rows: Vec<Line>, now: Duration) {
         self.question = Some(Asked::about_undo(run, rows, now));
     }
 
-    /// What was typed is meant.
+    /// Handles the input when enter is pressed.
     fn submit(&mut self) -> Vec<Effect> {
         match understand(self.editor.text()) {
             Said::Nothing if self.wanted == Some(Wanted::WhatNow) => {
@@ -242,7 +244,7 @@ impl State {
                 vec![Effect::Say(words)]
             }
             Said::Errand(_) if self.queue.len() >= QUEUE => {
-                self.tell(Style::Warning, "too many messages wait already; this one stays in the input");
+                self.tell(Style::Warning, "too many queued messages; this one stays in the input");
                 Vec::new()
             }
             Said::Errand(errand) => {
@@ -251,7 +253,7 @@ impl State {
                 self.next()
             }
             Said::Command(slash) => {
-                // What is answered stands under what was asked, also far up in the scrollback.
+                // Echoes the command, so that its reply is identifiable far up in the scrollback.
                 let asked = format!("> {}", self.editor.text().trim());
                 self.tell(Style::Dim, &asked);
                 self.accept();
@@ -262,7 +264,7 @@ impl State {
                     {
                         self.tell(
                             Style::Warning,
-                            "a task is under way: wait for its end, or end it with esc twice",
+                            "a task is running: wait for it, or press esc twice to cancel it",
                         );
                         Vec::new()
                     }
@@ -282,7 +284,7 @@ impl State {
         self.completion = Completion::default();
     }
 
-    /// Nothing more will be typed: what stands in the input is kept, and those messages that wait are counted.
+    /// Saves the current input to the history before the chat exits; returns the number of queued messages.
     pub(crate) fn leave(&mut self) -> usize {
         if !self.editor.is_empty() {
             self.accept();
@@ -290,7 +292,8 @@ impl State {
         self.queue.len()
     }
 
-    /// Stops the turn that runs, then its task, then what is typed, then all.
+    /// Handles an interrupt: stops the turn, then cancels the task; with no task, clears the input, then
+    /// exits.
     fn interrupt(&mut self, now: Duration) -> Vec<Effect> {
         let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
         if self.is_working() {
@@ -307,7 +310,7 @@ impl State {
             return vec![Effect::Cancel];
         }
         if !self.editor.is_empty() {
-            // It can be had again from what was typed before.
+            // The input history keeps it.
             self.accept();
             return Vec::new();
         }
@@ -318,12 +321,12 @@ impl State {
         Vec::new()
     }
 
-    /// Whether a hint stands that goes by itself.
+    /// Whether a temporary hint is shown.
     pub(crate) fn is_hinting(&self) -> bool {
         self.leaving.is_some()
     }
 
-    /// Time has passed: a hint that stood for so long goes.
+    /// Removes the hint after it was shown for `hint`.
     pub(crate) fn rest(&mut self, now: Duration, hint: Duration) {
         self.leaving = self.leaving.filter(|at| now.saturating_sub(*at) < hint);
     }
@@ -333,8 +336,8 @@ impl State {
         self.completion = complete::candidates(self.editor.before(), &self.workspace, offers);
     }
 
-    /// Whether it should be told what `/task` could run. That is looked up anew each time somebody begins to type it,
-    /// since files change.
+    /// Whether the list of tasks for `/task` is needed. It is loaded again each time the user starts typing
+    /// it, since files change.
     pub(crate) fn wants_offers(&mut self) -> bool {
         let typing = self.editor.text().starts_with("/task ");
         if !typing {
@@ -343,13 +346,13 @@ impl State {
         typing && self.offers.is_none()
     }
 
-    /// Tells it.
+    /// Sets the tasks that `/task` can run.
     pub(crate) fn offer(&mut self, offers: Vec<Offer>) {
         self.offers = Some(offers);
         self.look_for_completions();
     }
 
-    /// Tells what holds commands.
+    /// Sets the description of the sandbox.
     pub(crate) fn confine(&mut self, how: &'static str) {
         self.confined = how;
     }

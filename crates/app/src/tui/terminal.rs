@@ -1,5 +1,5 @@
-//! The conversation in a terminal: keys and events go into the [`State`], what it wants done is done here, and the
-//! frame is put on the screen. Finished rows scroll by as ordinary output; only the area below them is redrawn.
+//! The event loop of the chat in a terminal: feeds keys and events into the [`State`], performs its effects
+//! and draws the frame. Finished rows scroll by as ordinary output; only the area below them is redrawn.
 
 mod keys;
 mod outside;
@@ -34,22 +34,22 @@ use crate::face::terminal::{Screen, size_of};
 use crate::face::words;
 use crate::failure::Failure;
 
-/// At most twenty frames a second for what streams in; a key is shown at once.
+/// Minimum time between frames for streamed output (20 per second); a key press is drawn at once.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// How often the time and the spinner move while nothing else does.
+/// Update interval of the elapsed time and the spinner while no events arrive.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Events taken in before the screen is looked after again.
+/// Maximum number of events processed before the screen is drawn again.
 const AT_ONCE: usize = 256;
 
-/// A longer name of a model is cut.
+/// Maximum length of the model's name in the status line, in characters.
 const MODEL: usize = 28;
 
-/// How long a hint stands.
+/// How long a hint is shown.
 const HINT: Duration = Duration::from_secs(2);
 
-/// A run under way.
+/// A running task.
 struct Live {
     run: RunId,
     cancel: CancellationToken,
@@ -72,7 +72,7 @@ struct Driver<'s, 'p> {
     leave: bool,
 }
 
-/// Holds the conversation until somebody leaves it.
+/// Runs the chat until the user exits.
 pub(crate) async fn converse(session: &mut Session<'_>, environment: &Environment) -> Result<Exit, Failure> {
     let (desk, mut questions) = Desk::new();
     session.ask(Arc::new(desk));
@@ -102,8 +102,8 @@ pub(crate) async fn converse(session: &mut Session<'_>, environment: &Environmen
 }
 
 fn lost(error: io::Error) -> Failure {
-    Failure::failed(format!("the terminal cannot be used: {error}"))
-        .help("`fusee --plain` holds the conversation in plain lines")
+    Failure::failed(format!("cannot use the terminal: {error}"))
+        .help("run `fusee --plain` for a chat in plain lines")
 }
 
 impl Driver<'_, '_> {
@@ -123,7 +123,7 @@ impl Driver<'_, '_> {
             self.state.ask_return(left.run.to_string(), &title, Duration::ZERO);
         } else if !self.session.is_continued() {
             let text =
-                format!("last here ({}): {} · /resume goes on with it", words::age(left.age_ms), left.title);
+                format!("last run here ({}): {} · /resume continues it", words::age(left.age_ms), left.title);
             self.state.tell(Style::Dim, &text);
         }
     }
@@ -138,7 +138,9 @@ impl Driver<'_, '_> {
         keys: &mut Keys,
         questions: &mut mpsc::Receiver<Waiting>,
     ) -> Result<(), Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("no signals: {error}")));
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))
+        };
         let (mut terminate, mut hangup) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
         self.draw()?;
         while !self.leave {
@@ -156,7 +158,7 @@ impl Driver<'_, '_> {
                 _ = terminate.recv() => self.leave = true,
                 _ = hangup.recv() => self.leave = true,
                 Some(waiting) = questions.recv() => {
-                    // What led to it is shown first.
+                    // Events that led to the question are shown first.
                     let _ = happen(&mut self.live, &mut self.state, self.begun).now_or_never();
                     let now = self.now();
                     let effects = match waiting {
@@ -196,7 +198,7 @@ impl Driver<'_, '_> {
         Ok(())
     }
 
-    /// Until when the screen may stay as it is.
+    /// How long the screen may stay as it is.
     fn pause(&self) -> Duration {
         let passed = self.drawn.map_or(FRAME, |drawn| drawn.elapsed());
         let wanted = match (self.dirty, self.state.is_working(), self.state.is_hinting()) {
@@ -238,7 +240,7 @@ impl Driver<'_, '_> {
                 Effect::Command(Slash::PlanEdit(None)) => self.edit_plan().await?,
                 Effect::Command(slash) => self.command(&slash),
                 Effect::StopTurn => {
-                    // Where no turn runs, what runs is the whole.
+                    // If no turn can be stopped, the run itself is cancelled.
                     if let Some(live) = self.live.as_ref().filter(|live| !live.turns.stop()) {
                         live.cancel.cancel();
                     }
@@ -247,7 +249,7 @@ impl Driver<'_, '_> {
                     let (words, problems) = mention::spoken(&words, self.session.directory());
                     problems.iter().for_each(|problem| self.state.tell(Style::Warning, problem));
                     if let Some(listening) = self.listening.take() {
-                        // A task that was cancelled meanwhile hears no more.
+                        // The receiver is gone if the task was cancelled meanwhile.
                         let _ = listening.send(words);
                     }
                 }
@@ -258,13 +260,15 @@ impl Driver<'_, '_> {
                 }
                 Effect::Answer(answer) => {
                     if let Some(asking) = self.asking.take() {
-                        // A task that was cancelled meanwhile asks no more.
+                        // The receiver is gone if the task was cancelled meanwhile.
                         let _ = asking.send(answer);
                     }
                 }
                 Effect::Keep(question) => {
                     if let Err(error) = self.session.keep(&question) {
-                        let text = format!("this holds for this conversation only: {error}");
+                        let text = format!(
+                            "cannot save the answer, so it applies to this conversation only: {error}"
+                        );
                         self.state.tell(Style::Warning, &text);
                     }
                 }
@@ -280,7 +284,7 @@ impl Driver<'_, '_> {
             match self.session.resume(name.as_deref()) {
                 Ok(Returned::Running(begun)) => self.began(*begun),
                 Ok(Returned::Continues(run)) => {
-                    self.state.tell(Style::Dim, &format!("the next message goes on with run {run}"));
+                    self.state.tell(Style::Dim, &format!("the next message continues run {run}"));
                 }
                 Err(failure) => self.failed(&failure),
             }
@@ -333,7 +337,7 @@ impl Driver<'_, '_> {
         let (columns, _) = size_of(io::stdout());
         let effects = self.state.ended(columns);
         if let RunOutcome::Lost(cause) = &outcome {
-            self.state.tell(Style::Bad, &format!("the run was lost to a fault in fusee: {cause}"));
+            self.state.tell(Style::Bad, &format!("internal error: the run panicked: {cause}"));
         }
         self.perform(effects).await
     }
@@ -363,15 +367,15 @@ impl Driver<'_, '_> {
         Ok(())
     }
 
-    /// What the user's editor makes of a text; nothing if it fails, and then that is told.
+    /// Opens a text in the user's editor and returns the result; `None` after a failure, which is reported.
     async fn edited(&mut self, text: String) -> Result<Option<String>, Failure> {
         let Some(program) = outside::editor(self.environment) else {
-            self.state.tell(Style::Warning, "no editor is set: export EDITOR=…");
+            self.state.tell(Style::Warning, "no editor configured; set EDITOR");
             return Ok(None);
         };
         let (columns, _) = size_of(io::stdout());
         self.screen.draw(&[], &[], columns).map_err(lost)?;
-        // The task goes on meanwhile; its events wait.
+        // The task keeps running meanwhile; its events are queued.
         let edited = tokio::task::spawn_blocking(move || outside::edit(&program, &text)).await;
         match edited {
             Ok(Ok(text)) => return Ok(Some(text)),
@@ -389,16 +393,16 @@ impl Driver<'_, '_> {
         self.screen.draw_with(&done, &frame.rows, columns, frame.cursor).map_err(lost)
     }
 
-    /// Leaves nothing on the screen but what was said.
+    /// Clears the redrawn area, so that only the scrollback is left on the screen.
     fn close(&mut self) -> Result<(), Failure> {
         if let Some(live) = &self.live {
-            let text = format!("run {} stays open: `fusee` asks whether to go on with it", live.run);
+            let text = format!("run {} is still open; start `fusee` again to resume it", live.run);
             self.state.tell(Style::Dim, &text);
         }
         let waiting = self.state.leave();
         if waiting > 0 {
             let waiting = words::count(waiting as u64, "message");
-            let text = format!("{waiting} not sent: the up key brings back what was typed");
+            let text = format!("{waiting} not sent; press up to recall what was typed");
             self.state.tell(Style::Dim, &text);
         }
         let (columns, _) = size_of(io::stdout());
@@ -407,7 +411,8 @@ impl Driver<'_, '_> {
     }
 }
 
-/// Takes in what happens in the run: whether there will be more, or why not.
+/// Feeds the run's events into the state; returns whether more can follow, or the error that ended the
+/// stream.
 async fn happen(live: &mut Option<Live>, state: &mut State, begun: Instant) -> Result<bool, String> {
     let Some(live) = live else { return std::future::pending().await };
     let mut next = Some(live.events.next().await);

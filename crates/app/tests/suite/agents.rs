@@ -1,4 +1,4 @@
-//! The agent files that ship, and what only an agent file says.
+//! The shipped agent files, and settings that only agent files have.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ fn shipped() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../agents")
 }
 
-/// What a model does that obeys the flow of an agent.
+/// Replies of a model that follows the flow of an agent.
 fn obedient(flow: &str) -> Vec<Line> {
     let done = || Line::text("Done.");
     match flow {

@@ -1,4 +1,4 @@
-//! What a task may cost, what it may ask, and what its answer must look like.
+//! Budgets of a task, its questions to the user, and the format of its answer.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -14,7 +14,7 @@ fn an_answer_that_fits_its_schema_is_printed_bare() {
     let project = Project::new().with("schema.json", SCHEMA);
     let script = project.script(&[Line::text("Here it is:\n```json\n{\"n\": 1}\n```")]);
     let outcome = run(&project, &script).args(["--output-schema", "schema.json"]).run();
-    // Words around a fence are no JSON; the value inside is found all the same.
+    // Text around a fence is not JSON, but the value inside is found.
     assert_eq!(outcome.exits(0).stdout, "{\"n\": 1}\n");
 }
 

@@ -1,4 +1,4 @@
-//! What the user decided before: rules by the beginning of a command, and answers for always.
+//! Earlier decisions of the user: rules by command prefix, and permanent answers.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -15,7 +15,7 @@ fn with_user_settings(text: &str) -> Project {
     project
 }
 
-/// The result of each command, by itself.
+/// Runs the commands and returns the result of each.
 fn results(project: &Project, approve: &str, commands: &[&str]) -> Vec<Value> {
     let mut lines: Vec<Line> =
         commands.iter().map(|command| Line::call("shell", json!({"command": command}))).collect();
@@ -32,7 +32,7 @@ const RULES: &str = "[[rules]]\ncommand = \"echo\"\nthen = \"allow\"\nexamples =
 #[test]
 fn rules_allow_refuse_and_ask_command_by_command() {
     let project = with_user_settings(RULES);
-    // Everything is asked about, and nobody is there: only what a rule allows runs.
+    // Every command needs approval and there is no user: only commands allowed by a rule run.
     let asked = results(
         &project,
         "ask",
@@ -40,7 +40,7 @@ fn rules_allow_refuse_and_ask_command_by_command() {
     );
     let fates: Vec<&Value> = asked.iter().map(|result| &result["fate"]).collect();
     assert_eq!(fates, [&Value::Null, &Value::Null, &json!("refused"), &json!("refused"), &json!("refused")]);
-    // Everything runs, but for what a rule refuses or asks about.
+    // Every command runs, except those that a rule refuses or asks about.
     let auto = results(&project, "auto", &["ls", "echo secret", "/bin/echo secret", "ls && true"]);
     let fates: Vec<&Value> = auto.iter().map(|result| &result["fate"]).collect();
     assert_eq!(fates, [&Value::Null, &json!("refused"), &json!("refused"), &json!("refused")]);
@@ -57,11 +57,11 @@ fn examples_that_do_not_fit_stop_the_run_with_their_place() {
     let project = with_user_settings(wrong);
     let said = fusee(&project).args(["config"]).run().exits(2).stderr;
     for words in [
-        "is not about its example `git stash`",
-        "is about what it says it is not `git status -s`",
+        "does not match its example `git stash`",
+        "matches its counterexample `git status -s`",
         "the beginning of one plain command",
-        "`then` of a rule is",
-        "a rule has no `example`",
+        "`then` of a rule must be",
+        "unknown key `example` in a rule",
         "config.toml:4",
     ] {
         assert!(said.contains(words), "{words}: {said}");
@@ -74,7 +74,7 @@ fn an_answer_for_always_holds_in_this_project_and_a_resumed_run_keeps_its_rules(
     let states = project.home().join(".local/state/fusee/projects");
     let refused = results(&project, "ask", &["echo one"]);
     assert_eq!(refused[0]["fate"], json!("refused"));
-    // As the terminal writes it when a person says `a`: the folder has the project's name.
+    // As the terminal writes it when the user answers `a`: the directory has the project's name.
     let name = project.dir().file_name().unwrap().to_str().unwrap().to_owned();
     let real = project.dir().canonicalize().unwrap();
     let hash = &blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex()[..8];
@@ -85,7 +85,7 @@ fn an_answer_for_always_holds_in_this_project_and_a_resumed_run_keeps_its_rules(
     let allowed = results(&project, "ask", &["echo one", "echo two"]);
     assert_eq!((&allowed[0]["fate"], &allowed[1]["fate"]), (&Value::Null, &json!("refused")));
     fusee(&project).args(["replay", &newest(&project)]).run().exits(0);
-    // A list that is damaged allows nothing.
+    // A damaged list allows nothing.
     std::fs::write(folder.join("approvals.json"), "[{").unwrap();
     assert_eq!(results(&project, "ask", &["echo one"])[0]["fate"], json!("refused"));
 }
@@ -123,7 +123,7 @@ fn a_review_is_held_to_what_the_configuration_says_of_reviews() {
     );
     assert!(results[2].contains("nobody is there"), "{results:?}");
     assert!(!results[3].contains("used its 2 calls"), "refused calls are not counted: {results:?}");
-    // The specification's spelling, in an agent file; a slip is told.
+    // The specification's spelling, in an agent file; a typo is reported.
     let agent = project.home().join("agent.json");
     std::fs::write(
         &agent,

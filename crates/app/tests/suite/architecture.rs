@@ -1,10 +1,11 @@
-//! The rules that the tree itself keeps: who may know whom, how long a file is, how it begins, what it is called.
+//! Rules of the source tree: which crate may depend on which, how long a file is, how it begins, what it is
+//! called.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who may know whom, as ARCHITECTURE.md draws it.
+/// Allowed dependencies between crates, as drawn in ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("fusee", &["fusee-engine"]),
     ("fusee-engine", &["fusee-journal", "fusee-lang", "fusee-model", "fusee-text", "fusee-tools"]),
@@ -17,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the content.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc", "manager", "types"];
 
 const LONGEST_FILE: usize = 600;
@@ -26,7 +27,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The files that git knows, or would add.
+/// Files that git tracks or would add.
 fn files() -> Vec<String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -54,7 +55,7 @@ fn assert_none(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
 }
 
-/// The dependencies of a manifest under a name that starts with `fusee`, in all of its dependency tables but the tests'.
+/// Dependencies whose names start with `fusee`, from all dependency tables except dev-dependencies.
 fn known_crates(manifest: &toml::Table) -> Vec<String> {
     let targets = manifest.get("target").and_then(toml::Value::as_table);
     let per_target =
@@ -120,7 +121,7 @@ fn no_file_or_folder_has_an_empty_name() {
 #[test]
 fn no_file_names_a_path_of_this_machine() {
     let home = std::env::home_dir().unwrap_or_default();
-    // In pieces, so that this file does not contain what it looks for.
+    // In pieces, so that this file does not contain what it searches for.
     let mut paths = vec![
         root().display().to_string(),
         ["/work", "main"].join("/"),

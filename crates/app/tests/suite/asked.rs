@@ -1,5 +1,5 @@
-//! Questions before a call in a real terminal: what is asked, and what each answer does, for this call, this run, this
-//! project, and the model.
+//! Approval questions in a real terminal: what is asked, and the effect of each answer on this call, this
+//! run, this project, and the model.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Outcome, Project};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::fusee::{binary, fusee};
 
-/// Runs a program in a terminal of its own and types an answer to each question, after it was asked. What was on the
-/// screen is said at the end, without colours.
+/// Runs a program in its own terminal and types an answer to each question after it appears. Prints the
+/// screen content at the end, without colours.
 const AT_A_TERMINAL: &str = r#"
 import json, os, pty, re, select, sys, time
 answers, line = json.loads(sys.argv[1]), sys.argv[2:]
@@ -25,7 +25,7 @@ while time.time() < deadline:
         except OSError: break
         if not data: break
         seen += data
-    elif asked < len(answers) and seen.count(b"n and why: ") > asked:
+    elif asked < len(answers) and seen.count(b"n [REASON]: ") > asked:
         os.write(terminal, (answers[asked] + "\r").encode())
         asked += 1
 plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen).replace(b"\r", b"")
@@ -33,7 +33,7 @@ sys.stdout.buffer.write(plain)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// A run of these commands with each question answered.
+/// Runs these commands and answers each question.
 fn asked(project: &Project, run: &str, commands: &[&str], answers: &[&str]) -> Outcome {
     let mut lines: Vec<Line> =
         commands.iter().map(|command| Line::call("shell", json!({"command": command}))).collect();
@@ -50,7 +50,7 @@ fn results(project: &Project, run: &str) -> Vec<Value> {
 }
 
 fn questions(outcome: &Outcome) -> usize {
-    outcome.stdout.matches("allow it?").count()
+    outcome.stdout.matches("allow?").count()
 }
 
 #[test]
@@ -65,13 +65,14 @@ fn a_question_says_what_and_why_and_each_answer_does_what_it_says() {
         first.stdout
     );
     assert!(
-        first.stdout.contains("allow it? y, s for this run, a for always here, or n and why: "),
+        first.stdout.contains("allow? y once, s this run, a always in this project, n [REASON]: "),
         "{}",
         first.stdout
     );
-    // Once is once; for the run is for the run; what is no answer is asked again.
+    // An answer for one call is used once, one for the run lasts for the run, and invalid input is asked
+    // again.
     assert_eq!(questions(&first), 5, "{}", first.stdout);
-    assert!(first.stdout.contains("perhaps\ny, s for the rest of this run"), "{}", first.stdout);
+    assert!(first.stdout.contains("perhaps\ny once, s the rest of this run"), "{}", first.stdout);
     let said = results(&project, "first");
     let contents: Vec<&str> = said.iter().map(|result| result["content"].as_str().unwrap()).collect();
     assert!(
@@ -81,17 +82,17 @@ fn a_question_says_what_and_why_and_each_answer_does_what_it_says() {
             .all(|(content, word)| content.starts_with(word)),
         "{contents:?}"
     );
-    // The reason is the model's to read.
+    // The model reads the reason.
     assert_eq!(contents[5], "Not run: the user said no: use make instead.");
     assert_eq!(said[5]["fate"], json!("refused"));
 
-    // For always is for the next run too, and for no other command; for a run is for that run.
+    // A permanent answer also applies to the next run, but to no other command; one for a run does not.
     let second = asked(&project, "second", &["echo three", "echo two"], &["n"]);
     assert_eq!(questions(&second), 1, "{}", second.stdout);
     let said = results(&project, "second");
     assert!(said[0]["content"].as_str().unwrap().starts_with("three"), "{}", said[0]);
     assert_eq!(said[1]["content"], json!("Not run: the user said no."));
-    // Answers are steps: without a person and a terminal both runs say the same again.
+    // Answers are journaled steps: both runs replay without a user and a terminal.
     for run in ["first", "second"] {
         fusee(&project).args(["replay", run]).run().exits(0);
     }

@@ -1,4 +1,4 @@
-//! Benchmark mode at the binary: the one line, the second try, tests that no tool can change.
+//! Benchmark mode of the binary: the result line, the second attempt, tests that no tool can change.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::script::Line;

@@ -1,8 +1,8 @@
-//! Faults, cancellations and kills at the moments of a task when no reply is under way: while a person is asked, while a
-//! command runs, while there is no server yet.
+//! Faults, cancellations and kills while no reply is being received: while an approval is pending, while a
+//! command runs, and before the server is up.
 //!
-//! The task is that of `http_faults`: two commands and an answer. However it is met, it ends once, each command runs at
-//! most once, and nothing is left running.
+//! The task is that of `http_faults`: two commands and an answer. In every case it ends once, each command
+//! runs at most once, and no process is left running.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::fusee::{
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The questions of a task: one before each command.
+/// Approval questions of a task: one before each command.
 const QUESTIONS: [usize; 2] = [0, 1];
 
 fn replies() -> Vec<Reply> {
     replies_where(0, "")
 }
 
-/// The same where one command does more.
+/// Like `replies`, with one command extended.
 fn replies_where(number: usize, more: &str) -> Vec<Reply> {
     let append = |word: &str| {
         let more = if word == ["one", "two"][number] { more } else { "" };
@@ -47,8 +47,8 @@ fn asked_on(project: &Project, server: &Server) -> Running {
 
 /// Waits for the question with this number.
 fn question(running: &mut Running, number: usize) {
-    running.wait_for_stdout("question", |out| out.matches("n and why: ").count() > number);
-    // What is typed before the question is no answer to it.
+    running.wait_for_stdout("question", |out| out.matches("n [REASON]: ").count() > number);
+    // Input typed before the question does not count as its answer.
     std::thread::sleep(Duration::from_millis(100));
 }
 
@@ -59,7 +59,7 @@ fn answers(running: &mut Running, numbers: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// What the journal holds of the run, by all checks of a whole life, and once more from the journal alone.
+/// Checks the journaled events of the run as a complete lifecycle, and replays it.
 #[track_caller]
 fn whole(project: &Project, case: &str) -> Vec<Value> {
     let shown = fusee(project).args(["show", "between", "--json"]).run().exits(0);
@@ -116,7 +116,7 @@ fn a_fault_before_or_after_an_approval_is_retried_and_nothing_is_asked_twice() {
     ran("around an approval, retried", combinations);
 }
 
-/// What a server is like after it was away.
+/// States of a server after it was away.
 fn returns() -> [(&'static str, Option<Reply>); 4] {
     [
         ("well", None),
@@ -145,7 +145,7 @@ fn a_server_that_goes_away_while_a_person_thinks_is_found_again() {
             running.wait().exits(0);
             let events = did_everything_once(&project, &case);
             assert_eq!(resolved(&events), [true; 2], "{case}");
-            // A connection that was ended while nobody used it is no failed request.
+            // An idle connection that was closed does not count as a failed request.
             assert_eq!(of_type(&events, "retry").len(), usize::from(spoiled), "{case}");
             combinations += 1;
         }
@@ -165,7 +165,7 @@ fn a_cancellation_during_an_approval_ends_the_turn_or_the_run_and_runs_nothing()
     };
     let effects = |at: usize| if at == 0 { "" } else { "one\n" };
     for at in QUESTIONS {
-        // A signal that is no key, and two keys one after the other: the run.
+        // SIGTERM, or ctrl-c twice in a row: cancels the run.
         for (name, terminated) in [("SIGTERM", true), ("ctrl-c twice", false)] {
             let case = format!("{name} at question {at}");
             let (project, server, mut running) = begun(at);
@@ -185,7 +185,7 @@ fn a_cancellation_during_an_approval_ends_the_turn_or_the_run_and_runs_nothing()
             assert_eq!(server.requests().len(), at + 1, "{case}");
             combinations += 1;
         }
-        // One key: the turn, and the task goes on with words or without.
+        // ctrl-c once: cancels the turn; the task continues with or without a message.
         for words in ["", "go on without it"] {
             let case = format!("ctrl-c at question {at}, then {words:?}");
             let (project, server, mut running) = begun(at);
@@ -207,13 +207,13 @@ fn a_cancellation_during_an_approval_ends_the_turn_or_the_run_and_runs_nothing()
     ran("during an approval, cancelled", combinations);
 }
 
-/// What happens after a kill at a question.
+/// Continuation after a kill at a question.
 enum Then {
-    /// The person says this to the same question.
+    /// The user gives this answer to the same question.
     Says(&'static str),
-    /// A kill again, and then yes.
+    /// Another kill, then yes.
     KilledAgain,
-    /// Nobody is there to be asked.
+    /// No user is available.
     Nobody,
     /// Yes, and the server answers the next request with this.
     Fault(Reply),
@@ -247,7 +247,7 @@ fn a_run_killed_during_an_approval_asks_again_and_goes_on() {
             kill_at_terminal(running);
             project.assert_no_process_left();
             let resumed = || at_terminal(&project, "resume between");
-            // The questions from here on: what was answered is not asked again.
+            // Remaining questions: answered ones are not asked again.
             let left = QUESTIONS.len() - at;
             match then {
                 Then::Nobody => {
@@ -292,7 +292,7 @@ fn a_run_killed_during_an_approval_asks_again_and_goes_on() {
     ran("during an approval, killed and resumed", combinations);
 }
 
-/// Waits until the command with this number has surely begun.
+/// Waits until the command with this number has started.
 fn command(project: &Project, running: &mut Running, number: usize) {
     while project.read("effects.txt").lines().count() <= number {
         assert!(running.is_running(), "{}", running.stdout_so_far());
@@ -300,7 +300,7 @@ fn command(project: &Project, running: &mut Running, number: usize) {
     }
 }
 
-/// Commands that run until a file says otherwise.
+/// Suffix that keeps a command running until a file exists.
 const UNTIL_LET_GO: &str = "; while [ ! -e let-go ]; do sleep 0.01; done";
 
 #[test]
@@ -315,14 +315,14 @@ fn a_server_that_goes_away_while_a_command_runs_is_found_again() {
         project.write("let-go", "");
         running.wait().exits(0);
         let events = did_everything_once(&project, &case);
-        // A connection that was ended while nobody used it is no failed request.
+        // An idle connection that was closed does not count as a failed request.
         assert_eq!(of_type(&events, "retry").len(), 0, "{case}");
         combinations += 1;
     }
     ran("during a tool, the server gone", combinations);
 }
 
-/// A task whose command with this number never ends, and that has begun it.
+/// Starts a task and waits until its command with this number, which never ends, is running.
 fn within_command(at: usize, more: Vec<Reply>) -> (Project, Server, Running) {
     let (project, mut all) = (impatient(), replies_where(at, "; sleep 300"));
     more.into_iter().for_each(|reply| all.insert(at + 1, reply));

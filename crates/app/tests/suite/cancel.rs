@@ -1,4 +1,4 @@
-//! Cancelling: one signal ends the run, its request and its commands, and everything is answered.
+//! Cancellation: one signal ends the run, its request and its commands, and every call gets a result.
 
 use std::time::Duration;
 

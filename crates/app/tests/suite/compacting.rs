@@ -1,5 +1,5 @@
-//! A summary in the model's own words when the conversation gets long, and every fault of a server while it is asked for
-//! one, met by the rule's summary, by a cancellation, and by kill -9 and a resume.
+//! Model-written summaries of long conversations, and every server fault while one is requested: handled by
+//! the rule-based summary, by a cancellation, and by kill -9 and a resume.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::fusee::{fusee, run_on, with_key};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Turns before the summary is asked for: each reads a file that holds much, and the reported usage fills the context.
+/// Turns before the summary is requested: each reads a long file, and the reported usage fills the context.
 const READS: usize = 4;
 
-/// The request that asks for it.
+/// Index of the request for the summary.
 const ASKED: usize = READS;
 
 fn project() -> Project {
@@ -40,7 +40,7 @@ fn summary() -> Message {
     Message::text("- The parts hold nothing of use.\n- Decided to answer.").usage(700, 30)
 }
 
-/// Replies of a whole run, with what comes when the summary is asked for.
+/// Replies of an entire run, with those for the summary request.
 fn replies(at_summary: Vec<Reply>) -> Vec<Reply> {
     let reads = (0..READS).map(|n| reading(n).stream());
     let last = Message::text("Nothing in it.").usage(3_000, 5).stream();
@@ -51,7 +51,7 @@ fn started<'p>(project: &'p Project, server: &Server) -> Command<'p> {
     run_on(project, server).args(["--run-id", "long"])
 }
 
-/// The user messages of the last request that were put in the place of turns.
+/// User messages of the last request that replaced compacted turns.
 fn told(server: &Server) -> Vec<String> {
     let requests = server.requests();
     let messages = requests.last().unwrap().arrived.messages();
@@ -82,11 +82,11 @@ fn the_model_tells_of_old_turns_and_is_asked_once() {
     let asked = &server.requests()[ASKED].arrived;
     assert!(asked.json().get("tools").is_none(), "it is asked for words alone");
     let last = events.last().unwrap();
-    // The summary costs and is no turn.
+    // The summary costs tokens but does not count as a turn.
     let tokens = (0..READS).map(|n| if n + 1 == READS { 16_010 } else { 4_010 }).sum::<u64>() + 730 + 3_005;
     assert_eq!((&last["total_turns"], &last["total_tokens"]), (&json!(READS + 1), &json!(tokens)));
     assert!(of_type(&events, "warning").iter().all(|warning| warning["code"] != "compaction_summary"));
-    // A conversation that goes on does not hold the question for the summary.
+    // A continued conversation does not contain the request for the summary.
     let next = project.script(&[Line::text("Still nothing.")]);
     fusee(&project).args(["run", "--continue", "long", "again", "--model", &next]).run().exits(0);
 }

@@ -1,4 +1,4 @@
-//! A run that goes on with the conversation of an earlier one.
+//! Runs that continue the conversation of an earlier run.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Project, Running};
@@ -53,7 +53,7 @@ fn plan_and_files_seen_are_taken_over_and_replayed_without_the_earlier_run() {
     fusee(&project).args(["runs", "gc", "--keep", "1"]).run().exits(0);
     fusee(&project).args(["show", "first"]).run().exits(2);
     fusee(&project).args(["replay", "second"]).run().exits(0);
-    // The third takes over from the second what that took over from the first.
+    // The third run inherits through the second what that inherited from the first.
     let third = project.script(&[Line::call("plan_tasks", json!({"action": "list"})), Line::text("There.")]);
     let events = run_json(&project, &third).args(["--continue"]).run().exits(0).events();
     assert_eq!(of_type(&events, "tool_result")[0]["content"], json!("[x] 1. change a"));
@@ -69,7 +69,7 @@ fn a_file_that_changed_between_the_runs_is_named() {
     let events = run_json(&project, &second).args(["--continue"]).run().exits(0).events();
     let told = of_type(&events, "message")[0]["text"].as_str().unwrap();
     assert_eq!(told, "These files changed meanwhile, so read them again before you rely on them: a.txt.");
-    // It is said once, whether or not the model looks; another change is another matter.
+    // The notice appears once, whether or not the model reads the file; a further change is reported again.
     let told = |words: &str| {
         let script = project.script(&[Line::text(words)]);
         let events = run_json(&project, &script).args(["--continue"]).run().exits(0).events();
@@ -141,7 +141,7 @@ fn a_continued_run_that_is_killed_goes_on_as_one() {
 fn a_run_that_failed_can_be_continued_and_one_that_is_open_cannot() {
     let project = Project::new();
     let nothing = fusee(&project).args(["run", "--continue", "go on", "-m", "script:x"]).run().exits(2);
-    assert!(nothing.stderr.contains("nothing was run here yet"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("no runs here yet"), "{}", nothing.stderr);
     run(&project, &project.script(&[Line::error(401, "no")])).args(["--run-id", "bad-run"]).run().exits(1);
     let good = project.script(&[Line::text("Now it works.")]);
     let continued = run(&project, &good).args(["--continue", "bad-run"]).run().exits(0);

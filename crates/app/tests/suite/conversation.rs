@@ -1,4 +1,4 @@
-//! The conversation in plain lines: messages that continue each other, commands, exit codes, leaving and coming back.
+//! The line-based chat: messages that continue each other, commands, exit codes, leaving and returning.
 
 use fusee_testkit::project::{Command, Outcome, Project};
 use fusee_testkit::script::Line;
@@ -34,7 +34,7 @@ fn each_message_is_a_run_that_continues_the_one_before() {
     ]);
     let lines = "write one \\\nto a.txt\nwhat does it hold?\n/diff\n/plan\n/quit\nnever read\n";
     let outcome = talk(&project, &script, lines).run().exits(0);
-    let expected = "Written.\nIt holds one.\na.txt\n+ one\nthere is no plan\n";
+    let expected = "Written.\nIt holds one.\na.txt\n+ one\nno plan\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     let runs = runs(&project);
     let titles: Vec<&str> = runs.iter().map(|run| run["title"].as_str().unwrap()).collect();
@@ -67,14 +67,10 @@ fn the_exit_code_is_that_of_the_last_task_and_a_wrong_command_ends_nothing() {
     let script = project.script(&[Line::text("Three.")]);
     let outcome = talk(&project, &script, "/modle\n/model\n/approve ask\n//three\n").run().exits(0);
     let expected = format!(
-        "{script} answers\nask: you are asked before anything is changed (from the next message on)\nThree.\n"
+        "{script} is the current model\nask: you are asked before every change (from the next message on)\nThree.\n"
     );
     assert_eq!(outcome.stdout, expected);
-    assert!(
-        outcome.stderr.contains("there is no command /modle; did you mean `/model`?"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("unknown command /modle; did you mean `/model`?"), "{}", outcome.stderr);
     assert_eq!(runs(&project).last().unwrap()["title"], json!("/three"));
 }
 
@@ -109,8 +105,8 @@ fn models_change_and_conversations_are_left_behind() {
     let lines = format!("a\n/model {other}\nb\n/new\nc\n/export all.txt\n/export all.txt\n");
     let outcome = talk(&project, &one, &lines).run().exits(2);
     let expected = format!(
-        "One.\n{other} answers from the next message on\nOther.\na new conversation: the next message knows \
-         nothing of those before\nFresh.\n1 message written to all.txt\n"
+        "One.\n{other} is used from the next message on\nOther.\nnew conversation: the next message starts \
+         without history\nFresh.\n1 message written to all.txt\n"
     );
     assert_eq!(outcome.stdout, expected);
     assert!(outcome.stderr.contains("cannot write all.txt"), "{}", outcome.stderr);
@@ -137,7 +133,7 @@ fn killed_in_the_middle_it_goes_on_with_resume_and_the_conversation_with_it() {
     assert!(running.wait().was_killed());
     let script = project.script(&[Line::text("Second after all."), Line::text("Third.")]);
     let outcome = talk(&project, &script, "/resume\nthree\n").run().exits(0);
-    // The run that goes on has the model that it began with, a script that begins again; the next message has ours.
+    // The resumed run uses its original model, a script that starts over; the next message uses the new one.
     assert_eq!(outcome.stdout, "First.\nSecond after all.\n", "{}", outcome.stderr);
     assert_eq!(project.read("effects.txt"), "begun\n");
     let runs = runs(&project);

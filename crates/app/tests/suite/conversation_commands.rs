@@ -1,4 +1,4 @@
-//! What can be said in a conversation beside messages: tasks, reviews, flows, sections, the window, undoing.
+//! Chat input other than messages: tasks, reviews, flows, sections, the context window, undo.
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
@@ -20,7 +20,7 @@ fn replies<const N: usize>(texts: [&str; N]) -> Server {
     Server::start(texts.into_iter().map(Message::text).collect::<Script>())
 }
 
-/// The messages of each request, without the system prompt.
+/// Messages of each request, without the system prompt.
 fn asked(server: &Server) -> Vec<Vec<(String, String)>> {
     let requests = server.requests().into_iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -49,7 +49,7 @@ fn a_task_is_part_of_the_conversation_around_it() {
     let outcome = talk_to(&project, &server, lines).run().exits(0);
     assert_eq!(outcome.stdout, "Noted.\nHello, Ann!\n3\nAnn, and three.\n", "{}", outcome.stderr);
     let asked = asked(&server);
-    // The template's own conversation knows nothing of the one around it.
+    // The template's conversation does not see the surrounding one.
     assert!(asked[1].last().unwrap().1.contains("Greet Ann."), "{asked:#?}");
     assert!(!format!("{:?}", asked[1]).contains("quince"));
     let said = |role: &str, text: &str| (role.to_owned(), text.to_owned());
@@ -101,7 +101,7 @@ fn an_edited_template_is_used_at_once_and_a_broken_edit_leaves_it_as_it_was() {
     let asked = asked(&server);
     let words: Vec<&str> = [0, 3, 6, 9].iter().map(|n| asked[*n].last().unwrap().1.as_str()).collect();
     assert_eq!(words, ["Say hello.", "Say goodbye.", "Say goodbye.", "Say it."]);
-    for part in ["greet.xml:1:", "as before the last edit: `greet`"] {
+    for part in ["greet.xml:1:", "still using the version before the last edit: `greet`"] {
         assert_eq!(outcome.stderr.matches(part).count(), 1, "{part:?} in {}", outcome.stderr);
     }
 }
@@ -139,8 +139,8 @@ fn a_flow_holds_from_the_next_message_on() {
     let project = Project::new();
     let script = project.script(&[Line::text("One."), Line::text("a.txt\n```\ntwo\n```\n")]);
     let outcome = talk(&project, &script, "/flow\none\n/flow direct\n/flow\ntwo\n").run().exits(0);
-    let expected = "flat is how tasks are worked through\nOne.\ndirect from the next message on\n\
-        direct is how tasks are worked through\n";
+    let expected = "flat is the current flow mode\nOne.\ndirect is used from the next message on\n\
+        direct is the current flow mode\n";
     assert!(outcome.stdout.starts_with(expected), "{}", outcome.stdout);
     assert_eq!(project.read("a.txt"), "two\n");
 }
@@ -192,11 +192,12 @@ fn the_window_is_told_by_kind_and_made_shorter() {
     let lines = "/context\n/compact\nread it\ntwo\nthree\n/context\n/compact\nfour\n/context\n";
     let outcome = talk_to(&project, &server, lines).run().exits(0);
     let all = &outcome.stdout;
-    for part in ["the window is empty", "nothing to shorten", "instructions (1)", "results of read_file (1)"]
+    for part in
+        ["the context window is empty", "nothing to compact", "instructions (1)", "results of read_file (1)"]
     {
         assert!(all.contains(part), "no {part:?} in {all}");
     }
-    assert!(all.contains("tokens of messages become"), "{all}");
+    assert!(all.contains("messages shrink from"), "{all}");
     let sizes: Vec<usize> =
         server.requests().iter().map(|request| request.arrived.messages().concat().len()).collect();
     assert!(sizes[4] * 2 < sizes[3], "{sizes:?}");
@@ -219,7 +220,7 @@ fn undo_takes_back_one_task_after_the_other() {
     let script = project.script(&first.into_iter().chain(then).collect::<Vec<_>>());
     let outcome = talk(&project, &script, "two\nthree\n/undo\n/undo\n/undo\n").run().exits(0);
     let expected = "Two.\nThree.\nundo  three\nwill be put back  a.txt\nundone: 1 file\nundo  two\nwill be put back  a.txt\n\
-        undone: 1 file\nno file of this conversation is left to be put back\n";
+        undone: 1 file\nnothing to undo in this conversation\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     assert_eq!(project.read("a.txt"), "one\n");
 }
@@ -268,12 +269,12 @@ fn a_plan_is_changed_by_the_person_and_the_model_is_told() {
     let outcome = talk_to(&project, &server, lines).run().exits(0);
     let changed = "[x] 1. look Goal: know.\n[ ] 3. write a test\n";
     let expected = format!(
-        "Planned.\n[ ] 1. look\n[ ] 2. mend\n{changed}as you changed it: the model is told with the next message\n\
-         the plan is as it was\nSeen.\nSeen again.\n{changed}"
+        "Planned.\n[ ] 1. look\n[ ] 2. mend\n{changed}edited by you; sent to the model with the next message\n\
+         plan unchanged\nSeen.\nSeen again.\n{changed}"
     );
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("/plan edit FILE takes the plan from a file"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("line 1: task 1 does not say what is to be done"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("/plan edit FILE reads the plan from a file"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("line 1: task 1 has no description"), "{}", outcome.stderr);
     let asked = asked(&server);
     let told = format!("what now?\n\n**I have changed the plan. It is now:**\n{}", changed.trim_end());
     assert!(asked[2].contains(&("user".to_owned(), told)), "{asked:#?}");

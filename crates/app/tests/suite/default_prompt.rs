@@ -1,4 +1,4 @@
-//! What a plain `fusee run` sends before any work is done.
+//! The first request of a plain `fusee run`.
 
 use fusee_engine::model::tokens::exact_count;
 use fusee_testkit::project::Project;
@@ -31,8 +31,8 @@ fn the_prompt_and_its_tools_are_shorter_than_1200_tokens() {
     assert!(system + tools < 1_200, "prompt {system} and tools {tools}: {each:#?}");
 }
 
-/// A small model takes an example for a place of the project: with `src/…` in a description it edited `src/solution.py`
-/// in nine of ten projects that had none.
+/// A small model takes an example path for a real one: with `src/…` in a description it edited
+/// `src/solution.py` in nine of ten projects that had no such file.
 #[test]
 fn no_example_in_a_tool_names_a_directory() {
     let body = first_request(&Project::new());

@@ -1,5 +1,5 @@
-//! A prompt that lets the model hand parts of its task over: each is a task with a prompt of its own, a recap and a
-//! fresh context, and what it did to files is in the report of the whole.
+//! Prompts that let the model delegate parts of its task: each part is a task with its own prompt, a recap
+//! and a fresh context, and its file changes are in the report of the parent task.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::project::Project;
@@ -178,10 +178,10 @@ prompt = []
     let project = Project::new().with("wrong.toml", wrong);
     let refused = fusee(&project).args(["prompt", "render", "wrong.toml"]).run().exits(1);
     for problem in [
-        "section `delegation`: a prompt has one task section, this one has 2",
-        "section `delegation/recap`: two sections side by side have this key",
-        "section `delegation/in`: body: `$ 5` on line 1 is no placeholder",
-        "section `text`: only a section of kind \"delegation\" has a prompt of other tasks",
+        "section `delegation`: a prompt can have only one task section, found 2",
+        "section `delegation/recap`: a sibling section already has this key",
+        "section `delegation/in`: body: `$ 5` on line 1 is not a valid placeholder",
+        "section `text`: `prompt` is only allowed in a section of kind \"delegation\"",
     ] {
         assert!(refused.stderr.contains(problem), "{problem}: {}", refused.stderr);
     }

@@ -1,4 +1,4 @@
-//! Work with one answer: the runtime reads and verifies, the model answers with the new files.
+//! The `direct` flow: the runtime reads files and verifies, the model answers once with the new files.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;

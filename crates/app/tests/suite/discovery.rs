@@ -1,5 +1,5 @@
-//! What is found on this machine: servers of each kind where the environment says they are, their lists in `fusee models`,
-//! one round trip to each of their models in `fusee doctor`, and prices of one's own.
+//! Discovery on the machine: servers of each kind at the addresses in the environment, their models in `fusee
+//! models`, one round trip to each model in `fusee doctor`, and user-defined prices.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run_on};
 
-/// Each kind of server, with two of the four ways in which models make calls.
+/// A server of each kind, with two of the four call formats.
 struct Machine {
     ollama: Server,
     llama_cpp: Server,
@@ -86,7 +86,7 @@ impl Machine {
 
     fn around<'p>(&self, command: Command<'p>) -> Command<'p> {
         command
-            // As Ollama's own client is told.
+            // The variable of Ollama's own client.
             .env("OLLAMA_HOST", format!("127.0.0.1:{}", self.ollama.port()))
             .env("LLAMA_CPP_BASE_URL", self.llama_cpp.base_url())
             .env("LMSTUDIO_BASE_URL", self.lm_studio.base_url())
@@ -130,12 +130,12 @@ fn the_doctor_makes_one_round_trip_to_each_model() {
         format!("3 models at 127.0.0.1:{}: qwen2.5-coder:7b, tiny:1b, broken:1b", machine.ollama.port());
     assert_eq!(of("ollama"), ("ready".to_owned(), place));
     for (name, state, detail) in [
-        ("ollama:qwen2.5-coder:7b", "ready", "it writes calls as text, which is understood"),
-        ("ollama:tiny:1b", "ready", "it made no call: try tool_format = \"schema\""),
+        ("ollama:qwen2.5-coder:7b", "ready", "writes tool calls as text, which is supported"),
+        ("ollama:tiny:1b", "ready", "made no tool call; try tool_format = \"schema\""),
         ("ollama:broken:1b", "broken", "model runner has unexpectedly stopped"),
-        ("llama.cpp:smollm2.gguf", "ready", "it calls tools"),
-        ("lmstudio:gemma", "ready", "it calls tools"),
-        ("vllm:org/model", "ready", "it calls tools"),
+        ("llama.cpp:smollm2.gguf", "ready", "makes tool calls"),
+        ("lmstudio:gemma", "ready", "makes tool calls"),
+        ("vllm:org/model", "ready", "makes tool calls"),
     ] {
         let (found, said) = of(name);
         assert_eq!(found, state, "{name}: {said}");
@@ -152,7 +152,7 @@ fn the_doctor_makes_one_round_trip_to_each_model() {
 #[test]
 fn the_only_model_of_a_server_is_taken_wherever_it_listens() {
     let (project, machine) = (Project::new(), Machine::start());
-    // Whatever else listens where this test runs.
+    // Shields the test from other servers on the machine.
     let nobody = ClosedPort::reserve();
     let others = ["OLLAMA_BASE_URL", "LLAMA_CPP_BASE_URL", "VLLM_BASE_URL"];
     let run = fusee(&project).args(["run", "Ping.", "--max-turns", "1"]);
@@ -181,7 +181,7 @@ fn prices_of_ones_own_go_before_ours_and_decide_about_a_budget() {
     };
     prices(2);
     assert_eq!(cost(0), (json!(2.0), 1));
-    // A thousand dollars a token: the first request alone is beyond the budget, and is not sent.
+    // A thousand dollars per token: the first request alone exceeds the budget and is not sent.
     prices(1_000_000_000);
     assert_eq!(cost(3), (json!(0.0), 0));
     fs::write(folder.join("prices.toml"), "[[price]]\nmodel = [\"x\"]\ninptu = 1\noutput = 1\n").unwrap();

@@ -1,4 +1,4 @@
-//! The event stream as a format: the schema can say no, and every reader sees the same.
+//! The event stream as a format: the schema rejects invalid events, and every reader sees the same.
 
 use fusee_testkit::events::{kept, schema_path};
 use fusee_testkit::project::Project;

@@ -1,4 +1,4 @@
-//! The table of exit codes, each row by a run that ends that way.
+//! The table of exit codes; each row is a run that ends with that code.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, impatient, run, run_http, run_json, run_on};
 
-/// The end of a run: its status and the code and reason of its error.
+/// Status of a run, and code and reason of its error.
 fn end(outcome: &Outcome) -> (String, String, String) {
     let events = outcome.events();
     let last = events.last().unwrap();

@@ -1,13 +1,13 @@
-//! Fault × moment × what is done about it: the parts of the matrix, and how many combinations each one runs.
+//! Matrix of fault × moment × recovery: its parts, and the number of combinations each one runs.
 //!
-//! The parts themselves stand where their behaviour does: `http_faults` within a reply, `compacting` while a summary is
-//! asked for, `between_replies` while a person, a command or a connection is waited for.
+//! The parts are tested in other modules: `http_faults` within a reply, `compacting` while a summary is
+//! requested, `between_replies` while waiting for the user, a command or a connection.
 
 use std::path::Path;
 
 use fusee_testkit::server::{At, Framing, Reply};
 
-/// Every part with its number of combinations.
+/// Each part with its number of combinations.
 const PARTS: &[(&str, usize)] = &[
     ("within a reply, retried", 52),
     ("instead of a reply, retried", 22),
@@ -25,10 +25,10 @@ const PARTS: &[(&str, usize)] = &[
     ("while connecting, retried, cancelled, killed and resumed", 3),
 ];
 
-/// A name, and how it spoils a reply at a place.
+/// A name, and a function that injects the fault into a reply at a position.
 pub(crate) type Fault = (&'static str, fn(Reply, At) -> Reply);
 
-/// What goes wrong at a moment of a reply.
+/// Faults within a reply.
 pub(crate) const CUTS: &[Fault] = &[
     ("reset", |reply, at| reply.resetting(at)),
     ("closed", |reply, at| reply.closing(at)),
@@ -36,7 +36,7 @@ pub(crate) const CUTS: &[Fault] = &[
     ("silent", |reply, at| reply.hanging(at)),
 ];
 
-/// Holds what a part ran against what it is said to run.
+/// Asserts that a part ran the declared number of combinations.
 #[track_caller]
 pub(crate) fn ran(part: &str, combinations: usize) {
     assert_eq!(PARTS.iter().find(|(name, _)| *name == part), Some(&(part, combinations)));

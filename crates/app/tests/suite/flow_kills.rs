@@ -1,5 +1,5 @@
-//! kill -9 inside the stages of every flow: the resumed run comes to the same files and the same report, and what a killed
-//! command had changed is not lost.
+//! kill -9 in the stages of every flow: the resumed run produces the same files and report, and the changes
+//! of a killed command are not lost.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ struct Case {
     lines: Vec<Line>,
 }
 
-/// An agent file with stages of its own.
+/// An agent file with custom stages.
 const AGENT: &str = r#"{
   "name": "staged", "description": "Three stages.",
   "flow": [
@@ -71,7 +71,7 @@ fn cases() -> [Case; 5] {
                 read("a.txt"),
                 done("context"),
                 Line::text("Write it anew."),
-                // The signal is missing once, so the stage is tried again.
+                // The signal is missing once, so the stage is retried.
                 read("a.txt"),
                 Line::text("I am done."),
                 write("b.txt"),
@@ -94,7 +94,7 @@ fn start<'p>(project: &'p Project, script: &str, mode: &str) -> Command<'p> {
     command.args(["--flow", mode, "--verify", "grep -q new a.txt"])
 }
 
-/// All that must be the same whatever happened on the way: files, and each report without its place in the run.
+/// Everything that must be the same in every case: files, and each report without its position in the run.
 fn state(project: &Project) -> Value {
     let shown = fusee(project).args(["show", "killed", "--json"]).run().exits(0);
     let events = read_checked(&shown.stdout, Part::Whole);
@@ -135,7 +135,7 @@ fn sweep(case: &Case) {
         killer.kill_at(start(&project, &script, case.mode), n, When::After).run();
         let resumed = fusee(&project).args(["resume", "killed"]).run();
         if resumed.code == Some(2) {
-            // Killed before the run was written down.
+            // Killed before the run was journaled.
             start(&project, &script, case.mode).run().exits(0);
         } else {
             assert_eq!(resumed.code, Some(0), "{} killed after write {n}: {resumed:#?}", case.mode);

@@ -1,8 +1,9 @@
-//! The table of flows: every mode under several knobs, with a model that obeys, skips, loops, names the wrong stage, refuses
-//! or dies. Each row is one run against a server, its events told whole in a compact form; the snapshots are the table.
+//! Table of flows: every mode with several settings, and a model that obeys, skips, loops, names the wrong
+//! stage, refuses or dies. Each row is one run against a server, its events rendered in a compact form; the
+//! snapshots are the table.
 //!
-//! On all rows: every call of every request has exactly one answer, and every refusal, hint and further attempt is counted
-//! in `feedback_counts`.
+//! In all rows, every call of every request has exactly one result, and every refusal, hint and retry is
+//! counted in `feedback_counts`.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -12,10 +13,10 @@ use serde_json::{Value, json};
 use crate::flows::report;
 use crate::fusee::{fusee, with_key};
 
-/// What a model does.
+/// Model behaviours.
 const BEHAVIOURS: [&str; 6] = ["obeys", "skips", "loops", "wrong stage", "refuses", "dies"];
 
-/// Knobs that every mode is tried with.
+/// Settings with which every mode is tried.
 const KNOBS: [(&str, &str); 3] = [
     ("usual", ""),
     ("retries", "flow_stage_retries = 1\ntask_replan_max = 1\nflow_retry_hints = false\n"),
@@ -49,7 +50,7 @@ fn say(words: &str) -> Message {
     Message::text(words)
 }
 
-/// What a model does that does as it is told.
+/// Replies of a model that follows its instructions.
 fn obedient(mode: &str) -> Vec<Message> {
     match mode {
         "flat" => vec![read(), write(), say("Done.")],
@@ -69,7 +70,7 @@ fn script(mode: &str, behaviour: &str) -> Script {
     match behaviour {
         "obeys" => all(obedient(mode)),
         "skips" => all(vec![write(), say("All done.")]).afterwards(say("It is done.")),
-        // The same call over and over, under ids of its own.
+        // The same call over and over, each with its own id.
         "loops" => all((0..12).map(|_| read()).collect()).afterwards(say("Enough.")),
         "wrong stage" => {
             let wrong = done("nowhere").and_call("read_file", json!({"path": "a.txt"}));
@@ -84,7 +85,7 @@ fn script(mode: &str, behaviour: &str) -> Script {
     }
 }
 
-/// All events, one line a task's stretch of them.
+/// Renders all events, one line per run of consecutive events of a task.
 fn told(events: &[Value]) -> String {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for event in events {
@@ -98,7 +99,7 @@ fn told(events: &[Value]) -> String {
     lines.iter().map(|(task, words)| format!("  {task}: {}\n", words.join(" "))).collect()
 }
 
-/// An event in a word or two; pieces of a stream are in no journal and so not here.
+/// Renders an event in a word or two; stream deltas are not journaled and so not rendered.
 fn word(event: &Value) -> Option<String> {
     let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let short = |key: &str| text(key).split_whitespace().take(6).collect::<Vec<_>>().join(" ");
@@ -151,7 +152,7 @@ fn word(event: &Value) -> Option<String> {
     })
 }
 
-/// Every call of every request has exactly one answer, before anything else is said.
+/// Asserts that every call of every request has exactly one result, before any other message.
 fn all_calls_are_answered(server: &Server, row: &str) {
     for request in server.requests() {
         let body = request.arrived.json();
@@ -166,7 +167,7 @@ fn all_calls_are_answered(server: &Server, row: &str) {
     }
 }
 
-/// Every refusal, hint and further attempt is in the report, and nothing else is.
+/// Asserts that the report counts every refusal, hint and retry, and nothing else.
 fn all_feedback_is_counted(events: &[Value], mode: &str, row: &str) {
     let counts = &report(events)["feedback_counts"];
     let counted: u64 = counts.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
@@ -177,7 +178,7 @@ fn all_feedback_is_counted(events: &[Value], mode: &str, row: &str) {
         .count();
     let hints = of_type(events, "message").iter().filter(|message| message["role"] == "user").count();
     let again = of_type(events, "stage_started").iter().filter(|stage| stage["attempt"] != 1).count();
-    // An answer that is all there is, and not good enough, ends its attempt instead of being talked about.
+    // In `direct` mode an insufficient answer ends the attempt without feedback to the model.
     let given_up = if mode == "direct" {
         of_type(events, "task_complete")
             .iter()

@@ -1,4 +1,4 @@
-//! Flows at the binary: what runs in which stage, what is refused, how it ends, what is reported.
+//! Flows of the binary: what runs in which stage, what is refused, how a run ends, what is reported.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
@@ -32,7 +32,7 @@ fn run<'p>(project: &'p Project, mode: &str, lines: &[Line]) -> Command<'p> {
     run_json(project, &project.script(lines)).args(["--flow", mode])
 }
 
-/// Who did what, one line an event; of tasks in parts the part's name.
+/// One line per event with its task; for tasks split into parts, the part's name.
 pub(crate) fn outline(events: &[Value]) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |event: &Value| {
@@ -498,7 +498,7 @@ fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task()
         json!({
             "code": "TURN_FAILED",
             "reason": "execution_halted",
-            "message": "the model answered 5 times in a row without a call or a change, and the work is not done",
+            "message": "the model answered 5 times in a row without a tool call or a file change, but the work is not done",
         })
     );
 }

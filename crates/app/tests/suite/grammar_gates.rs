@@ -1,4 +1,5 @@
-//! Gates where replies are held to a schema: what would be refused cannot be said at all. Read off the requests sent.
+//! Gates with schema-constrained replies: calls that would be refused cannot be generated. Checked on the
+//! requests.
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::server::{Message, Reply, Request, Server};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::fusee;
 
-/// What a request lets its reply name: tools, and where they are listed the paths of each.
+/// Tools that the schema of a request allows, with the allowed paths where they are listed.
 fn open(request: &Request) -> Vec<String> {
     let body = request.arrived.json();
     let schema = &body["response_format"]["json_schema"]["schema"];
@@ -53,7 +54,7 @@ fn a_small_model_is_led_through_the_stages() {
         ),
         header("list_dir", json!({})),
         header("write_file", json!({"path": "solution.py"})),
-        // Of another length: python knows a changed file by its second and its length.
+        // With another length: Python detects a changed file by its modification second and its length.
         Message::text("def one():\n    return 1 + 2\n```\n").stream(),
         header("list_dir", json!({})),
         header("write_file", json!({"path": "solution.py"})),
@@ -72,32 +73,33 @@ fn a_small_model_is_led_through_the_stages() {
         .map(open)
         .collect();
     let ends = |open: &Vec<String>| open.iter().any(|name| name == "finish" || name == "answer");
-    // Nothing was read yet: every look is open, no end.
+    // Nothing was read yet: every read tool is allowed, ending is not.
     let both = r#"["solution.py","test_solution.py"]"#;
     assert!(requests[0].contains(&format!("read_file {both}")), "{:?}", requests[0]);
     assert!(!requests[0].iter().any(|name| name.starts_with("write_file") || name == "shell_poll"));
-    // A look that read nothing brought it no further.
+    // A list call read no file, so only the required reads remain.
     assert_eq!(requests[1], [format!("read_file {both}"), format!("read_files {both}")]);
-    // What was read needs no reading again.
+    // A file that was read need not be read again.
     assert!(requests[2].contains(&r#"read_file ["test_solution.py"]"#.to_owned()), "{:?}", requests[2]);
-    // Both are read: a plan is made, and nothing is left to read.
+    // Both are read: a plan is required, and nothing is left to read.
     assert!(requests[3].contains(&"plan_tasks".to_owned()), "{:?}", requests[3]);
     assert!(!requests[3].iter().any(|name| name.starts_with("read_")), "{:?}", requests[3]);
-    // It is made by updating what is not there. Then files may be changed, and what is to be changed is said last.
+    // Updating a missing plan creates it. Then files may be changed, and the last message states the change
+    // to make.
     let last = server.requests()[4].arrived.json()["messages"].as_array().unwrap().last().unwrap()["content"]
         .clone();
     let last = last.as_str().unwrap();
     assert!(last.contains("`python3 test_solution.py` does not pass yet:\n\nTraceback"), "{last}");
     let asked = "Now make the change. Fix solution.py. The tests are in test_solution.py. In `thought`, say first what is wrong in the code.";
     assert!(last.ends_with(asked), "{last}");
-    // After a look nothing else is open.
+    // After a read call only the change is allowed.
     assert!(requests[4].contains(&"write_file".to_owned()), "{:?}", requests[4]);
     assert_eq!(requests[5], ["write_file"]);
-    // The tests fail: what was changed may be read again; it is not done.
+    // The tests fail: the changed file may be read again, and ending is not allowed.
     assert!(requests[6].contains(&r#"read_file ["solution.py"]"#.to_owned()), "{:?}", requests[6]);
     assert_eq!(requests[7], ["write_file"]);
     assert_eq!((requests.len(), requests.iter().any(ends)), (8, false));
-    // The files of the start are a step: a replay needs no workspace.
+    // The initial file list is a journaled step: a replay needs no workspace.
     drop(server);
     std::fs::remove_file(project.dir().join("test_solution.py")).unwrap();
     fusee(&project).args(["replay", "led"]).run().exits(0);
@@ -134,7 +136,7 @@ fn a_model_that_writes_files_whole_is_not_led_into_other_ways() {
     };
     assert_eq!(changes(&open_of("llama.cpp:qwen2.5-coder-1.5b")), ["write_file"]);
     assert_eq!(changes(&open_of("llama.cpp:m")), ["write_file", "edit_file", "apply_patch"]);
-    // A long file is not written anew for a small change.
+    // A long file is not rewritten for a small change.
     project.write("long.py", &"x = 1\n".repeat(2_000));
     assert_eq!(changes(&open_of("llama.cpp:qwen2.5-coder-1.5b")), ["write_file", "edit_file", "apply_patch"]);
 }

@@ -1,7 +1,9 @@
-//! Every fault of a server at every moment of a reply, met by a retry, by a cancellation, and by kill -9 and a resume.
+//! Every server fault at every moment of a reply, handled by a retry, by a cancellation, and by kill -9 and a
+//! resume.
 //!
-//! A task of three replies: a command, words with a call, an answer. The fault strikes the first or the second; after
-//! it the server is well. However it strikes, the task ends once, the commands ran once, and nothing is left running.
+//! A task of three replies: a command, text with a call, an answer. The fault hits the first or the second;
+//! after that the server works. In every case the task ends once, each command runs once, and no process is
+//! left running.
 
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use crate::fusee::{fusee, impatient, run_on, with_key};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Where in the task the fault strikes.
+/// Indices of the reply that the fault hits.
 const STRUCK: [usize; 2] = [0, 1];
 
 fn replies() -> [Reply; 3] {
@@ -29,7 +31,7 @@ fn replies() -> [Reply; 3] {
     ]
 }
 
-/// The moments of a reply: a name and a place.
+/// Moments of a reply: a name and a position.
 fn moments(struck: usize) -> Vec<(&'static str, At)> {
     let reply = &replies()[struck];
     let within_text = (struck == 1).then(|| ("within the text", At::Body(reply.body_position("second"))));
@@ -44,7 +46,7 @@ fn moments(struck: usize) -> Vec<(&'static str, At)> {
     all.into_iter().chain(within_text).collect()
 }
 
-/// A server that strikes once and is well afterwards.
+/// Starts a server that fails once and works afterwards.
 fn striking(struck: usize, fault: Reply) -> Server {
     let [first, second, third] = replies();
     let mut all = vec![first, second, third];
@@ -123,7 +125,7 @@ fn a_failing_status_or_a_broken_body_is_retried() {
 
 #[test]
 fn a_cut_after_the_finish_loses_nothing() {
-    // The reply is whole but for its closing mark: it may be taken or asked for again, but runs once.
+    // Only the end marker is missing: the reply may be used or requested again, but its call runs once.
     for (fault, cut) in CUTS {
         let reply = replies()[0].clone();
         let at = At::Body(reply.body_position("[DONE]"));
@@ -135,7 +137,8 @@ fn a_cut_after_the_finish_loses_nothing() {
         if server.requests().len() == 4 && of_type(&outcome.events(), "retry").len() == 1 {
             did_everything_once(&project, &outcome, fault);
         } else {
-            // Taken as it was, so the script is one reply ahead: the same command comes a second time, as a new call.
+            // The reply was used, so the script is one reply ahead: the same command comes again as a new
+            // call.
             assert_eq!(outcome.code, Some(0), "{fault}: {outcome:#?}");
             assert!(once("two"), "{fault}: {effects}");
         }

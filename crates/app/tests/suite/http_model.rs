@@ -1,4 +1,4 @@
-//! A model behind HTTP: what is sent, on how many connections, and every way a good reply may be cut up.
+//! A model over HTTP: what is sent, on how many connections, and every way of splitting a valid reply.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn a_reply_may_be_cut_up_anywhere() {
 
 #[test]
 fn slow_streams_are_not_silent_ones() {
-    // Four seconds in all, under a limit of one second of silence.
+    // Four seconds in total, with a limit of one second of silence.
     let project = impatient();
     let text = Message::text("One word after the other.").stream_in_deltas_of(4);
     let slow = text.in_pieces_of(100).pausing(Duration::from_millis(250));
@@ -155,7 +155,7 @@ fn events_out_of_order_end_in_one_way() {
         Message::text("Done.").stream(),
         Message::text("Done.").stream(),
     ]);
-    // Whatever is made of it, the checks of `events()` hold: one end, every call answered.
+    // Whatever the outcome, the checks of `events()` hold: one end, every call answered.
     let outcome = run_on(&project, &server).run();
     outcome.events();
     assert!(matches!(outcome.code, Some(0 | 1 | 4)), "{outcome:?}");
@@ -165,7 +165,7 @@ fn events_out_of_order_end_in_one_way() {
 #[test]
 fn retry_after_is_obeyed_in_both_forms() {
     let seconds = Reply::error(429, "slow down").header("retry-after", "1");
-    // A date has whole seconds, so what is left of two is at least one.
+    // A date has whole seconds, so at least one of the two seconds remains.
     let date = Reply::error(503, "back soon").retry_after_date(Duration::from_secs(2));
     for (form, refusal) in [("seconds", seconds), ("date", date)] {
         let project = impatient();

@@ -1,4 +1,4 @@
-//! Pictures that a model reads: on the wire in every format, by profile, and the same after a kill and in a replay.
+//! Images that a model reads: in every wire format, by profile, and unchanged after a kill and in a replay.
 
 use std::fs;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use serde_json::json;
 
 use crate::fusee::{KEY, fusee, run_json};
 
-/// A GIF of one pixel, in the bytes of a file and as requests hold it.
+/// A GIF with one pixel, as file content and as encoded in requests.
 const GIF: &[u8] =
     b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 const ENCODED: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==";
 
 type Stream = fn(&Message) -> Reply;
 
-/// A model that sees, in each format, and the same format with one that does not.
+/// A model with vision for each format, and a model of the same format without.
 const SEEING: [(&str, &str, &str, Stream); 3] = [
     ("openai:gpt-4o", "openai:gpt-3.5-turbo", "chat", Message::stream),
     ("openai:gpt-5", "openai:o3-mini", "responses", Message::responses),

@@ -1,4 +1,5 @@
-//! A journal that is torn, damaged, full, read-only, shared or from the future: a clear error, and nothing committed is lost.
+//! A journal that is torn, damaged, full, read-only, shared or from a newer version: a clear error, and no
+//! committed data is lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +27,7 @@ fn log(project: &Project) -> PathBuf {
     project.dir().join(".fusee/journal.db-wal")
 }
 
-/// Failed in good order: an exit code, the file named, no panic.
+/// Asserts an orderly failure: an exit code, the journal named, no panic.
 #[track_caller]
 fn says_what_is_wrong(outcome: &Outcome, words: &[&str]) {
     assert!(matches!(outcome.code, Some(code) if code != 0), "{outcome:#?}");
@@ -36,7 +37,7 @@ fn says_what_is_wrong(outcome: &Outcome, words: &[&str]) {
     }
 }
 
-/// Brings everything into the database file itself, so that a test can damage it.
+/// Moves everything into the database file itself, so that a test can damage it.
 fn checkpoint(project: &Project) {
     let database = rusqlite::Connection::open(project.journal()).unwrap();
     database.pragma_update(None, "journal_mode", "DELETE").unwrap();
@@ -61,7 +62,7 @@ fn a_torn_log_loses_only_its_torn_end() {
         let start = run_json(&project, &script).args(["--run-id", "torn"]);
         killer.kill_at(start, trace.count() * 3 / 4, When::After).run();
         let length = fs::metadata(log(&project)).unwrap().len();
-        // A write that a power cut left half done: the last frames are gone or half there.
+        // A write torn by a power cut: the last frames are missing or incomplete.
         let file = fs::OpenOptions::new().write(true).open(log(&project)).unwrap();
         file.set_len(length - 4096 / share).unwrap();
         let resumed = fusee(&project).args(["resume", "torn", "--json"]).run().exits(0);
@@ -118,7 +119,7 @@ fn a_damaged_page_is_reported_and_the_rest_is_readable() {
 fn a_full_disk_ends_the_run_with_a_word_and_the_run_can_go_on() {
     let project = Project::new();
     let script = project.script(&appending(30));
-    // A limit on file size stands for the full disk; the signal that comes with it is ignored, as a full disk sends none.
+    // A file size limit stands for the full disk; its signal is ignored, because a full disk sends none.
     let line = format!(
         "trap '' XFSZ; ulimit -f 400; exec {} run '{REQUEST}' --model {script} --sandbox off --run-id full",
         binary()
@@ -159,7 +160,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The binary as a user without rights: root may write anywhere, and CI often is root.
+/// Runs the binary as an unprivileged user: root may write anywhere, and CI often runs as root.
 struct Unprivileged<'p> {
     project: &'p Project,
     program: PathBuf,
@@ -167,7 +168,7 @@ struct Unprivileged<'p> {
 
 impl<'p> Unprivileged<'p> {
     fn new(project: &'p Project) -> Self {
-        // The build directory may be closed to others; the copy is not.
+        // The build directory may be inaccessible to other users; the copy is not.
         let program = project.scratch("fusee");
         fs::copy(binary(), &program).unwrap();
         set_mode(program.parent().unwrap(), 0o755);
@@ -198,7 +199,7 @@ fn two_processes_do_not_work_on_one_run() {
     let second = fusee(&project).args(["resume", "shared"]).run().exits(2);
     assert!(second.stderr.contains(&first.id().to_string()), "who has it is not said: {}", second.stderr);
     run_json(&project, &script).args(["--run-id", "shared"]).run().exits(2);
-    // Other runs of the project are free.
+    // Other runs of the project are not affected.
     run(&project, &project.script(&[Line::text("Done.")])).run().exits(0);
     first.signal(Signal::KILL);
     first.wait();

@@ -1,4 +1,5 @@
-//! kill -9 at every journal write and at random times: the resumed run ends, and no effect happens twice.
+//! kill -9 at every journal write and at random times: the resumed run completes, and no effect happens
+//! twice.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run_json};
 
-/// Three commands with an effect that shows when it happens twice, and file changes between them.
+/// Three commands whose effects show when they happen twice, with file changes in between.
 fn script(project: &Project, pause: &str) -> String {
     let append = |word: &str| json!({"command": format!("{pause}echo {word} >> effects.txt")});
     project.script(&[
@@ -35,12 +36,12 @@ fn resume(project: &Project) -> Command<'_> {
     fusee(project).args(["resume", "sweep", "--json"])
 }
 
-/// Brings a killed run to its end and holds everything against what must be.
+/// Resumes a killed run to its end and checks the result.
 fn finishes(project: &Project, script: &str, kills: usize, case: &str) {
     project.assert_no_process_left();
     let resumed = resume(project).run();
     if resumed.code == Some(2) {
-        // Killed before the run was written down: then nothing may have happened, and it can begin anew.
+        // Killed before the run was journaled: then nothing may have happened, and it can be started again.
         for file in ["effects.txt", "notes.txt", "made.txt"] {
             assert!(
                 !project.dir().join(file).exists(),
@@ -55,7 +56,7 @@ fn finishes(project: &Project, script: &str, kills: usize, case: &str) {
     is_whole(project, kills, case);
 }
 
-/// Each kill may have cut off the one command that was in flight, and nothing more.
+/// Asserts that each kill interrupted at most the one command that was running.
 fn is_whole(project: &Project, kills: usize, case: &str) {
     let shown = fusee(project).args(["show", "sweep", "--json"]).run().exits(0);
     let events = read_checked(&shown.stdout, Part::Whole);
@@ -76,7 +77,7 @@ fn is_whole(project: &Project, kills: usize, case: &str) {
     project.assert_no_process_left();
 }
 
-/// The commands whose results say that they were interrupted. No other tool may be.
+/// Commands whose results say that they were interrupted; no other tool may be.
 fn interrupted_commands(events: &[Value]) -> Vec<String> {
     let calls = of_type(events, "tool_call");
     of_type(events, "tool_result")
@@ -90,7 +91,7 @@ fn interrupted_commands(events: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// How many journal writes an undisturbed run makes.
+/// Number of journal writes of an undisturbed run.
 fn writes_of_a_run(killer: &Killer) -> usize {
     let project = Project::new();
     let script = script(&project, "");
@@ -113,7 +114,7 @@ fn sweep(when: When) {
         if outcome.was_killed() {
             outcome.events_until_killed();
         } else {
-            // The last writes may fall away when timing merges commits; then the run is simply done.
+            // The last writes may disappear when timing merges commits; then the run has completed.
             assert_eq!(outcome.code, Some(0), "{case}: {outcome:#?}");
         }
         finishes(&project, &script, 1, &case);
@@ -170,7 +171,7 @@ fn a_kill_at_a_random_time_is_survived() {
     }
 }
 
-/// Numbers that are the same in every run of the tests.
+/// Random numbers with a fixed seed.
 struct Random(u64);
 
 impl Random {

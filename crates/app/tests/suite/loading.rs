@@ -1,5 +1,5 @@
-//! A server that still loads its model: it is waited for as long as the configuration says, which the user is told, and
-//! that has nothing to do with how often a failure is retried.
+//! A server that is still loading its model: the run waits up to the configured time and informs the user,
+//! independently of the retry policy.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run_on, with_key};
 
-/// As llama.cpp says it.
+/// The error llama.cpp sends.
 fn loading() -> Reply {
     let error = json!({"code": 503, "message": "Loading model", "type": "unavailable_error"});
     Reply::json(503, &json!({ "error": error })).header("retry-after-ms", "20")
 }
 
-/// Nothing is retried, so whatever is waited for is waited for because it loads.
+/// A project without retries, so that any wait is due to loading.
 fn project(limit_s: u64) -> Project {
     let text = format!("loading_timeout_s = {limit_s}\n[retry_policy]\nmax_retries = 0\n");
     Project::new().with("fusee.toml", &text)
@@ -37,7 +37,7 @@ fn a_model_that_loads_is_waited_for_beyond_all_retries() {
     let warnings = of_type(&events, "warning");
     let told: Vec<&Value> = warnings.iter().map(|warning| &warning["message"]).collect();
     let expected =
-        "the server is still loading its model; it is asked again for up to 60 s (`loading_timeout_s`)";
+        "the server is still loading its model; retrying for up to 60 s (`loading_timeout_s`)";
     assert_eq!(told, [expected], "once, however long it takes");
     fusee(&project).args(["replay", "waits"]).run().exits(0);
 }

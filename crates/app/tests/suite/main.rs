@@ -1,12 +1,13 @@
-//! The real binary, driven as a user would drive it, against a scripted model, a scripted server and a hostile machine.
+//! The real binary, driven like a user would, against a scripted model, a scripted server and a hostile
+//! machine.
 //!
-//! Each module is a behaviour. What surrounds the binary (servers, projects, kills, the checks of an event stream) is the
-//! test kit's; `fusee` here only knows how to start it.
+//! Each module is a behaviour. The test kit provides the environment (servers, projects, kills, event stream
+//! checks); `fusee` here only starts the binary.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
-    reason = "a test stops where it fails, and stands outside the seams of the product"
+    reason = "a test panics when it fails, and does not go through the product's seams"
 )]
 
 mod agents;

@@ -1,4 +1,5 @@
-//! Tools of MCP servers in a run: a program's and an address's, their ends and restarts, and what a project may not start.
+//! Tools of MCP servers in a run: over stdio and HTTP, exits and restarts, and which servers a project may
+//! not start.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::{fusee, run_json};
 
-/// A server that says what it is told, can die, and offers a tool that nobody can use.
+/// A server that echoes its input, can exit, and offers a tool that is too large to use.
 const SERVER: &str = r#"
 import json, os, sys
 def send(message): sys.stdout.write(json.dumps(message) + "\n"); sys.stdout.flush()
@@ -66,12 +67,12 @@ fn a_programs_tools_are_used_and_it_is_started_again_when_it_ends() {
         run_json(&project, &script).args(["--run-id", "r"]).env("MY_VALUE", "a-value-of-mine").run().exits(0);
     assert!(ran.stderr.contains("left out `huge`: its schema has 20"), "{}", ran.stderr);
     let said = contents(&ran.events());
-    // What was put into the server's environment is taken for a secret.
+    // Variables passed to the server's environment are treated as secrets.
     assert_eq!(said[0], "one [redacted] True");
     assert!(said[1].contains("it ended with code 3; it said: a line that is no message"), "{}", said[1]);
     assert_eq!(said[2], "two [redacted] True");
     assert!(said[3].contains("There is no tool `test_hidden`"), "{}", said[3]);
-    // Replayed without the server.
+    // The replay needs no server.
     std::fs::remove_file(project.dir().join("server.py")).unwrap();
     fusee(&project).args(["replay", "r"]).run().exits(0);
     project.assert_no_process_left();
@@ -107,7 +108,7 @@ fn a_stranger_cannot_have_a_program_started() {
     assert!(!project.dir().join("started").exists());
 }
 
-/// A server behind an address: the first answer as JSON, later ones as events, with a session.
+/// Starts an HTTP server: the first answer as JSON, later ones as events, with a session.
 fn address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -214,7 +215,7 @@ fn a_template_may_name_the_tools_of_a_server() {
     let task = |project: &Project| fusee(project).args(["task", "speak", "-m", &script, "--json"]).run();
     let result: Value = serde_json::from_str(&task(&project).exits(0).stdout).unwrap();
     assert_eq!((&result["status"], &result["content"]), (&json!("COMPLETE"), &json!("Done.")), "{result}");
-    // Without the server there is no such tool, which is told before a model is asked.
+    // Without the server the tool is missing, which is reported before any model request.
     let project = with_user_settings(project, "");
     let refused: Value = serde_json::from_str(&task(&project).exits(2).stdout).unwrap();
     assert_eq!(refused["notes"]["error"]["reason"], "configuration_error", "{refused}");

@@ -1,4 +1,5 @@
-//! What goes where: the answer on stdout, everything else on stderr, plain in a pipe, nothing read unasked.
+//! Output channels: the answer on stdout, everything else on stderr, plain text in a pipe, stdin only on
+//! request.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;

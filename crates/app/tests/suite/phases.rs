@@ -1,5 +1,5 @@
-//! Phase control at the binary: who says which phase a task is in, what the model is told of it, where it shows, and
-//! that a question that fails harms nothing.
+//! Phase control of the binary: what decides a task's phase, what the model is told about it, where it shows,
+//! and that a failed probe does no harm.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::project::Project;
@@ -18,7 +18,7 @@ fn with_mode(mode: &str, more: &str) -> Project {
     project().with("fusee.toml", &format!("{more}\n[phase_control]\nmode = \"{mode}\"\n{PROMPTS}"))
 }
 
-/// The phase events, one line each.
+/// Renders the phase events, one line each.
 fn phases(events: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |event: &Value| {
@@ -58,7 +58,7 @@ fn rules_follow_what_was_really_done() {
             "main 0 context",
             "main 1 context -> plan: 1 file was read",
             "main 2 plan -> implement: a plan was made",
-            "main 4 implement -> plan: the plan was made anew",
+            "main 4 implement -> plan: a new plan was made",
             "main 5 plan -> implement: a file changed",
         ]
     );
@@ -109,8 +109,8 @@ fn a_model_is_asked_after_each_turn_and_only_for_a_word() {
         phases(&events),
         [
             "main 0 context",
-            "main 1 context -> plan: the model says so",
-            "main 2 plan -> implement: the model says so",
+            "main 1 context -> plan: reported by the model",
+            "main 2 plan -> implement: reported by the model",
         ]
     );
     let last = events.last().unwrap();
@@ -142,7 +142,7 @@ fn in_hybrid_the_rules_go_first() {
             "main 0 context",
             "main 2 context -> plan: 1 file was read",
             "main 3 plan -> implement: a file changed",
-            "main 4 implement -> plan: the model says so",
+            "main 4 implement -> plan: reported by the model",
         ]
     );
 }
@@ -203,7 +203,7 @@ fn body(request: &Request) -> Value {
     request.arrived.json()
 }
 
-/// The system prompts' ends and the last messages of all requests.
+/// Last line of the system prompt, and last message, of every request.
 fn sent(server: &Server) -> Vec<(String, String)> {
     let told = |request: &Value| {
         let messages = request["messages"].as_array().unwrap();
@@ -317,8 +317,8 @@ fn a_run_killed_while_it_asks_for_the_phase_goes_on_there() {
         phases(&events),
         [
             "main 0 context",
-            "main 1 context -> plan: the model says so",
-            "main 2 plan -> implement: the model says so",
+            "main 1 context -> plan: reported by the model",
+            "main 2 plan -> implement: reported by the model",
         ]
     );
     assert_eq!(events.last().unwrap()["answer"], "Done.");

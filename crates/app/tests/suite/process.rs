@@ -1,4 +1,4 @@
-//! The process itself: what it leaves behind when it is killed, and what limits of the system do to it.
+//! The process: what it leaves behind when it is killed, and how it handles system limits.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::fusee::{binary, fusee};
 
-/// Processes of this machine with this word on their command line.
+/// Command lines of processes on this machine that contain this word.
 fn processes_with(word: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
@@ -28,7 +28,7 @@ fn within_seconds(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A duration for `sleep` that no other process on the machine has.
+/// A duration for `sleep` that no other process on the machine uses.
 fn mark(project: &Project, sandbox: &str) -> String {
     let name = project.dir().display().to_string() + sandbox;
     format!("7{}", name.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)))
@@ -39,7 +39,7 @@ fn kill_9_leaves_no_process_of_a_command_behind() {
     for sandbox in ["off", "on"] {
         let project = Project::new();
         let mark = mark(&project, sandbox);
-        // Children in sessions of their own, elsewhere, deaf, and of parents that are gone.
+        // Children in their own sessions, in another directory, ignoring signals, and orphaned.
         let command = format!(
             "cd /; sleep {mark} & setsid sleep {mark} & (setsid sh -c 'trap \"\" HUP TERM INT; (setsid sleep {mark} </dev/null >/dev/null 2>&1 &); sleep {mark}' &); exec sleep {mark}"
         );

@@ -1,4 +1,5 @@
-//! What a project's own files add to the prompt of a plain run: skills, overrides, instructions, a way to plan.
+//! Prompt additions from a project's files in a plain run: skills, overrides, instructions, a planning
+//! strategy.
 
 use std::os::unix::fs::symlink;
 
@@ -49,7 +50,7 @@ fn a_skill_is_a_summary_until_it_is_opened_also_after_a_kill_and_in_the_next_run
     }
     running.signal(Signal::KILL);
     assert!(running.wait().was_killed());
-    // The session goes on with what it found, whatever became of the file.
+    // The session keeps what it found, even if the file is gone.
     std::fs::remove_file(project.dir().join(".fusee/skills/notes/SKILL.md")).unwrap();
     with_key(fusee(&project).args(["resume", "skilled", "--json"])).run().exits(0);
     fusee(&project).args(["replay", "skilled"]).run().exits(0);
@@ -100,11 +101,11 @@ fn skills_that_are_broken_have_stated_outcomes() {
     assert_eq!(
         warnings(&events),
         [
-            "the front matter of .fusee/skills/a-open/SKILL.md has no end: it lacks a second line `---`",
-            ".fusee/skills/a-open/SKILL.md has no `description` in its front matter: its first words stand for it",
-            ".fusee/skills/b-bare/SKILL.md has no `description` in its front matter: its first words stand for it",
-            "the skill .fusee/skills/c-empty/SKILL.md is left out: it is empty",
-            "the skill .fusee/skills/e-out/SKILL.md is left out: it is not a plain file of the project that can be read",
+            ".fusee/skills/a-open/SKILL.md: unterminated front matter: missing the closing `---` line",
+            ".fusee/skills/a-open/SKILL.md: no `description` in the front matter; using its first paragraph",
+            ".fusee/skills/b-bare/SKILL.md: no `description` in the front matter; using its first paragraph",
+            "ignoring skill .fusee/skills/c-empty/SKILL.md: the file is empty",
+            "ignoring skill .fusee/skills/e-out/SKILL.md: not a readable regular file inside the project",
         ]
     );
     let bodies = bodies(&server);
@@ -176,19 +177,19 @@ fn an_override_counts_for_the_text_it_was_made_for_and_no_other() {
     project.write(".fusee/prompts/wrok.md", "Anything.\n");
     let events = run_on(&project, &server).run().exits(0).events();
     let told = warnings(&events);
-    assert!(told[0].contains("wrok.md is not used") && told[0].contains("did you mean `work`?"), "{told:#?}");
     assert!(
-        told[1].contains("work.md is not used: it was made for another text (000000000000)"),
+        told[0].contains("ignoring override .fusee/prompts/wrok.md")
+            && told[0].contains("did you mean `work`?"),
+        "{told:#?}"
+    );
+    assert!(
+        told[1].contains("work.md: it was written for another version of the original (000000000000,"),
         "{told:#?}"
     );
     assert!(told[1].contains(first), "{told:#?}");
     assert!(!system(&bodies(&server)[1]).contains("pirate"));
     let shown = fusee(&project).args(["prompt", "render"]).run().exits(0);
-    assert!(
-        shown.stderr.contains("warning: the override .fusee/prompts/work.md is not used"),
-        "{}",
-        shown.stderr
-    );
+    assert!(shown.stderr.contains("warning: ignoring override .fusee/prompts/work.md"), "{}", shown.stderr);
     let unknown = fusee(&project).args(["prompt", "render", "--original", "wrok"]).run().exits(2);
     assert!(unknown.stderr.contains("work"), "{}", unknown.stderr);
 }
@@ -229,7 +230,11 @@ fn a_way_to_plan_is_a_setting_and_a_kind_of_section() {
     );
     project.write("p.toml", "[[sections]]\nkey = \"a\"\ntitle = \"A\"\nbody = \"x\"\nstrategy = \"react\"\n");
     let wrong = fusee(&project).args(["prompt", "render", "p.toml"]).run().exits(1);
-    assert!(wrong.stderr.contains("only a section of kind \"planning\" has a strategy"), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("`strategy` is only allowed in a section of kind \"planning\""),
+        "{}",
+        wrong.stderr
+    );
 }
 
 #[test]
@@ -257,7 +262,7 @@ kind = "task"
     );
     assert!(lines[1].starts_with("  · 1.1. API [reference.api]: 0 tokens, "), "{closed}");
     assert!(lines[2].starts_with("▾ 2. Task [task]: "), "{closed}");
-    assert!(lines[4].ends_with(" tokens; 1 closed, 1 behind them"), "{closed}");
+    assert!(lines[4].ends_with(" tokens; 1 closed, 1 inside closed ones"), "{closed}");
     assert_eq!(lines[5], "tools of the prompt: read_section, open_sections");
     let open = tree(&["--open", "reference"]);
     assert!(open.starts_with("▾ 1. Reference [reference]: ") && open.contains("  ▾ 1.1. API"), "{open}");

@@ -1,4 +1,4 @@
-//! `fusee prompt render`: exactly the bytes a model would get, closed and opened.
+//! `fusee prompt render`: exactly the bytes a model would get, collapsed and expanded.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
@@ -126,7 +126,7 @@ fn a_file_shows_the_project_where_it_asks_for_it() {
             "open_sections"
         ])
     );
-    // The same bytes go to a model, and a replay needs none of the files.
+    // The same bytes are sent to a model, and a replay needs none of the files.
     let script = project.script(&[Line::text("Done.")]);
     let run =
         ["run", "Do it.", "--prompt", "p.toml", "--model", &script, "--run-id", "r", "--sandbox", "off"];
@@ -134,12 +134,12 @@ fn a_file_shows_the_project_where_it_asks_for_it() {
     std::fs::remove_file(project.dir().join("AGENTS.md")).unwrap();
     std::fs::remove_file(project.dir().join("src/a.rs")).unwrap();
     fusee(&project).args(["replay", "r"]).run().exits(0);
-    // Where there is nothing to show, the others keep their numbers.
+    // If a section has nothing to show, the others keep their numbers.
     let bare = Project::new().with("p.toml", &file);
     let shown = fusee(&bare).args(["prompt", "render", "p.toml", "--task", task]).run().exits(0).stdout;
     assert!(shown.contains("## 1. Workspace Digest") && shown.contains("## 4. Workspace\n"), "{shown}");
     assert!(!shown.contains("AGENTS.md") && !shown.contains("Skills"), "{shown}");
     let wrong = Project::new().with("p.toml", "[[sections]]\nkind = \"agents\"\nbody = \"mine\"\n");
     let refused = fusee(&wrong).args(["prompt", "render", "p.toml"]).run().exits(1);
-    assert!(refused.stderr.contains("a section of this kind has a text of its own"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a section of this kind has built-in text"), "{}", refused.stderr);
 }

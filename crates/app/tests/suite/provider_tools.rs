@@ -1,5 +1,5 @@
-//! Calls of tools that a provider defined: done by ours, behind the same gates, and told as ours in the events where no
-//! tool of ours goes by that name.
+//! Calls of provider-defined tools: executed by ours, behind the same gates, and reported under our names in
+//! events unless one of our tools has that name.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
@@ -46,7 +46,7 @@ fn a_providers_editor_and_shell_are_our_tools() {
             ("apply_patch", true),
             ("write_file", true),
             ("shell", true),
-            // A name of the shell's that every model may use.
+            // An alias of the shell tool that every model may use.
             ("bash", true),
             ("write_file", false),
             ("write_file", false),

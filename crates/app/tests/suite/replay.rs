@@ -1,4 +1,4 @@
-//! The same run from its journal: no model, no network, no workspace.
+//! Replaying a run from its journal: no model, no network, no workspace.
 
 use std::fs;
 

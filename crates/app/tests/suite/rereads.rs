@@ -1,5 +1,5 @@
-//! Reading again: what has not changed is not sent twice while it stands in the conversation, and the report says how
-//! often that was.
+//! Repeated reads: unchanged content is not sent twice while it is still in the conversation, and the report
+//! counts these cases.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;

@@ -1,4 +1,4 @@
-//! Going on after a kill: where it continues, what the model is told, what a finished run answers.
+//! Resuming after a kill: where the run continues, what the model is told, what a finished run returns.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn the_script_goes_on_after_the_lines_the_journal_has_seen() {
     let mut running = start(&project, &lines);
     running.wait_for_stdout("second turn", |out| out.matches("\"turn_start\"").count() >= 2);
     kill(running);
-    // The line was asked for and never answered: it is not among those seen, and its delay begins anew.
+    // The line was requested but never answered: it does not count as used, and its delay starts over.
     let mut running = resume(&project).start();
     running.wait_for_stdout("task_resumed", |out| out.contains("\"task_resumed\""));
     std::thread::sleep(Duration::from_millis(300));
@@ -104,7 +104,7 @@ fn files_that_changed_meanwhile_are_named_to_the_model() {
             && event.to_string().contains("changed")
     });
     assert!(told, "{events:#?}");
-    // The edit is refused: what it was to change has not been seen as it is now.
+    // The edit is refused: the run has not seen the file's current content.
     let results = of_type(&events, "tool_result");
     assert_eq!(results[2]["ok"], json!(false), "{results:#?}");
     assert_eq!(project.read("a.txt"), "before, but not as before\n");
@@ -146,13 +146,13 @@ fn flags_change_limits_and_approvals_from_where_it_goes_on() {
     let say = |n: u32| Line::call("shell", json!({"command": format!("echo {n} >> said.txt")}));
     let rest: Vec<Line> = (0..9).map(say).collect();
     kill_in_command(&project, &rest);
-    // Nobody is there to be asked, so from here on nothing is run; and six turns are enough.
+    // There is no user to ask, so from here on no command runs; and six turns are enough.
     resume(&project).args(["--approve", "ask", "--max-turns", "6"]).run().exits(3);
     let events = shown(&project);
     assert_eq!(of_type(&events, "turn_start").len(), 6);
     assert_eq!(project.read("said.txt"), "");
     assert_eq!(of_type(&events, "task_resumed")[0]["amended"]["terms"]["approve"], json!("ask"));
-    // The change is part of the run: played again it is where it was, and the result stays the result.
+    // The change is part of the run: a replay applies it at the same point, and the result stays the same.
     fusee(&project).args(["replay", "killed"]).run().exits(0);
     fusee(&project).args(["resume", "killed"]).run().exits(3);
 }
@@ -188,7 +188,7 @@ fn the_rest_of_a_run_is_shown_with_what_came_before_in_mind() {
     kill(running);
     let told = fusee(&project).args(["resume", "killed"]).run().exits(0).stderr;
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[0], "run killed goes on");
+    assert_eq!(lines[0], "run killed resumed");
     assert_eq!(lines[1], "  > shell echo begun >> effects.txt; sleep 60");
     assert!(lines[2].starts_with("    interrupted"), "{told}");
     assert!(told.contains("changed effects.txt, new.txt"), "{told}");

@@ -1,4 +1,4 @@
-//! The code reviewer: what it is shown, what it may do, what its findings come to.
+//! The code reviewer: its input, its permissions, and the result of its findings.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
@@ -135,7 +135,7 @@ fn what_changed_since_a_revision_is_shown_and_a_wrong_one_is_usage() {
     let wrong = review(&project, &script).args(["--base", "no-such", "--json"]).run().exits(2).events();
     let last = wrong.last().unwrap();
     assert_eq!(last["error"]["code"], json!("INIT_FAILED"));
-    assert!(last["error"]["message"].as_str().unwrap().contains("`no-such` cannot be told"), "{last}");
+    assert!(last["error"]["message"].as_str().unwrap().contains("cannot diff against `no-such`"), "{last}");
     review(&project, &script).args(["nowhere.py"]).run().exits(2);
 }
 
@@ -174,10 +174,10 @@ fn a_project_words_the_reviewers_sections_in_its_own_way() {
         told[0]["message"]
             .as_str()
             .unwrap()
-            .contains("workspace.md is not used: it was made for another text"),
+            .contains("workspace.md: it was written for another version of the original"),
         "{told:#?}"
     );
-    // A plain run has none of these sections, and nothing to say of them.
+    // A plain run has none of these sections and no warnings about them.
     let script = project.script(&[Line::text("Fine.")]);
     let plain = crate::fusee::run_json(&project, &script).run().exits(0).events();
     assert_eq!(of_type(&plain, "warning").len(), 0);
@@ -190,7 +190,11 @@ fn what_is_sent_back_is_told_in_order_and_the_draft_is_not_shown() {
     let outcome = review(&project, &script).run().exits(0);
     let said: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("  ")).collect();
     assert_eq!(said.len(), 1, "{}", outcome.stderr);
-    assert!(said[0].starts_with("  told: Your answer is not as it was asked for"), "{}", outcome.stderr);
+    assert!(
+        said[0].starts_with("  to the model: Your answer is not as it was asked for"),
+        "{}",
+        outcome.stderr
+    );
     let script = project.script(&[Line::text("Not yet."), Line::text("Still not.")]);
     let refused =
         fusee(&project).args(["run", "x", "--model", &script, "--output-schema", "schema.json"]).run();
@@ -200,5 +204,5 @@ fn what_is_sent_back_is_told_in_order_and_the_draft_is_not_shown() {
         fusee(&project).args(["run", "x", "--model", &script, "--output-schema", "schema.json"]).run();
     let at =
         |text: &str| refused.stderr.find(text).unwrap_or_else(|| panic!("no {text}: {}", refused.stderr));
-    assert!(at("  Not yet.") < at("  told: "), "{}", refused.stderr);
+    assert!(at("  Not yet.") < at("  to the model: "), "{}", refused.stderr);
 }

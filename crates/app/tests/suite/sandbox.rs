@@ -1,4 +1,4 @@
-//! Commands are confined unless the user says otherwise, and the events say which it was.
+//! Commands are sandboxed unless the user opts out, and the events record which sandbox was used.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -88,7 +88,7 @@ fn a_command_that_uses_too_much_is_ended_and_the_model_is_told() {
     project.assert_no_process_left();
 }
 
-/// Starts a program for which these system calls are as on another machine: refused, or unknown.
+/// Starts a program with these system calls failing as on other machines: denied, or not implemented.
 const ELSEWHERE: &str = r#"
 import ctypes, os, struct, sys
 steps = [(0x20, 0, 0, 0)]
@@ -103,9 +103,9 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
 os.execv(sys.argv[2], sys.argv[2:])
 "#;
 
-/// Containers without namespaces refuse this.
+/// The call denied in containers without namespaces.
 const NO_NAMESPACES: &str = if cfg!(target_arch = "x86_64") { "272=1" } else { "97=1" };
-/// Kernels without Landlock do not know this.
+/// The call missing in kernels without Landlock.
 const NO_LANDLOCK: &str = "444=38";
 
 fn fusee_elsewhere<'p>(project: &'p Project, without: &[&str]) -> fusee_testkit::project::Command<'p> {
@@ -121,8 +121,8 @@ fn where_there_are_no_namespaces_landlock_holds_and_its_smaller_promise_is_said(
         .args(["run", "x", "--json", "--model", &script])
         .run()
         .exits(0);
-    let warning = "warning: no namespaces hold commands here (";
-    assert!(ran.stderr.contains(warning) && ran.stderr.contains("a smaller promise"), "{}", ran.stderr);
+    let warning = "warning: namespaces are not available here (";
+    assert!(ran.stderr.contains(warning) && ran.stderr.contains("weaker guarantees"), "{}", ran.stderr);
     let events = ran.events();
     assert_eq!(events[0]["sandbox"], json!("landlock"));
     let content = of_type(&events, "tool_result")[0]["content"].as_str().unwrap();
@@ -155,7 +155,7 @@ fn owned(layer: (&str, &str)) -> (String, String) {
     (layer.0.to_owned(), layer.1.to_owned())
 }
 
-/// What the doctor says of the layers that hold commands.
+/// Sandbox layers as reported by `fusee doctor`.
 fn layers_of(project: &Project, without: &[&str]) -> Vec<(String, String)> {
     let ran = fusee_elsewhere(project, without).args(["doctor", "--quick", "--json"]).run();
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

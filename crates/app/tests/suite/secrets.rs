@@ -1,4 +1,5 @@
-//! Secrets of the user's environment are shown to nobody, and long output is kept whole for the model to page.
+//! Secrets from the user's environment are never shown, and long output is stored in full for the model to
+//! page through.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::Project;
@@ -31,9 +32,9 @@ fn a_secret_in_files_and_outputs_reaches_neither_model_nor_journal() {
         let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
         assert!(!found, "{file} holds the key");
     }
-    // What held a secret was not written down, so it cannot be put back, and that is said.
+    // Content with a secret was not backed up, so it cannot be restored, which the output says.
     let undone = with_key(fusee(&project).args(["runs", "undo", "r", "--dry-run"])).run().exits(1).stdout;
-    assert!(undone.starts_with("left as it is  .env: it held a secret"), "{undone}");
+    assert!(undone.starts_with("left as it is  .env: its original content held a secret"), "{undone}");
 }
 
 #[test]

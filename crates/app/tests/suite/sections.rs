@@ -1,4 +1,4 @@
-//! A task driven by a prompt file: sections that the model reads and opens while it works.
+//! Tasks with a prompt file: sections that the model reads and expands while it works.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
@@ -211,7 +211,7 @@ fn a_prompt_that_is_wrong_is_told_before_anything_runs() {
         "late.toml",
         "[[sections]]\nkey='a'\ntitle='A'\nbody='${who}'\nsummary='s'\nvisibility='summary'\n",
     );
-    // Also what would only be shown after an expansion.
+    // Also checks sections that are only shown after an expansion.
     let late = run(&project, &script).args(["--prompt", "late.toml"]).run().exits(2);
     assert!(late.stderr.contains("`${who}` has no value"), "{}", late.stderr);
     let missing = run(&project, &script).args(["--prompt", "nowhere.toml"]).run().exits(2);

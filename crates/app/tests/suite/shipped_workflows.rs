@@ -1,4 +1,4 @@
-//! The workflows that come with the product, each run with a scripted model; registered workflows, called by name.
+//! The shipped workflows, each run with a scripted model; and registered workflows, called by name.
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
@@ -131,13 +131,13 @@ fn a_registered_workflow_is_called_by_name_from_the_command_line_and_from_others
     let outcome =
         fusee(&project).args(["task", text, "--sandbox", "off", "--run-id", "by-name"]).run().exits(0);
     assert_eq!((outcome.stdout.as_str(), project.read("ran.txt").lines().count()), ("(2 4 6)\n", 4));
-    // The run has the text it began with.
+    // The run keeps the source it started with.
     project.write(".fusee/workflows/double.fusee", "(params)\n1\n");
     assert_eq!(fusee(&project).args(["replay", "by-name"]).run().exits(0).stdout, "(2 4 6)\n");
     let unknown = fusee(&project).args(["task", "duble"]).run().exits(2);
     assert!(unknown.stderr.contains("double"), "{}", unknown.stderr);
     let circle = fusee(&project).args(["task", "(content (circle))", "--sandbox", "off"]).run().exits(1);
-    assert!(circle.stderr.contains("inside more than 5 others"), "{}", circle.stderr);
+    assert!(circle.stderr.contains("workflows can be nested at most 5 deep"), "{}", circle.stderr);
 }
 
 #[test]

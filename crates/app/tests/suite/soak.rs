@@ -1,4 +1,4 @@
-//! The short form of the soak: a thousand turns with faults and compactions leave the process as it was.
+//! Short version of the soak: a thousand turns with faults and compactions do not leak.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use fusee_testkit::soak::soak;
 
 use crate::fusee::binary;
 
-/// Of 800 turns. What a journal of that many turns costs in page cache and allocator slack is within it.
+/// Allowed growth over 800 turns. It includes the page cache and allocator slack of a journal of that size.
 const MEMORY_KB: u64 = 6 * 1024;
 
-/// Threads for what blocks, and connections that are kept for the next request, come with the work and stay for seconds;
-/// one a fault, a command or a compaction would be dozens or hundreds.
+/// Threads for blocking work and pooled connections come with the load and stay for seconds; a leak per
+/// fault, command or compaction would be dozens or hundreds.
 const PASSING: usize = 8;
 
 #[test]
@@ -21,6 +21,6 @@ fn a_thousand_turns_with_faults_and_compactions_leave_nothing_behind() {
     assert!(late.resident_kb <= early.resident_kb + MEMORY_KB, "{soaked:#?}");
     assert!(late.descriptors <= early.descriptors + PASSING, "{soaked:#?}");
     assert!(late.threads <= early.threads + PASSING, "{soaked:#?}");
-    // Far more than noise: a turn whose cost grew with the turns before it would take many times as long.
+    // Far above noise: if a turn's cost grew with the earlier turns, it would take many times as long.
     assert!(soaked.late_turn < soaked.early_turn * 3, "{soaked:#?}");
 }

@@ -1,5 +1,5 @@
-//! ctrl-c at a terminal: the first stops the turn and the person says what now, the next ends the run. The terminal is
-//! that of `script`, which passes keys on as a keyboard would.
+//! ctrl-c in a terminal: the first stops the turn and the user says how to continue, the second ends the run.
+//! The terminal is provided by `script`, which passes keys on like a keyboard.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn asked(running: &mut Running) {
     running.wait_for_stdout("question", |out| out.contains("What now?"));
 }
 
-/// A command that has surely begun.
+/// Waits until a command has started.
 fn begun(project: &Project, running: &mut Running) {
     while project.read("begun.txt").is_empty() {
         assert!(running.is_running(), "{}", running.stdout_so_far());
@@ -75,7 +75,7 @@ fn a_request_that_was_stopped_is_made_again_when_nothing_is_said() {
     asked(&mut running);
     running.type_in("\n");
     server.wait_for_requests(2, Duration::from_secs(20));
-    // A first one again: the turn before it was another's.
+    // Counts as a first ctrl-c again, because it is outside the window of the previous one.
     std::thread::sleep(Duration::from_millis(2100));
     running.type_in(CTRL_C);
     running.wait_for_stdout("second question", |out| out.matches("What now?").count() > 1);
@@ -95,7 +95,7 @@ fn a_request_that_was_stopped_is_made_again_when_nothing_is_said() {
 
 #[test]
 fn a_second_ctrl_c_ends_the_run() {
-    // Soon after the first, and long after it while nothing runs.
+    // Shortly after the first, and long after it while nothing runs.
     for pause in [Duration::ZERO, Duration::from_millis(2100)] {
         let project = Project::new();
         let mut running = with_script(&project, &[long_command(), Line::text("Never said.")]);
@@ -130,7 +130,7 @@ fn a_run_killed_at_the_question_asks_it_again() {
                 again.type_in(words);
                 again.wait().exits(0);
             }
-            // Without a terminal nobody answers.
+            // Without a terminal there is no answer.
             None => drop(with_key(fusee(&project)).args(["resume", "terminal"]).run().exits(130)),
         }
         let events = shown(&project);

@@ -1,5 +1,5 @@
-//! Tasks that a template's task begins by a call: admitted, run within the same limits, told apart in the events, and
-//! whole after a kill at any write of the journal.
+//! Subtasks started by a call of a template's task: admission, shared limits, separate events, and
+//! consistency after a kill at any journal write.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::kill::{Killer, When};
@@ -145,7 +145,7 @@ fn turns_are_shared_by_all_of_them() {
         part(2),
         Line::text("never asked"),
     ]);
-    // Four turns: one of the first, two of its part, one more; the second part finds none.
+    // Four turns: one of the first, two of its subtask, one more; none is left for the second subtask.
     let done = task(&project, &model, "t").args(["--json", "--max-turns", "4"]).run().exits(3);
     let error = &result(&done)["notes"]["error"];
     assert_eq!((&error["type"], &error["reason"]), (&json!("RESOURCE_EXHAUSTION"), &json!("turns")));
@@ -194,7 +194,7 @@ fn what_a_request_asks_for_and_cannot_have_is_refused_or_told() {
     assert_eq!(result(&refused)["notes"]["error"]["reason"], json!("configuration_error"), "{refused:#?}");
 }
 
-/// A command before a part, one inside it, one after it: each leaves a line when it runs.
+/// A command before a subtask, one inside it, one after it; each leaves a line when it runs.
 fn swept(project: &Project) -> String {
     let note = |word: &str| Line::call("shell", json!({"command": format!("echo {word} >> effects.txt")}));
     project.script(&[
@@ -247,7 +247,8 @@ fn sweep(when: When) {
         let case = format!("killed {when:?} write {n}");
         let resumed = fusee(&project).args(["resume", "sweep"]).run();
         if resumed.code == Some(2) {
-            // Killed before the run was written down: then nothing may have happened, and it can begin anew.
+            // Killed before the run was journaled: then nothing may have happened, and it can be started
+            // again.
             assert_eq!(project.read("effects.txt"), "", "{case}: {resumed:#?}");
             task(&project, &script, "sweep").run().exits(0);
         }

@@ -1,5 +1,5 @@
-//! What a task is shown beside its own words: the conversation that it was asked for in, and files in the order that a model
-//! finds helpful.
+//! Context of a task besides its instructions: the conversation in which it was requested, and files in the
+//! order in which a model ranks them.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::kill::{Killer, When};
@@ -15,7 +15,7 @@ fn asking<'p>(command: Command<'p>, server: &Server) -> Command<'p> {
     with_key(command.args(args).args([&server.base_url()]))
 }
 
-/// What the model was asked last in each request.
+/// Last message of each request.
 fn asked(server: &Server) -> Vec<String> {
     let requests = server.requests().into_iter();
     let last = |body: Value| body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
@@ -83,7 +83,7 @@ fn without_a_conversation_nothing_is_shown_and_the_notes_say_so() {
     assert_eq!(asked(&server), ["Say it."]);
 }
 
-/// Files that fit a task, and the task.
+/// Creates a project with files that match a task, and the task.
 fn searched(ranking: &str) -> Project {
     let search = "<context_management><inherit_context>none</inherit_context>\
         <fresh_context>enabled</fresh_context></context_management><instructions>Mend the parser.</instructions>";
@@ -121,7 +121,7 @@ fn a_model_orders_the_files_where_it_is_told_to() {
     assert!(asked[0].ends_with(listed), "{}", asked[0]);
     assert_eq!(files(&asked[1]), ["lexer.rs", "parser.rs"]);
     assert_eq!(done["content"], "Mended.");
-    // What was found is what was found, also where the files are other ones now.
+    // The query result is journaled: a replay uses it even if the files have changed.
     std::fs::remove_file(project.dir().join("lexer.rs")).unwrap();
     fusee(&project).args(["replay", "r"]).run().exits(0);
 }
@@ -141,11 +141,11 @@ fn a_bad_answer_leaves_the_order_by_words_and_is_told_and_counted() {
     let events = read_checked(&events, Part::Whole);
     let warning = of_type(&events, "warning")[0].clone();
     assert_eq!(warning["code"], "memory_ranking");
-    assert!(warning["message"].as_str().unwrap().contains("its answer is no list of paths"), "{warning}");
+    assert!(warning["message"].as_str().unwrap().contains("the answer is not a list of paths"), "{warning}");
     assert_eq!(of_type(&events, "task_complete")[0]["total_tokens"], 116);
 }
 
-/// Kills the task before and after every write of the journal; it goes on to the same end each time.
+/// Kills the task before and after every journal write; it resumes to the same result each time.
 fn sweep(project: impl Fn() -> Project, lines: &[Line], tokens: u64) {
     let killer = Killer::build();
     let begun = |project: &Project| -> Vec<String> {
@@ -156,7 +156,7 @@ fn sweep(project: impl Fn() -> Project, lines: &[Line], tokens: u64) {
         let events = fusee(project).args(["show", "k", "--json"]).run().exits(0).stdout;
         let events = read_checked(&events, Part::Whole);
         let last = events.last().unwrap();
-        // A reply that was written down is never asked for again, nor counted twice.
+        // A journaled reply is never requested again, nor counted twice.
         assert_eq!((&last["answer"], &last["total_tokens"]), (&json!("Mended."), &json!(tokens)), "{case}");
         fusee(project).args(["replay", "k"]).run().exits(0);
     };

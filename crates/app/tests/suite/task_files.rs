@@ -1,4 +1,5 @@
-//! The files that a template lists: from a command's stdout alone, whole, as text, and told to a person where not.
+//! Files listed by a template: from a command's stdout only, complete, as text; problems are reported to the
+//! user.
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
@@ -43,7 +44,7 @@ fn a_command_lists_files_by_its_stdout_alone() {
     assert_eq!(result(&project, &[answer], &[], 0)["notes"]["context_files_count"], 2);
     let failed = result(&listing("echo gone; echo it broke 1&gt;&amp;2; exit 3"), &[], &[], 1);
     let command = "echo gone; echo it broke 1>&2; exit 3";
-    let said = format!("the command `{command}` that lists files failed: it broke [exit code 3]");
+    let said = format!("the file-listing command `{command}` failed: it broke [exit code 3]");
     assert_eq!(error(&failed), ("context_retrieval_failure", said.as_str()));
 }
 
@@ -56,11 +57,11 @@ fn a_long_listing_is_whole_or_refused() {
     let answer = Line::text("ok").matching("file 000\\.[\\s\\S]*file 075\\.[\\s\\S]*file 149\\.");
     assert_eq!(result(&project, &[answer], &[], 0)["notes"]["context_files_count"], 150);
     let failed = result(&listing("seq 201"), &[], &[], 1);
-    let said = "201 files are listed, and at most 200 are shown; let `<file_paths>` name fewer";
+    let said = "201 files are listed, but at most 200 can be included; list fewer in `<file_paths>`";
     assert_eq!(error(&failed), ("context_retrieval_failure", said));
     let failed = result(&listing("seq 100000"), &[], &[], 1);
     let said =
-        "the command `seq 100000` prints more than 256 KiB, and lists at most 200 files; let it print fewer";
+        "the file-listing command `seq 100000` printed more than 256 KiB; let it list at most 200 files";
     assert_eq!(error(&failed), ("context_retrieval_failure", said));
 }
 
@@ -86,7 +87,10 @@ fn a_placeholder_inside_of_a_commands_quotes_is_a_mistake() {
         let project = listing(command);
         let shown = fusee(&project).args(["check", ".fusee/templates/t.xml"]).run().exits(1);
         let said = shown.stdout + &shown.stderr;
-        assert!(said.contains("quoted-placeholder") && said.contains("without quotes"), "{command}: {said}");
+        assert!(
+            said.contains("quoted-placeholder") && said.contains("write it unquoted"),
+            "{command}: {said}"
+        );
     }
     for command in ["ls 'a b' {{p}}", "ls \"it's\" {{p}} # {", "ls $(echo {{p}})/x", "ls a#b{{p}} x{{p}}y"] {
         fusee(&listing(command)).args(["check", ".fusee/templates/t.xml"]).run().exits(0);
@@ -116,10 +120,10 @@ fn a_listed_file_that_is_no_text_fails_the_task() {
         let failed = result(&project, &[], &[], 1);
         let (reason, message) = error(&failed);
         assert_eq!(reason, "context_parsing_failure", "{failed}");
-        assert!(message.starts_with("the file `a.bin` cannot be shown: `a.bin` is not text"), "{message}");
+        assert!(message.starts_with("cannot include the file `a.bin`: `a.bin` is not text"), "{message}");
         fusee(&project).args(["task", "t", "--dry-run"]).run().exits(1);
     }
-    // A single letter in an old encoding does not make data of a text.
+    // A single byte in a legacy encoding does not make a text binary.
     std::fs::write(project.dir().join("a.bin"), b"The caf\xe9 is open until ten.\n").unwrap();
     assert_eq!(result(&project, &[Line::text("ok")], &[], 0)["status"], "COMPLETE");
 }
@@ -140,15 +144,15 @@ fn what_cannot_be_shown_is_told_to_a_person() {
     };
     assert_eq!(
         said("<file_paths><path>gone.txt</path></file_paths>", &[]),
-        "the file `gone.txt` cannot be shown: `gone.txt` does not exist; correct what `<file_paths>` or the request lists"
+        "cannot include the file `gone.txt`: `gone.txt` does not exist; correct the paths in `<file_paths>` or in the request"
     );
     assert_eq!(
         said("<file_paths><path>src</path></file_paths>", &[]),
-        "the file `src` cannot be shown: `src` is a directory; correct what `<file_paths>` or the request lists"
+        "cannot include the file `src`: `src` is a directory; correct the paths in `<file_paths>` or in the request"
     );
     assert_eq!(
         said("<inputs><input name=\"p\"/></inputs><file_paths><path>{{p}}</path></file_paths>", &["p="]),
-        "a listed path is empty: give the input that it is made of, or take it out of `<file_paths>`"
+        "a listed path is empty: set the input it is built from, or remove it from `<file_paths>`"
     );
 }
 

@@ -1,5 +1,5 @@
-//! What `fusee task --json` says of tasks that go on in others, go wrong, or never begin: one object each time, with the
-//! notes that every result has.
+//! Output of `fusee task --json` for tasks that continue in others, fail, or never start: always one object,
+//! with the notes that every result has.
 
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
@@ -34,7 +34,7 @@ fn result(project: &Project, lines: &[Line], words: &[&str], exit: i32) -> Value
     serde_json::from_str(&shown.stdout).expect(&shown.stdout)
 }
 
-/// An answer that asks for a further task.
+/// An answer that requests a further task.
 fn continuation(request: Value) -> Line {
     let asks = json!({"status": "CONTINUATION", "content": "so far", "notes": {"subtask_request": request}});
     Line::text(&asks.to_string())
@@ -95,7 +95,7 @@ fn a_call_may_carry_all_that_a_request_has() {
 #[test]
 fn a_template_goes_by_its_flow() {
     let project = project(&[("slow", "<instructions>Change a.txt.</instructions><flow>staged</flow>")]);
-    // Without having read and changed anything its answer is not taken.
+    // Its answer is rejected until it has read and changed something.
     let shown = task(&project, &vec![Line::text("ok"); 12], &["slow", "--max-turns", "3"]).run().exits(3);
     let result: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(result["notes"]["error"]["reason"], "turns", "{result:#}");
@@ -138,7 +138,7 @@ fn a_template_that_was_left_out_is_not_called_unknown() {
         );
         assert!(error["message"].as_str().unwrap().starts_with(".fusee/templates/broken.xml:1:"), "{error}");
     }
-    // It does not make way for one of the product that has its name.
+    // A broken template does not fall back to the built-in one of the same name.
     project.write(".fusee/templates/summarise.xml", "<task name=\"summarise\" type=\"atomic\"></task>");
     let refused = result(&project, &[], &["summarise"], 2);
     assert_eq!(refused["notes"]["error"]["reason"], "xml_validation_failure", "{refused:#}");
@@ -222,8 +222,8 @@ fn all_that_is_wrong_with_inputs_is_told_at_once() {
     );
     let message = error["message"].as_str().unwrap();
     assert!(
-        message.contains("`pth` is not a parameter; did you mean `path`?")
-            && message.contains("`path` is missing"),
+        message.contains("unknown parameter `pth`; did you mean `path`?")
+            && message.contains("missing `path`"),
         "{message}"
     );
 }

@@ -360,7 +360,8 @@ fn memory_finds_files() {
     let shown = fusee(&project).args(["memory", "show", "src/net.rs", "--json"]).run().exits(0);
     assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["symbols"], json!(["serve"]));
     fusee(&project).args(["memory", "show", "net.rs"]).run().exits(2);
-    // From anywhere in the project it is the project's index; what is named is named from where one stands.
+    // In any directory of the project it is the project's index; paths in arguments are relative to the
+    // directory.
     std::fs::create_dir(project.dir().join(".fusee")).ok();
     let below = ["-C", "src"];
     let shown = fusee(&project).args(["memory", "query", "bread", "--json"]).args(below).run().exits(0);

@@ -1,4 +1,4 @@
-//! The conversation in a real terminal: tmux has the keyboard and the screen.
+//! The chat in a real terminal; tmux provides the keyboard and the screen.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::fusee::{KEY, binary, fusee};
 
-/// A tmux server of its own with one session.
+/// A separate tmux server with one session.
 struct Terminal {
     socket: String,
 }
@@ -24,7 +24,7 @@ impl Terminal {
     }
 
     fn start(&self, project: &Project, arguments: &str) {
-        // A ctrl-c is for the program, and the shell around it stays.
+        // ctrl-c is for the program; the shell around it must survive.
         let line = format!("trap : INT; {} {arguments}; echo LEFT $?; exec sleep 1000", binary());
         let home = format!("HOME={}", project.home().display());
         let directory = project.dir().display().to_string();
@@ -111,16 +111,16 @@ fn a_whole_session_with_a_task_an_approval_a_cancellation_and_a_resize() {
         std::thread::sleep(Duration::from_millis(5));
     }
     terminal.say("third");
-    terminal.until("then: third");
+    terminal.until("queued: third");
     terminal.tmux(&["resize-window", "-x", "50", "-y", "20"]);
     std::thread::sleep(Duration::from_millis(300));
     terminal.tmux(&["resize-window", "-x", "90", "-y", "24"]);
-    terminal.until("then: third");
-    // What waits is what the stopped task hears next.
+    terminal.until("queued: third");
+    // The queued message is the next one the stopped task receives.
     terminal.keys(&["Escape"]);
     let third = terminal.until("Third answer.");
     assert_eq!(third.matches("● wait").count(), 1, "{third}");
-    assert!(third.contains("told: third") && !third.contains("● third"), "{third}");
+    assert!(third.contains("to the model: third") && !third.contains("● third"), "{third}");
 
     terminal.keys(&["C-g"]);
     terminal.until("> edited");
@@ -152,13 +152,13 @@ fn a_key_stops_the_turn_words_go_on_with_it_and_another_key_ends_the_task_alone(
         terminal.keys(&[key]);
         terminal.until("stopped: what now?");
         terminal.say("do it quickly");
-        terminal.until("told: do it quickly");
+        terminal.until("to the model: do it quickly");
         exists("two");
         terminal.keys(&[key]);
         terminal.until("stopped: what now?");
         terminal.keys(&[key]);
         terminal.until("cancelled ·");
-        // The conversation goes on, and the model may ask in it.
+        // The chat continues, and the model may ask questions in it.
         terminal.say("paint it");
         terminal.until("Which colour?");
         terminal.say("red");
@@ -178,7 +178,7 @@ fn a_key_stops_the_turn_words_go_on_with_it_and_another_key_ends_the_task_alone(
             assert_eq!(aborted, if events.last().unwrap()["status"] == "cancelled" { 2 } else { 0 });
             fusee(&project).args(["replay", run]).run().exits(0);
         }
-        // What the terminal itself runs goes with it.
+        // Processes started by the terminal end with it.
         drop(terminal);
         project.assert_no_process_left();
     }
@@ -200,7 +200,7 @@ fn killed_in_the_middle_of_a_task_it_asks_and_goes_on() {
     terminal.until("LEFT 137");
     let script = project.script(&[Line::text("unused")]);
     let again = Terminal::open(&project, &format!("-m {script} --sandbox off"));
-    again.until("this was cut off");
+    again.until("this run was interrupted");
     std::thread::sleep(Duration::from_millis(500));
     again.keys(&["y"]);
     again.until("completed ·");
@@ -226,7 +226,7 @@ fn a_resize_in_the_middle_of_an_answer_loses_nothing_and_what_is_typed_meanwhile
     terminal.tmux(&["resize-window", "-x", "44", "-y", "12"]);
     terminal.until("word040");
     terminal.say("/task (+ 40 2)");
-    terminal.until("then: /task (+ 40 2)");
+    terminal.until("queued: /task (+ 40 2)");
     terminal.tmux(&["resize-window", "-x", "100", "-y", "30"]);
     terminal.until("42");
     terminal.say("and again");
@@ -275,14 +275,14 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
     ]);
     let line = format!("--plain -m {script} --approve ask --sandbox off");
     let terminal = Terminal::open(&project, &line);
-    terminal.until("answers; /help");
+    terminal.until("; /help");
     terminal.say("change it");
-    let asked = terminal.until("or n and why:");
-    let question = "asking about edit_file: this run asks before anything is changed\n    a.txt\n    - one\n    + two\n\
-                    allow? y once, s for this conversation, a for always here, or n and why:";
+    let asked = terminal.until(" n [REASON]:");
+    let question = "approval needed for edit_file: this run asks before anything is changed\n    a.txt\n    - one\n    + two\n\
+                    allow? y once, s this conversation, a always in this project, n [REASON]:";
     assert!(asked.contains(question), "what led to it comes first: {asked}");
     terminal.say("a");
-    terminal.until("(no sandbox: it can do whatever you can)");
+    terminal.until("(not sandboxed: runs with your permissions)");
     terminal.say("s");
     terminal.until("First.");
     terminal.say("again");
@@ -290,15 +290,15 @@ fn in_plain_lines_a_question_shows_the_change_and_what_holds_a_command_and_its_a
     assert_eq!(asked.matches("allow? y once").count(), 3, "`true` is allowed for the conversation: {asked}");
     terminal.say("n rather not");
     let told = terminal.until("Second.");
-    assert!(told.contains("not allowed: the user said no: rather not"), "{told}");
+    assert!(told.contains("denied: the user said no: rather not"), "{told}");
     terminal.say("/quit");
     terminal.until("LEFT");
-    // What was allowed for always is not asked about in the next conversation either.
+    // A permanent approval also applies to the next chat.
     let edit = Line::call("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}));
     let script =
         project.script(&[Line::call("read_file", json!({"path": "a.txt"})), edit, Line::text("Third.")]);
     let again = Terminal::open(&project, &format!("--plain -m {script} --approve ask --sandbox off"));
-    again.until("answers; /help");
+    again.until("; /help");
     again.say("once more");
     again.until("Third.");
     assert_eq!(project.read("a.txt"), "three\n");

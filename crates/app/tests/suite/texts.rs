@@ -1,4 +1,4 @@
-//! `fusee check` and `fusee fmt`: what is wrong with a project's texts, and how they are laid out.
+//! `fusee check` and `fusee fmt`: diagnostics for a project's text files, and their formatting.
 
 use fusee_testkit::project::Project;
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ fn all_problems_of_a_workflow_are_told_at_once_in_the_shape_editors_read() {
         json!(problems),
         json!([
             {
-                "code": "missing-parameter", "severity": "error", "message": "the parameter `path` is missing",
+                "code": "missing-parameter", "severity": "error", "message": "missing parameter `path`",
                 "file": "flows/w.fusee", "line": 2, "column": 2, "end_line": 2, "end_column": 11,
                 "help": "add (path …)",
             },
             {
-                "code": "unknown-parameter", "severity": "error", "message": "there is no parameter `pth`",
+                "code": "unknown-parameter", "severity": "error", "message": "unknown parameter `pth`",
                 "file": "flows/w.fusee", "line": 2, "column": 12, "end_line": 2, "end_column": 21,
                 "help": "did you mean `path`?",
             },
@@ -57,7 +57,7 @@ fn a_directory_is_searched_for_what_can_be_checked() {
     project.write("fusee.toml", "max_turns = 3\n");
     assert_eq!(checked(&project, &["."], 0), Vec::<Value>::new());
     let told = fusee(&project).args(["check", "."]).run().exits(0).stdout;
-    assert_eq!(told, "3 files checked, no problem found\n");
+    assert_eq!(told, "3 files checked, no problems found\n");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn agents_and_prompts_are_checked_with_places() {
         .with("prompts/q.toml", "[[sections]]\nkei = \"one\"\n")
         .with("prompts/r.json", "{\"sections\": [\n  {\"key\": \"k\", \"title\": \"T\", \"boddy\": \"b\"}\n]}\n")
         .with("other/package.json", "{\"name\": \"not ours\"}");
-    // Without a path it is the directory that is checked.
+    // Without a path the directory is checked.
     let problems = checked(&project, &[], 1);
     let brief: Vec<String> = problems
         .iter()
@@ -160,7 +160,7 @@ fn a_tool_that_is_nearly_there_is_a_slip_of_the_template() {
     assert_eq!(problems[0]["line"], 4, "{problems:#?}");
     assert_eq!(
         problems[0]["message"],
-        "`t` names tools that are not there: `red_file` (did you mean `read_file`, `read_files` or `edit_file`?)"
+        "`t` names unknown tools: `red_file` (did you mean `read_file`, `read_files` or `edit_file`?)"
     );
     project.write(".fusee/templates/t.xml", &task("read_file, tickets_open_one"));
     assert_eq!(checked(&project, &[".fusee"], 0), Vec::<Value>::new());
@@ -173,8 +173,8 @@ fn a_template_with_mistakes_costs_the_others_one_line() {
     let ran = fusee(&project).args(["templates"]).run().exits(0);
     assert_eq!(
         ran.stderr.lines().next().unwrap(),
-        "warning: left out .fusee/templates/bad.xml:1:1: `<task>` lacks `<description>` (and 2 more errors); `fusee check \
-         .fusee/templates/bad.xml` tells all"
+        "warning: skipped .fusee/templates/bad.xml:1:1: `<task>` lacks `<description>` (and 2 more errors); run `fusee check \
+         .fusee/templates/bad.xml` for details"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a cloned repository may decide before a person says so: nothing that reaches outside of it.
+//! Settings of a cloned repository before the user trusts it: none may have an effect outside of it.
 
 use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::fusee::{KEY, fusee, with_key};
 
-/// A repository that wants the user's key, free commands and no questions.
+/// A repository that wants the user's key, unsandboxed commands and no approvals.
 fn hostile(url: &str) -> Project {
     Project::new().with(
         "fusee.toml",
@@ -30,7 +30,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
         assert!(ran.stderr.contains(&format!("`{key}` is ignored")), "{}", ran.stderr);
     }
     assert!(ran.stderr.contains("fusee trust"), "{}", ran.stderr);
-    // A name that only the project's file explains is nothing.
+    // A model name that only the project's file defines is unknown.
     with_key(fusee(&project).args(["run", "x", "--model", "mine"])).run().exits(2);
     assert_eq!(server.requests().len(), 0, "a stranger's server was asked");
 
@@ -45,7 +45,7 @@ fn a_hostile_repository_gets_neither_key_nor_free_commands_before_it_is_trusted(
     assert_eq!(server.requests().len(), 1);
     assert!(!trusted.stdout.contains(KEY) && !trusted.stderr.contains("is ignored"), "{trusted:#?}");
 
-    // A later pull brings other settings: they are a stranger's again.
+    // A later pull changes the settings: they are untrusted again.
     project.write("fusee.toml", &format!("{}top_p = 0.5\n", "sandbox = \"off\"\n"));
     let changed = fusee(&project).args(["run", "x", "--model", &script]).run();
     assert!(changed.stderr.contains("`sandbox` is ignored"), "{changed:#?}");
@@ -58,10 +58,10 @@ fn trust_is_taken_back_and_survives_what_a_command_does() {
     let state = project.home().join(".local/state/fusee/trust.json");
     assert!(state.exists());
     let said = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
-    assert!(said.ends_with("is trusted no longer\n"), "{said}");
+    assert!(said.ends_with("is no longer trusted\n"), "{said}");
     let again = fusee(&project).args(["trust", "--revoke"]).run().exits(0).stdout;
     assert!(again.ends_with("was not trusted\n"), "{again}");
-    // A confined command cannot trust the project in the user's place.
+    // A sandboxed command cannot trust the project on the user's behalf.
     let command = format!(
         "mkdir -p {0}; echo '{{\"files\":{{}}}}' > {1}; cat fusee.toml >> fusee.toml; true",
         state.parent().unwrap().display(),
@@ -86,7 +86,8 @@ fn what_is_not_there_or_not_whole_is_not_trusted() {
     assert!(!std::fs::read_to_string(state).unwrap().contains("fusee.toml"));
 }
 
-/// Git keeps symbolic links, and an earlier command may have left pipes: the runtime reads all of these by itself.
+/// Git stores symlinks, and an earlier command may have left pipes: the runtime reads all of these on its
+/// own.
 #[test]
 fn a_repository_of_pipes_and_devices_holds_nobody_up() {
     let places = ["AGENTS.md", ".gitignore", ".ignore", ".gitattributes", ".git/HEAD", ".git/info/exclude"];
@@ -120,7 +121,7 @@ fn a_repository_of_pipes_and_devices_holds_nobody_up() {
     }
 }
 
-/// A run that waits to be gone on with: with its own replies, no sandbox and no questions.
+/// An unfinished run with its own replies, no sandbox and no approvals.
 #[test]
 fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
     let theirs = Project::new();
@@ -144,7 +145,7 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
         .arg(project.dir())
         .status();
     assert!(copied.unwrap().success());
-    // Somebody who has used it before.
+    // A user who has used fusee before.
     let elsewhere = Project::new();
     let mine = fusee(&elsewhere).args(["run", "x", "--model", &elsewhere.script(&[Line::text("Done.")])]);
     mine.env("HOME", project.home()).run().exits(0);
@@ -167,7 +168,7 @@ fn a_journal_that_came_with_a_project_is_not_acted_by_before_it_is_trusted() {
     fusee(&project).args(["trust"]).run().exits(0);
     fusee(&project).args(["resume", "--sandbox", "auto"]).run();
     assert!(!fusee(&project).args(["resume"]).run().stderr.contains("was not written here"));
-    // One's own needs no word.
+    // A user's own journal needs no trust.
     fusee(&theirs).args(["resume"]).run().exits(0);
 }
 

@@ -1,4 +1,5 @@
-//! `fusee runs undo`: what a run changed is taken back from its journal, and what is not is said before.
+//! `fusee runs undo`: reverts the changes of a run from its journal, and reports beforehand what cannot be
+//! reverted.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -10,7 +11,7 @@ use serde_json::json;
 
 use crate::fusee::{fusee, run_json};
 
-/// A run that changes, makes and deletes files, some of them twice.
+/// A run that changes, creates and deletes files, some of them twice.
 fn changed() -> Project {
     let project = Project::new()
         .with("edited.txt", "one\ntwo\n")
@@ -41,9 +42,9 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
     let dry = fusee(&project).args(["runs", "undo", "r", "--dry-run"]).run().exits(0).stdout;
     assert_eq!(
         dry,
-        "not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 echo from a command > other.txt\n\
-         would be put back  edited.txt\nwould be removed  made.txt\nwould be made again  moved.txt\nwould be removed  other.txt\n\
-         would be made again  script.sh\nwould be removed  sub/new.txt\n\
+        "not undone     changes by 1 command to ignored files, .git or permissions, if any:\n                 echo from a command > other.txt\n\
+         would be restored  edited.txt\nwould be removed  made.txt\nwould be recreated  moved.txt\nwould be removed  other.txt\n\
+         would be recreated  script.sh\nwould be removed  sub/new.txt\n\
          would be removed  sub/\n"
     );
     assert_eq!(project.read("made.txt"), "made\n");
@@ -58,7 +59,7 @@ fn a_run_is_taken_back_and_a_dry_run_only_says_so() {
         assert!(!project.dir().join(made).exists(), "{made}");
     }
     let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
-    assert!(again.ends_with("all files hold what they held before the run\n"), "{again}");
+    assert!(again.ends_with("all files already have their content from before the run\n"), "{again}");
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn a_file_that_was_changed_since_is_left_alone_and_that_is_said_first() {
     let project = changed();
     project.write("edited.txt", "mine now\n");
     let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(1).stdout;
-    assert!(done.starts_with("left as it is  edited.txt: it was changed again after the run"), "{done}");
+    assert!(done.starts_with("left as it is  edited.txt: changed again after the run"), "{done}");
     assert_eq!(project.read("edited.txt"), "mine now\n");
     assert!(!project.dir().join("made.txt").exists());
 }
@@ -90,7 +91,7 @@ fn a_run_that_was_killed_is_taken_back_too_and_one_at_work_is_not() {
     running.signal(Signal::KILL);
     running.wait();
     let done = fusee(&project).args(["runs", "undo", "k"]).run().exits(1).stdout;
-    let said = "left as it is  ready: it changed during a command that was cut off, or since then\n";
+    let said = "left as it is  ready: changed during or after an interrupted command\n";
     assert!(done.starts_with(said), "{done}");
     assert_eq!(project.read("ready"), "ready\n");
     assert_eq!(project.read("a.txt"), "before\n");
@@ -103,7 +104,7 @@ fn sh(project: &Project, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Everything that stands in the project's files: type, permissions, content, targets of links.
+/// State of all files in the project: type, permissions, content, symlink targets.
 fn state(project: &Project) -> String {
     sh(
         project,
@@ -111,7 +112,7 @@ fn state(project: &Project) -> String {
     )
 }
 
-/// A repository with files that git has as they are, changed ones, and ones that it does not know.
+/// A repository with unmodified, modified and untracked files.
 fn repository() -> Project {
     let project = Project::new()
         .with("clean.txt", "as git has it\n")
@@ -150,16 +151,16 @@ fn what_commands_changed_is_taken_back_from_git_and_from_the_journal() {
     assert_eq!(
         acts,
         [
-            "would be put back  clean.txt",
-            "would be made again  deep/gone.txt",
-            "would be put back  dirty.txt",
-            "would be put back  link",
+            "would be restored  clean.txt",
+            "would be recreated  deep/gone.txt",
+            "would be restored  dirty.txt",
+            "would be restored  link",
             "would be removed  made.txt",
             "would be removed  one/two/up",
-            "would be made again  packed.txt",
+            "would be recreated  packed.txt",
             "would be removed  renamed.txt",
-            "would be made again  tool.sh",
-            "would be made again  untracked.bin",
+            "would be recreated  tool.sh",
+            "would be recreated  untracked.bin",
             "would be removed  one/two/",
             "would be removed  one/",
         ]
@@ -171,7 +172,7 @@ fn what_commands_changed_is_taken_back_from_git_and_from_the_journal() {
     assert_eq!(ignored(state(&project)), ignored(before));
     assert_eq!(project.read("ignored.log"), "noise\nmore\n");
     let again = fusee(&project).args(["runs", "undo", "r"]).run().exits(0).stdout;
-    assert!(again.ends_with("all files hold what they held before the run\n"), "{again}");
+    assert!(again.ends_with("all files already have their content from before the run\n"), "{again}");
 }
 
 #[test]
@@ -203,9 +204,9 @@ fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
     ]);
     let events = run_json(&project, &model).args(["--run-id", "r"]).run().exits(0).stdout;
     let told = events.find("\"not_undoable\"").expect("a warning");
-    assert!(events[told..].contains("1 file (2 MB) that git does not have"), "{events}");
+    assert!(events[told..].contains("not in git: 1 file (2 MB)"), "{events}");
     assert!(told < events.find("\"tool_result\"").unwrap());
-    // Git loses one of the others meanwhile.
+    // Meanwhile git loses one of the other objects.
     let id = sh(&project, "git rev-parse HEAD:packed.txt");
     sh(
         &project,
@@ -218,10 +219,10 @@ fn what_cannot_be_put_back_is_said_before_the_command_and_before_the_undoing() {
     let done = fusee(&project).args(["runs", "undo", "r"]).run().exits(1).stdout;
     assert_eq!(
         done,
-        "left as it is  large.csv: git did not have it as it was, and it was too large to be kept before the run's first command\n\
-         left as it is  packed.txt: what it held was in git and is not any more\n\
-         not undone     what 1 command of the run changed in ignored files, .git or permissions, if anything:\n                 rm large.csv clean.txt packed.txt\n\
-         will be made again  clean.txt\nundone: 1 file\n"
+        "left as it is  large.csv: its original content was not in git and was too large to back up before the run's first command\n\
+         left as it is  packed.txt: its original content is no longer in git\n\
+         not undone     changes by 1 command to ignored files, .git or permissions, if any:\n                 rm large.csv clean.txt packed.txt\n\
+         will be recreated  clean.txt\nundone: 1 file\n"
     );
     assert_eq!(project.read("clean.txt"), "as git has it\n");
 }
@@ -296,12 +297,12 @@ fn directories_that_the_run_made_go_and_those_it_took_away_come_back() {
             "will be removed  bare/one/",
             "will be removed  bare/",
             "will be removed  again/",
-            "will be made again  empty/was/",
-            "will be made again  full/was/",
+            "will be recreated  empty/was/",
+            "will be recreated  full/was/",
         ]
     );
     assert!(done.ends_with("undone: 4 files, 11 directories\n"), "{done}");
-    // What somebody put there meanwhile stays, and where it is.
+    // A file that was added meanwhile stays, with its directory.
     sh(&project, "rm used/theirs.txt; rmdir used");
     assert_eq!(state(&project), before);
 }

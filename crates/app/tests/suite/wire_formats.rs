@@ -1,5 +1,5 @@
-//! The three wire formats at the binary: where requests go, that each begins with the bytes of the one before, that
-//! reasoning goes back, that keys stay where they belong; and models that write their calls as text.
+//! The three wire formats in the binary: endpoints, that each request begins with the bytes of the previous
+//! one, that reasoning is sent back, that keys do not leak; and models that write their calls as text.
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fusee::{KEY, fusee, run_json};
 
-/// A format as a user chooses it.
+/// A format as selected by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Api {
     Chat,
@@ -92,7 +92,7 @@ fn each_request_begins_with_the_bytes_of_the_one_before_in_every_format() {
         let requests = server.requests();
         let lists: Vec<Vec<String>> = requests.iter().map(|r| r.arrived.elements(api.list())).collect();
         for pair in lists.windows(2) {
-            // The provider's marks do not count.
+            // Ignore the provider's cache markers.
             let bare = |list: &[String]| list.iter().map(|one| one.replace(MARK, "")).collect::<Vec<_>>();
             assert_eq!(bare(&pair[1][..pair[0].len()]), bare(&pair[0]), "{api:?}");
             assert!(pair[1].len() > pair[0].len());
@@ -170,7 +170,7 @@ fn a_run_in_another_format_is_resumed_and_replayed_in_it() {
         }
         running.signal(rustix::process::Signal::KILL);
         assert!(running.wait().was_killed());
-        // The format is known from the run itself.
+        // The format is stored with the run.
         let resumed = fusee(&project).args(["resume", "r"]).env(variable, KEY).run().exits(0);
         assert_eq!((resumed.stdout.as_str(), server.requests().len()), ("Done.\n", 2));
         assert_eq!(project.read("effects.txt"), "0\n");
@@ -195,7 +195,7 @@ fn keys_are_nowhere_but_in_the_request() {
     }
 }
 
-/// `fusee run` on a server of one's own.
+/// `fusee run` on a local server.
 fn local<'p>(project: &'p Project, server: &Server) -> Command<'p> {
     run_json(project, "llama.cpp:m").args(["--base-url", &server.base_url()])
 }
@@ -263,7 +263,7 @@ fn replies_under_a_schema_make_calls_and_end_with_an_answer() {
     let messages: Vec<Vec<String>> = requests.iter().map(|request| request.arrived.messages()).collect();
     assert_eq!(messages[1][..2], messages[0][..], "the second half is asked for on the same prefix");
     assert_eq!(messages[2][..2], messages[0][..]);
-    // A replay needs neither server nor key, and finds nothing different.
+    // A replay needs neither server nor key, and finds no difference.
     drop(server);
     fusee(&project).args(["replay", "s"]).run().exits(0);
 }

@@ -1,4 +1,4 @@
-//! Workflows from the command line: values, results, errors with their places, resuming.
+//! Workflows from the command line: values, results, errors with positions, resuming.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::project::{Command, Outcome, Project};
@@ -233,7 +233,7 @@ fn money_is_a_limit_of_all_tasks_together() {
     let user = project.home().join(".config/fusee");
     std::fs::create_dir_all(&user).unwrap();
     std::fs::write(user.join("config.toml"), "[price]\ninput = 10.0\noutput = 100.0\n").unwrap();
-    // A reply costs 1 000 × $10 / 10⁶ + 100 × $100 / 10⁶ = $0.02, so there is money for two.
+    // A reply costs 1 000 × $10 / 10⁶ + 100 × $100 / 10⁶ = $0.02, so the budget covers two.
     let script = project.script(&(0..9).map(|_| Line::text("Said.").usage(1000, 100)).collect::<Vec<_>>());
     let each = "(map (lambda (n) (content (say (n n)))) (range 0 9))";
     let inside = format!("{ATOM} (with-limits (:usd 0.05) {each})");
@@ -265,7 +265,7 @@ fn what_cannot_be_kept_is_refused_and_not_ignored() {
         ),
         (
             ATOM.replace("(params", "(model \"other\") (params") + "(content (say (n 1)))",
-            "this run has one model",
+            "this run has only one model",
         ),
     ];
     for (text, told) in cases {
@@ -291,7 +291,7 @@ fn a_workflow_asks_the_index_of_files_and_hands_on_what_it_finds() {
     let done = task(&project, &text).args(["-m", &script, "--run-id", "g"]).run().exits(0);
     let expected = "(\"1 of 3 files fit: src/parser.rs\" (\"notes.txt\" \"src/parser.rs\") \"Said.\")\n";
     assert_eq!(done.stdout, expected);
-    // What was found once is what was found.
+    // The query result is journaled and does not change.
     project.write("src/parser.rs", "// nothing\n");
     assert_eq!(fusee(&project).args(["replay", "g"]).run().exits(0).stdout, expected);
 
@@ -299,7 +299,7 @@ fn a_workflow_asks_the_index_of_files_and_hands_on_what_it_finds() {
         "(try (get-context (inputs (dict))) (catch (e) (list (error-reason e) (get e \"message\"))))";
     assert_eq!(
         task(&project, caught).run().exits(0).stdout,
-        "(\"input_validation_failure\" \"`get-context` has nothing to search for: give `query` or `inputs`\")\n"
+        "(\"input_validation_failure\" \"`get-context` has nothing to search for: set `query` or `inputs`\")\n"
     );
 }
 
@@ -311,7 +311,7 @@ fn a_resumed_task_prints_as_json_what_the_task_prints() {
     let begun = task(&project, &text).args(["-m", &script, "--json", "--run-id", "t"]).run().exits(0);
     let again = fusee(&project).args(["resume", "t", "--json"]).run().exits(0);
     assert_eq!(result(&again), result(&begun));
-    // What `fusee run` began prints events, also where it is a workflow.
+    // A run started with `fusee run` prints events, even if it is a workflow.
     let script = project.script(&[Line::text("Said.").usage(10, 1)]);
     fusee(&project).args(["run", &text, "-m", &script, "--run-id", "r"]).run().exits(0);
     let again = fusee(&project).args(["resume", "r", "--json"]).run().exits(0);

@@ -1,4 +1,5 @@
-//! A workflow that is killed at any journal write, or cancelled, and resumed: the same value, and no effect twice.
+//! A workflow that is killed at any journal write, or cancelled, and resumed: the same value, and no effect
+//! twice.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::fusee::fusee;
 
-/// Tasks beside each other, a loop, a failure that is caught, and commands whose effect shows when it happens twice.
+/// Parallel tasks, a loop, a caught failure, and commands whose effects show when they happen twice.
 const TEXT: &str = "
 (defatom ask (params (n number)) (instructions \"number {{n}}.\"))
 (defun note (word) (run_script (command (format \"echo {} >> effects.txt\" word))))
@@ -37,12 +38,12 @@ fn start<'p>(project: &'p Project, script: &str) -> Command<'p> {
     fusee(project).args(["task", TEXT, "-m", script, "--sandbox", "off", "--run-id", "sweep"])
 }
 
-/// Brings a killed workflow to its end and holds everything against what must be.
+/// Resumes a killed workflow to its end and checks the result.
 fn finishes(project: &Project, script: &str, case: &str) {
     project.assert_no_process_left();
     let resumed = fusee(project).args(["resume", "sweep"]).run();
     if resumed.code == Some(2) {
-        // Killed before the run was written down: then nothing may have happened, and it can begin anew.
+        // Killed before the run was journaled: then nothing may have happened, and it can be started again.
         assert_eq!(project.read("effects.txt"), "", "{case}: {resumed:#?}");
         start(project, script).run().exits(0);
     }

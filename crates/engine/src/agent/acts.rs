@@ -1,5 +1,5 @@
-//! What the runtime does itself in a task: reads files for the model, runs commands, applies edits that stand in an
-//! answer. Each is a step and told in the events; none is counted as the model's.
+//! Actions of the runtime itself within a task: reading files for the model, running commands, applying edits
+//! found in an answer. Each one is a journal step and emits events; none counts as a call of the model.
 
 use fusee_journal::event::{ErrorCode, TaskError};
 use fusee_journal::{BoxFuture, Call, Kind, Stop};
@@ -13,12 +13,12 @@ use super::driver::{Driver, to_value};
 use super::turns::Ending;
 use crate::flow::{EditFormat, Feedback, Material, edits, read_before, shown_before};
 
-/// The sort of feedback about edits in an answer that could not be made.
+/// Feedback kind for edits in an answer that could not be applied.
 pub(crate) const EDIT_REFUSED: &str = "edit_refused";
 
 impl Driver<'_> {
-    /// What is done before the model is asked for the first time. What comes of it is put before the request: a small
-    /// model follows best what it is told last.
+    /// Runs the configured preparation before the first model request. Its output is inserted before the
+    /// request text, because small models follow best what comes last.
     pub(crate) async fn prelude(&mut self) -> Result<(), Stop> {
         let before = self.task.rules.before.clone();
         let mut pieces = Vec::new();
@@ -44,7 +44,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// What is done after the work. It changes nothing about how the task ended.
+    /// Runs the configured command after the task. It does not affect how the task ended.
     pub(crate) async fn postlude(&mut self) -> Result<(), Stop> {
         if let Some(command) = self.task.rules.after.run.clone() {
             self.run_command("after-run", &command, Traces::Counted).await?;
@@ -89,7 +89,8 @@ impl Driver<'_> {
         Ok(materials)
     }
 
-    /// Applies the edits that stand in the last answer, where edits come that way. What could not be is for the model.
+    /// Applies the edits in the last answer, if the edit format puts them there. Returns failures as feedback
+    /// for the model.
     pub(crate) async fn take_edits(&mut self) -> Result<Option<Feedback>, Stop> {
         let format = self.task.rules.edit_format;
         if format == EditFormat::Tools {
@@ -97,7 +98,7 @@ impl Driver<'_> {
         }
         let edits = match edits(&self.turns.answer, format, &self.targets) {
             Ok(edits) => edits,
-            // With the work done, an answer in words is an answer.
+            // Once files have changed, an answer in prose is acceptable.
             Err(_) if self.facts.has_changes() && !self.task.rules.one_answer => return Ok(None),
             Err(text) => return Ok(Some(Feedback { text, sort: "no_edit" })),
         };
@@ -130,7 +131,7 @@ impl Driver<'_> {
         Ok((!text.is_empty()).then_some(Feedback { text, sort: EDIT_REFUSED }))
     }
 
-    /// The end of a task that had one answer, and it was not good enough.
+    /// Ends a task that allows a single answer after that answer was rejected.
     pub(crate) fn given_up(&mut self, feedback: Feedback) -> Ending {
         self.facts.fed_back(feedback.sort);
         let error = TaskError {

@@ -1,5 +1,5 @@
-//! Whether an answer is as it was asked for: checked when the task would end, mended in one more turn, and a failure
-//! after that. What is looked at for it is a step, since a check may look at files.
+//! Validates the final answer. A rejected answer gets one more turn; a second rejection fails the task. The
+//! check runs as a journal step because it may read files.
 
 use std::sync::Arc;
 
@@ -12,40 +12,40 @@ use serde_json::Value;
 use super::driver::{Driver, to_value};
 use super::turns::Ending;
 
-/// Problems told at once; a model mends the rest when it sees them.
+/// Maximum number of validation problems reported at once; the model sees the rest after fixing these.
 const TOLD: usize = 8;
 
-/// Judges answers.
+/// Validates final answers.
 pub trait AnswerCheck: Send + Sync {
-    /// The answer as it is kept, or what is wrong with it, in words for the model.
+    /// Returns the normalized answer, or a description of the problem worded for the model.
     fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String>;
 
-    /// The same for the answer after a complaint: there is no third, so what is good of it may be kept.
+    /// Validates the second and last answer. Because there is no third attempt, it may keep the valid part.
     fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
         self.check(answer, workspace)
     }
 }
 
-/// An answer that is as it was asked for.
+/// An answer that passed validation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The answer as it is kept.
+    /// The normalized answer.
     pub answer: String,
-    /// Whether it is one that makes the run fail, as a review with severe findings does.
+    /// Whether the answer makes the run fail, as a review with severe findings does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub objects: bool,
 }
 
-/// An answer that is JSON and fits a schema.
+/// Checks that an answer is JSON that matches a schema.
 pub struct JsonAnswer(jsonschema::Validator);
 
 impl JsonAnswer {
-    /// Answers of this JSON Schema; the error says why it is none.
+    /// Compiles a JSON Schema; the error says why the schema is invalid.
     pub fn new(schema: &Value) -> Result<Self, String> {
         jsonschema::validator_for(schema).map(Self).map_err(|error| error.to_string())
     }
 
-    /// The value in an answer, if it fits.
+    /// Parses an answer and validates it against the schema.
     pub fn read(&self, answer: &str) -> Result<Value, String> {
         let value: Value =
             serde_json::from_str(unfenced(answer)).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -64,7 +64,7 @@ impl AnswerCheck for JsonAnswer {
     }
 }
 
-/// What is asked of the model along with its request.
+/// The instruction appended to the request, asking the model for JSON of this schema.
 pub fn json_wanted(schema: &Value) -> String {
     format!(
         "When you are done, answer with nothing but JSON that fits this JSON Schema, without a fence and without \
@@ -72,8 +72,8 @@ pub fn json_wanted(schema: &Value) -> String {
     )
 }
 
-/// The text inside a fence that surrounds the whole of it, or else from the first brace to the last: models like to
-/// introduce what they answer.
+/// Strips a code fence around the whole answer, or else returns the JSON between the first opening and the
+/// last closing bracket: models like to introduce their answer.
 fn unfenced(answer: &str) -> &str {
     let text = answer.trim();
     let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
@@ -92,7 +92,7 @@ fn unfenced(answer: &str) -> &str {
     candidates.into_iter().flatten().find(is_json).unwrap_or(text)
 }
 
-/// What a check said, as the journal keeps it.
+/// Verdict of a check, as stored in the journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
@@ -100,10 +100,10 @@ enum Verdict {
     Complaint(String),
 }
 
-/// How a task goes on after its answer was judged.
+/// Result of judging an answer.
 pub(crate) enum Judged {
     Ends(Ending),
-    /// The model was told what is wrong and is asked again.
+    /// The model was told what is wrong and gets another turn.
     Again,
 }
 
@@ -146,7 +146,7 @@ impl Driver<'_> {
                 Ok(Judged::Again)
             }
             Verdict::Complaint(complaint) => {
-                let message = format!("the answer is not as it was asked for: {complaint}");
+                let message = format!("the answer does not have the requested form: {complaint}");
                 let reason = "output_format_failure".to_owned();
                 let error = TaskError { code: ErrorCode::TurnFailed, reason, message };
                 Ok(Judged::Ends(Ending::Failed { error, unreachable: false }))

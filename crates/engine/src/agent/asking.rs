@@ -1,4 +1,5 @@
-//! `ask_user`: a question of the model to the person, whose answer is a step. Who asks is the approver's half.
+//! `ask_user`: a question from the model to the user. The answer is a journal step; the approver does the
+//! asking.
 
 use fusee_journal::event::Event;
 use fusee_journal::{BoxFuture, Call, Kind, Recorded, Stop};
@@ -10,15 +11,15 @@ use super::calling::Called;
 use super::driver::Driver;
 use super::waiting::{Unanswered, within};
 
-/// Why a person is asked, for those who show the question.
+/// Reason shown with the question.
 const REASON: &str = "the model has a question";
 
-/// What the model is told when nobody answers.
+/// Result for the model when there is no answer.
 const NOBODY: &str = "Nobody is there to answer. Decide yourself and say in your answer what you assumed, or \
                       finish as blocked.";
 
 impl Driver<'_> {
-    /// Asks, and waits as long as a person may take: that is not working time.
+    /// Asks the user. The wait does not count as working time.
     pub(crate) async fn ask_person(
         &mut self,
         call: &ToolCall,

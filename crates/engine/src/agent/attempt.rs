@@ -1,4 +1,4 @@
-//! One attempt at a request: what is sent, what comes back, and the form in which the journal keeps it.
+//! One attempt at a model request: sending it, its result, and the form the journal stores.
 
 use std::time::Duration;
 
@@ -12,16 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::meanwhile::Known;
 use super::task::AgentTask;
 
-/// Where a task has no limit of time, the silence of a model has.
+/// Timeout for tasks without a time limit; the model client still limits how long a server may stay silent.
 const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// One attempt at a request, as the journal keeps it.
+/// One attempt at a request, as stored in the journal.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Attempt {
-    /// What was added to the conversation right before sending, because the world had moved on.
+    /// Text added to the conversation right before sending, because files had changed since the run was
+    /// interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) preface: Option<String>,
-    /// The files that this was about, so that it is said once.
+    /// The files named in `preface`, so that each change is reported once.
     #[serde(default, skip_serializing_if = "Known::is_empty")]
     pub(crate) told: Known,
     #[serde(flatten)]
@@ -29,7 +30,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// One before which nothing was said.
+    /// An attempt without a preface.
     pub(crate) fn of(result: AttemptResult) -> Self {
         Self { preface: None, told: Known::default(), result }
     }
@@ -44,12 +45,12 @@ pub(crate) enum AttemptResult {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
-    /// The task's own time ran out first.
+    /// The task's own time limit was reached first.
     OutOfTime(bool),
 }
 
 impl AttemptResult {
-    /// Tells the model of an answer that it gave before.
+    /// Tells the model about a reply it gave in an earlier process.
     pub(crate) fn tell(&self, model: &dyn Model) {
         match self {
             Self::Reply(reply) => model.replayed(Ok(reply)),
@@ -59,8 +60,8 @@ impl AttemptResult {
     }
 }
 
-/// Tells a model of every answer that the journal holds. Tasks that run side by side would otherwise take from a script
-/// what another of them had taken before.
+/// Tells a model about every reply in the journal. Without this, tasks running concurrently could take
+/// replies from a script that another task had already consumed.
 pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
     for step in steps.iter().filter(|step| step.kind == Kind::Model) {
         let Some(result) = step.result.clone() else { continue };
@@ -70,21 +71,21 @@ pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
     }
 }
 
-/// The first wait for a server that loads its model; each further one is twice as long, up to the longest.
+/// First pause while a server loads its model; doubles with each retry up to `LONGEST_LOADING_PAUSE_MS`.
 const LOADING_PAUSE_MS: u64 = 500;
 const LONGEST_LOADING_PAUSE_MS: u64 = 5_000;
 
-/// How long a server that loads its model has been waited for.
+/// Tracks the wait for a server that is loading its model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loading {
-    /// The working time when it first said so.
+    /// Working time at the first such response.
     pub(crate) since_ms: u64,
-    /// How often it has.
+    /// Number of such responses.
     pub(crate) tries: u32,
 }
 
 impl Loading {
-    /// How long to wait after it says so once more; none if it has taken too long.
+    /// The next pause in milliseconds; `None` once the loading timeout is exhausted.
     fn pause(self, now_ms: u64, limit_s: u64, asked_ms: Option<u64>) -> Option<u64> {
         let left = limit_s.saturating_mul(1000).checked_sub(now_ms.saturating_sub(self.since_ms))?;
         let own = (LOADING_PAUSE_MS << self.tries.min(8)).min(LONGEST_LOADING_PAUSE_MS);
@@ -92,20 +93,20 @@ impl Loading {
     }
 }
 
-/// Which try it is, and since when.
+/// State of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Try {
-    /// From 1; those that met a server that loads do not count.
+    /// Counts from 1; attempts answered with "still loading" are not counted.
     pub(crate) attempt: u32,
-    /// Working time before it.
+    /// Working time before the attempt.
     pub(crate) now_ms: u64,
-    /// What is left of it, if there is a limit.
+    /// Remaining working time, if limited.
     pub(crate) left_ms: Option<u64>,
-    /// Since when the server loads its model, if it does.
+    /// Set while the server is loading its model.
     pub(crate) loading: Option<Loading>,
 }
 
-/// Sends it once. Whether it is sent again, and when, is said with a failure.
+/// Sends the request once. A failure includes the delay before the next attempt, if there is to be one.
 pub(crate) async fn send(
     task: &AgentTask,
     conversation: &Conversation,
@@ -139,7 +140,7 @@ pub(crate) async fn send(
     }
 }
 
-/// What came of a request within the time that is left.
+/// Awaits a reply within the remaining time.
 pub(crate) async fn within(
     left_ms: Option<u64>,
     reply: impl Future<Output = Result<Reply, ModelError>>,

@@ -1,5 +1,5 @@
-//! One tool call as steps of a branch: the question to whoever must be asked, the call itself, what a crash left of
-//! it. `calls.rs` makes a model's calls with it, the workflow's driver those of a program.
+//! Executes one tool call as journal steps of a branch: the approval question, the call itself, and recovery
+//! after a crash. `calls.rs` uses it for a model's calls, the workflow driver for those of a program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,47 +19,47 @@ use crate::approval::rules::Rule;
 use crate::approval::{Answer, Lasts, Question};
 use crate::flow::{Protected, protected_answer};
 
-/// What a model may do where nobody answered.
+/// Appended to the refusal when an approval question got no answer.
 pub(crate) const UNANSWERED_ADVICE: &str = "; go on without it, or finish as blocked";
 
-/// The result of a call, as the journal keeps it.
+/// The result of a call, as stored in the journal.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Called {
     #[serde(flatten)]
     pub(crate) output: ToolOutput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fate: Option<Fate>,
-    /// The sections that it opened.
+    /// Prompt sections opened by the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expansion: Option<Expanded>,
-    /// Protected files that it went for.
+    /// Protected files the call tried to change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) protected: Vec<String>,
 }
 
 impl Called {
-    /// A call that came to its end.
+    /// A call that ran to completion.
     pub(crate) fn plain(output: ToolOutput) -> Self {
         Self { output, fate: None, expansion: None, protected: Vec::new() }
     }
 
-    /// One that ended in another way.
+    /// A call that ended with another fate.
     pub(crate) fn ended(output: ToolOutput, fate: Fate) -> Self {
         Self { fate: Some(fate), ..Self::plain(output) }
     }
 
-    /// A call that a person stopped before it was made.
+    /// A call cancelled before it started.
     pub(crate) fn stopped() -> Self {
         Self::ended(ToolOutput::aborted("Not run: it was cancelled before it began."), Fate::Aborted)
     }
 
-    /// A call that was not made, and why.
+    /// A call that was refused, with the reason.
     pub(crate) fn refused(why: &str) -> Self {
         Self::ended(ToolOutput::error(format!("Not run: {why}.")), Fate::Refused)
     }
 }
 
-/// The end of a wait for an answer, as the journal keeps it.
+/// Result of waiting for an approval, as stored in the journal.
 #[derive(Serialize, Deserialize)]
 struct Waited {
     #[serde(flatten)]
@@ -84,29 +84,30 @@ impl Waited {
     }
 }
 
-/// Where calls are made from.
+/// Everything needed to execute calls on one branch.
 pub(crate) struct Calling<'a> {
     pub(crate) session: &'a Session,
     pub(crate) engine: &'a Arc<dyn Engine>,
     pub(crate) branch: &'a Branch,
     pub(crate) cancel: &'a CancellationToken,
-    /// Working time that is left, if there is a limit.
+    /// Remaining working time, if limited.
     pub(crate) left_ms: Option<u64>,
-    /// Whose calls they are: those of the runtime itself are of another kind than a model's.
+    /// Step kind of effectful calls: the runtime's own calls differ from a model's.
     pub(crate) kind: Kind,
     /// Files that no call may change.
     pub(crate) protected: Option<Arc<Protected>>,
-    /// Bytes of images in one answer; none where nobody sees them.
+    /// Maximum bytes of images in one result; 0 if the model takes no images.
     pub(crate) image_bytes: usize,
 }
 
 impl Calling<'_> {
-    /// Asks a person whether a call may be made; the answer is a step of its own. A refusal is the call's result.
+    /// Asks for approval of a call; the answer is a step of its own. Returns the call's result if it was
+    /// refused.
     pub(crate) async fn ask(&self, question: Question) -> Result<Option<Called>, Stop> {
         self.ask_for_longer(question).await.map(|(refusal, _)| refusal)
     }
 
-    /// The same with what the answer says about calls like it.
+    /// Like [`Self::ask`], and also returns the rules that a lasting approval adds.
     pub(crate) async fn ask_for_longer(
         &self,
         question: Question,
@@ -131,7 +132,7 @@ impl Calling<'_> {
             };
             Box::pin(ask) as BoxFuture<'_, Value>
         });
-        // Waiting for a person is not working time, so the step's duration is not counted.
+        // The step's duration is not counted: waiting for the user is not working time.
         let Waited { answer, unanswered } = self.engine.step(step, body).await?.read()?;
         let (approved, reason) = (answer.approved, answer.reason.clone());
         self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
@@ -143,7 +144,7 @@ impl Calling<'_> {
         Ok(((!answer.approved).then(|| Called::refused(why)), lasting))
     }
 
-    /// An answer that needs nothing from outside. It is a step all the same: each call has one.
+    /// Records a result that needs no execution. It is still a step, because every call has exactly one.
     pub(crate) async fn answer(
         &self,
         callee: &str,
@@ -155,7 +156,7 @@ impl Calling<'_> {
         read(self.engine.step(step, body).await?)
     }
 
-    /// Makes the call.
+    /// Executes the call.
     pub(crate) async fn make(
         &self,
         call_id: &str,
@@ -266,7 +267,7 @@ impl Calling<'_> {
         Call { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
     }
 
-    /// What a call is given besides its arguments.
+    /// Builds the context passed to the tool along with its arguments.
     pub(crate) fn context(&self, call_id: &str) -> CallContext {
         let (engine, branch) = (Arc::clone(self.engine), self.branch.clone());
         let (call_id, secrets) = (call_id.to_owned(), self.session.secrets.clone());
@@ -284,13 +285,13 @@ impl Calling<'_> {
     }
 }
 
-/// What a tool says, without secrets that are known.
+/// Removes known secrets from the output of a tool.
 fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
     secrets.remove_from(&mut output.content);
     output
 }
 
-/// The same for what a call is about to do: content that holds a secret is not written down.
+/// Removes known secrets from an intent before it is written to the journal.
 fn withhold(secrets: &Secrets, value: &mut Value) {
     match value {
         Value::String(text) => secrets.remove_from(text),
@@ -306,7 +307,7 @@ fn read(mut recorded: Recorded) -> Result<(Called, Recorded), Stop> {
     Ok((called, recorded))
 }
 
-/// Finds out what became of a call that a crash cut off, and finishes it where that is safe.
+/// Determines the outcome of a call interrupted by a crash, and completes it where that is safe.
 async fn settle(tool: &dyn Tool, arguments: &Value, intent: &Value, context: &CallContext) -> Called {
     match tool.settle(arguments, intent, context).await {
         Settled::Done(output) => Called::plain(output),

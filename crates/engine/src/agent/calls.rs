@@ -1,5 +1,5 @@
-//! Makes the calls of one reply, in order, each as one step. Every call gets exactly one result, whether it
-//! ran, was refused, was interrupted by a crash or aborted by a person.
+//! Executes the tool calls of one reply, in order, each as one step. Every call gets exactly one result,
+//! whether it ran, was refused, was interrupted by a crash or was aborted by the user.
 
 use std::sync::Arc;
 
@@ -19,27 +19,27 @@ use super::turns::{Answered, Finish, Planned, Planning};
 use crate::approval::{Approve, Gate, Gatekeeper, Question};
 use crate::flow::Feedback;
 
-/// Of an explanation, so many characters stand in the question to a person.
+/// Maximum characters of the model's explanation shown in an approval question.
 const EXPLANATION_CHARACTERS: usize = 400;
 
-/// What a call turned out to be.
+/// How a call is handled.
 pub(crate) enum Resolved {
-    /// Nothing to run: this is the answer.
+    /// Not executed: the output is the result.
     Answer { output: ToolOutput, sort: &'static str },
-    /// A call that steers the task.
+    /// A control tool.
     Control { output: ToolOutput, finish: Option<Finish> },
-    /// A call about sections of the prompt.
+    /// A call about prompt sections.
     Section { output: ToolOutput, expansion: Option<Expanded> },
-    /// A task to be done by another.
+    /// A subtask, with its arguments.
     Spawn(Value),
-    /// A question to the person.
+    /// A question to the user.
     Question(String),
     /// A call to a tool.
     Tool { tool: Arc<dyn Tool>, arguments: Value },
 }
 
 impl Driver<'_> {
-    /// Makes them all; what the machine needs to know of them is returned.
+    /// Executes all calls and returns what the turn machine needs to know about them.
     pub(crate) async fn make_calls(&mut self, planned: Vec<Planned>) -> Result<Answered, Stop> {
         let mut answered = Answered::default();
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
@@ -64,8 +64,8 @@ impl Driver<'_> {
         Ok(answered)
     }
 
-    /// A call of a tool that the model's provider defined is one of ours from here on. What the model said stays as it
-    /// was in the conversation.
+    /// Maps a call of a provider-defined tool to our own tool. The conversation keeps the call as the model
+    /// made it.
     fn as_ours(&self, call: ToolCall) -> ToolCall {
         let ours = match self.session().toolbox.find(&call.name) {
             Some(tool) if tool.definition().name != "shell" => None,
@@ -84,7 +84,7 @@ impl Driver<'_> {
         self.emit(Event::ToolCall { call_id, name, arguments });
     }
 
-    /// Tells of a result, and first of the files it changed.
+    /// Emits a result, preceded by the files it changed.
     pub(crate) fn emit_result(&self, call: &ToolCall, called: &Called, duration_ms: u64) {
         let Called { output, fate, .. } = called;
         for change in &output.changed {
@@ -204,7 +204,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether a call may run: first the rules of a review, then the user's policy.
+    /// Decides whether a call may run: review restrictions first, then the user's approval policy.
     fn judge(&self, tool: &dyn Tool, arguments: &Value) -> Gate {
         let (definition, session) = (tool.definition(), self.session());
         let decided = self.rules.decide(&definition.name, arguments);
@@ -222,7 +222,7 @@ impl Driver<'_> {
                 Approve::Never => Gate::Shut("a review only looks".to_owned()),
                 Approve::Auto | Approve::Ask => {
                     let words = self.said_with_calls().map(|words| format!("; the model says: {words}"));
-                    let reason = "a review only looks unless a person allows more";
+                    let reason = "a review is read-only; other calls need approval";
                     Gate::Ask(format!("{reason}{}", words.unwrap_or_default()))
                 }
             },
@@ -234,7 +234,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The words that came with the calls under way, as far as a question has room for them.
+    /// The text of the reply that made the current calls, truncated for a question.
     fn said_with_calls(&self) -> Option<String> {
         let replies = self.conversation.messages().iter().rev();
         let reply = replies.into_iter().find_map(|message| match message {
@@ -244,7 +244,7 @@ impl Driver<'_> {
         (!reply.is_empty()).then(|| reply.chars().take(EXPLANATION_CHARACTERS).collect())
     }
 
-    /// Asks whoever must be asked.
+    /// Applies the approval policy, asking the user if required. Returns the result of a refused call.
     pub(crate) async fn gate(
         &mut self,
         call: &ToolCall,
@@ -263,7 +263,7 @@ impl Driver<'_> {
         Ok(refusal)
     }
 
-    /// An answer that needs nothing from outside.
+    /// Records a result that needs no execution.
     pub(crate) async fn answer_step(
         &self,
         call: &ToolCall,
@@ -285,7 +285,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Everything that follows from a result: events, facts, the workspace's memory, the conversation.
+    /// Applies the consequences of a result: events, facts, known file contents, the conversation.
     fn conclude_call(
         &mut self,
         call: ToolCall,
@@ -294,12 +294,13 @@ impl Driver<'_> {
         ran: bool,
         answered: &mut Answered,
     ) {
-        // A command that a crash ended counts as interrupted: nobody cancelled the task.
+        // A command ended by a crash counts as interrupted, not aborted: the task was not cancelled.
         let fate = called.fate.or(called.output.aborted.then_some(Fate::Aborted));
         let called = Called { fate, ..called };
         let output = &called.output;
         self.session().workspace.recall(output);
-        // What a crash cut off is told to the model as changed meanwhile, if it knew the files.
+        // Changes by an interrupted call are reported to the model as changed meanwhile, if it knew the
+        // files.
         if fate != Some(Fate::Interrupted) {
             self.known.learn(output);
         }
@@ -330,7 +331,7 @@ impl Driver<'_> {
     }
 }
 
-/// What a tool shows, as the conversation holds it.
+/// Converts the images of a tool result to those of the conversation.
 pub(crate) fn images(shown: Box<[fusee_tools::Image]>) -> Vec<Image> {
     shown.into_iter().map(|fusee_tools::Image { media_type, data }| Image { media_type, data }).collect()
 }

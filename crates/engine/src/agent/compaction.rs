@@ -1,10 +1,10 @@
-//! Makes a conversation smaller by rule: a pure function that asks no model and forgets the oldest first.
+//! Rule-based compaction: a pure function that shrinks a conversation, oldest part first, without a model.
 //!
-//! [`compact`] goes no further than its target needs. First ([`prune`]) results that nobody will miss get
-//! short: reads whose text stands again later, plans that were replaced, then the middle of long outputs. Next
-//! ([`summary`]) whole turns make way for one line each. The goal, the current plan, opened sections and the
-//! newest turns stay word for word, and a call keeps its result or goes with it. When to compact, and how far,
-//! is the driver's half.
+//! [`compact`] goes no further than its target needs. First, [`prune`] shortens results that are no longer
+//! needed: reads whose text appears again later, plans that were replaced, then the middle of long outputs.
+//! Next, [`summary`] replaces entire turns with one line each. The goal, the current plan, opened sections
+//! and the newest turns are kept verbatim, and a call is kept or removed together with its result. The driver
+//! decides when to compact and how far.
 
 mod deed;
 mod outline;
@@ -28,65 +28,65 @@ use outline::{Exchange, Outline};
 use prune::Standing;
 use summary::Lines;
 
-/// What must survive word for word, beside the current plan and opened sections.
+/// The parts to keep verbatim, besides the current plan and opened sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keep<'a> {
     /// How many user messages, from the first, state the goal.
     pub(crate) first_user_messages: usize,
-    /// What is asked now states it too, where a conversation goes on with another request.
+    /// The current request, which also states the goal when a conversation continues with a new request.
     pub(crate) request: Option<&'a str>,
-    /// What the newest turns may cost together. The last finished turn and what follows it stay whatever they
-    /// cost.
+    /// Token budget of the newest turns. The last finished turn and everything after it are kept regardless.
     pub(crate) recent_tokens: u64,
 }
 
-/// A conversation made smaller.
+/// The result of a compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Compacted {
-    /// What is left, a legal conversation if the given one was.
+    /// The remaining messages; a valid conversation if the input was one.
     pub(crate) messages: Vec<Message>,
-    /// How many of the given messages are gone or shorter.
+    /// How many of the input messages were removed or shortened.
     pub(crate) items_removed: u32,
-    /// By the caller's count.
+    /// Size of the input, as measured by the caller's counter.
     pub(crate) tokens_before: u64,
-    /// By the caller's count.
+    /// Size of the result, as measured by the caller's counter.
     pub(crate) tokens_after: u64,
-    /// What is told of turns that are gone.
+    /// The summary of the removed turns, if there is one.
     pub(crate) told: Option<Told>,
 }
 
-/// A summary, and what it stands for.
+/// Position and scope of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Where it stands among the messages that are left.
+    /// Index of the summary in the remaining messages.
     pub(crate) at: usize,
-    /// The messages that it tells of, among those given.
+    /// The input messages it summarises.
     pub(crate) turns: Range<usize>,
-    /// What it may take.
+    /// Maximum size of the summary.
     pub(crate) bytes: usize,
 }
 
-/// A summary may take an eighth of the target, at four bytes a token, within these bounds. With the smallest
-/// it is hardly more than its heading and a list of files.
+/// Bounds of the summary size, which is otherwise an eighth of the target at four bytes a token. At the lower
+/// bound it holds little more than its heading and a list of files.
 const SUMMARY_BYTES: std::ops::RangeInclusive<u64> = 600..=12_000;
 
 fn summary_bytes(target_tokens: u64) -> u64 {
     (target_tokens / 2).clamp(*SUMMARY_BYTES.start(), *SUMMARY_BYTES.end())
 }
 
-/// Makes a conversation fit by the rules of a task's own compaction, for programs that keep conversations of their own:
-/// the first message and the newest turns, as far as `recent_tokens` reach, stay word for word, and calls keep their
-/// results. Four bytes count as a token. None if it fits `target_tokens` already, or could hardly be shortened.
+/// Compacts a conversation by the rules that tasks use, for programs that keep their own conversations. The
+/// first message and the newest turns within `recent_tokens` are kept verbatim, and calls keep their results.
+/// Four bytes count as a token. Returns `None` if the conversation already fits `target_tokens` or if less
+/// than a tenth could be saved.
 pub fn compact_by_rule(messages: &[Message], recent_tokens: u64, target_tokens: u64) -> Option<Vec<Message>> {
     let keep = Keep { first_user_messages: 1, request: None, recent_tokens };
     let count = |message: &Message| super::occupancy::size(message).div_ceil(4) as u64;
     compact(messages, &keep, target_tokens, &count).map(|compacted| compacted.messages)
 }
 
-/// Makes a conversation fit `target_tokens`, or as small as it may get. None if it fits already, or if less
-/// than a tenth could be saved: a compaction costs the server its prefix cache.
+/// Compacts a conversation to `target_tokens`, or as far as possible. Returns `None` if it already fits or if
+/// less than a tenth could be saved, because a compaction invalidates the server's prefix cache.
 ///
-/// `count` is asked once for each message and for each one written in its place.
+/// `count` is called once for each message and once for each replacement.
 pub(crate) fn compact(
     messages: &[Message],
     keep: &Keep<'_>,
@@ -116,7 +116,7 @@ pub(crate) fn compact(
     Some(Compacted { messages, items_removed, tokens_before, tokens_after, told })
 }
 
-/// The conversation with some messages replaced by shorter ones, all of them still there.
+/// The conversation with some messages replaced by shorter ones and none removed.
 struct Draft<'a> {
     messages: &'a [Message],
     replaced: Vec<Option<Message>>,
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
         self.tokens <= self.target
     }
 
-    /// A message as it is now.
+    /// The message at `at` in its current form.
     fn message(&self, at: usize) -> &Message {
         self.replaced[at].as_ref().unwrap_or(&self.messages[at])
     }
@@ -152,21 +152,21 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// How many of the oldest turns go, and what is put in their place.
+/// How many of the oldest turns to remove, and their replacement.
 struct Cut {
     turns: usize,
     summary: Option<Message>,
     tokens: u64,
-    /// What pinned results leave of their turns.
+    /// The parts of removed turns that are pinned.
     remains: Vec<Remains>,
 }
 
-/// The part of a turn that stays when the turn goes: a reply with the pinned calls only, and their results.
+/// The part of a removed turn that is kept: a reply with only the pinned calls, and their results.
 struct Remains {
     turn: usize,
     reply: Message,
     results: Vec<usize>,
-    /// Whether the reply is as it was.
+    /// Whether the reply is unchanged.
     whole: bool,
 }
 
@@ -176,8 +176,8 @@ impl Cut {
     }
 }
 
-/// Finds the fewest turns to take away, oldest first. If even all before the window do not do, takes what gets
-/// the conversation smallest.
+/// Finds the smallest number of turns to remove, oldest first. If removing all turns before the window is not
+/// enough, returns the cut that makes the conversation smallest.
 fn cut(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) -> Cut {
     let remains = remains(draft, outline, standing, window);
     let without = tokens_without(draft, outline, &remains, window);
@@ -198,7 +198,8 @@ fn cut(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: us
             }
         }
     } else {
-        // More turns gone is smaller, but for the odd turn that is shorter than its line; `best` fits anyway.
+        // Size decreases with the number of removed turns, except where a turn is shorter than its line;
+        // `best` fits anyway.
         let mut too_few = 0;
         while best.turns - too_few > 1 {
             let middle = attempt(too_few + (best.turns - too_few) / 2, bytes);
@@ -222,7 +223,7 @@ fn tell(messages: &[Message], outline: &Outline<'_>, window: usize) -> Lines {
     lines
 }
 
-/// What would stay of each turn before the window that has something pinned.
+/// For each turn before the window that has pinned results, the part to keep.
 fn remains(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) -> Vec<Remains> {
     let pinned = standing.pinned.iter().map(|index| &outline.exchanges[*index]);
     let pinned: Vec<_> = pinned.take_while(|exchange| exchange.turn < window).collect();
@@ -240,7 +241,7 @@ fn remains(draft: &Draft<'_>, outline: &Outline<'_>, standing: &Standing, window
     pinned.chunk_by(|a, b| a.turn == b.turn).filter_map(of_turn).collect()
 }
 
-/// By number of turns taken away: the tokens of everything else, without a summary.
+/// Indexed by the number of removed turns: the tokens of everything else, without a summary.
 fn tokens_without(draft: &Draft<'_>, outline: &Outline<'_>, remains: &[Remains], window: usize) -> Vec<u64> {
     let mut remains = remains.iter().peekable();
     let mut tokens = draft.tokens;
@@ -257,7 +258,7 @@ fn tokens_without(draft: &Draft<'_>, outline: &Outline<'_>, remains: &[Remains],
     without
 }
 
-/// The messages that are left, and how many are not or not in full.
+/// Builds the remaining messages, and counts the input messages that were removed or shortened.
 fn assemble(mut draft: Draft<'_>, outline: &Outline<'_>, cut: Cut) -> (Vec<Message>, u32) {
     let given = draft.messages;
     let mut left = Vec::with_capacity(given.len());

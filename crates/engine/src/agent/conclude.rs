@@ -1,4 +1,5 @@
-//! What becomes of an answer before its task ends: others may take it, refuse it, or have a further task done for it.
+//! Hook that processes an answer before its task ends: it may accept it, reject it, or run another task on
+//! it.
 
 use fusee_journal::event::TaskError;
 use fusee_journal::{BoxFuture, Stop};
@@ -7,9 +8,10 @@ use fusee_model::Message;
 use super::spawn::{Left, Spent};
 use super::turns::Ending;
 
-/// Decides about the answer of a task. It may take steps on branches of its own.
+/// Decides about the answer of a task. It may record steps on its own branches.
 pub(crate) trait Conclude: Send + Sync {
-    /// What the task ends with, and what was used up for it beside its own turns. `said` is its conversation.
+    /// Returns how the task ends and what that consumed beyond the task's own turns. `said` is the task's
+    /// conversation.
     fn conclude<'a>(
         &'a self,
         answer: String,
@@ -18,20 +20,20 @@ pub(crate) trait Conclude: Send + Sync {
     ) -> BoxFuture<'a, Result<(Conclusion, Spent), Stop>>;
 }
 
-/// The end of a task that had an answer.
+/// The end of a task that produced an answer.
 pub(crate) enum Conclusion {
-    /// It is this one.
+    /// The task completes with this answer.
     Answer(String),
-    /// It fails all the same; the answer is kept.
+    /// The task fails, but the answer is kept.
     Failed {
-        /// What there is of it.
+        /// The answer.
         answer: String,
-        /// Why.
+        /// Why the task failed.
         error: TaskError,
     },
 }
 
-/// How the task ends, the answer that is kept of it where it fails, and what that used up.
+/// Returns how the task ends, the answer to keep if it fails, and what the hook consumed.
 pub(super) async fn concluded(
     ending: Ending,
     conclude: Option<&dyn Conclude>,

@@ -1,4 +1,4 @@
-//! How much the conversation may hold, and making it smaller: the driver's half of `compaction.rs`, which knows how.
+//! Context size: the limit, and when to compact. `compaction.rs` implements the compaction itself.
 
 use fusee_journal::event::Event;
 use fusee_journal::{Call, Kind, Stop};
@@ -11,17 +11,17 @@ use super::limits::{Limits, SummaryBy};
 use super::occupancy::size;
 use super::turns::{Gauge, Input};
 
-/// Below this fill a server's context size cannot matter, so it is not asked for: short tasks start faster.
+/// Below this size the server's context size cannot matter, so it is not queried: short tasks start faster.
 const ASK_CONTEXT_FROM: u64 = 3_000;
 
-/// The share of the limit that a compaction aims at.
+/// Fraction of the limit that a compaction aims for.
 pub(crate) const COMPACT_TO: f64 = 0.4;
 
-/// The share of the limit that the newest turns may keep word for word.
+/// Fraction of the limit within which the newest turns are kept verbatim.
 const KEEP_RECENT: f64 = 0.2;
 
 impl Driver<'_> {
-    /// The limits, none beyond what the model's server can take.
+    /// The limits in force, with `max_tokens` capped at the context size of the model's server.
     pub(crate) fn limits(&self) -> Limits {
         Limits { max_tokens: self.max_tokens(), ..self.task.rules.bound(self.terms.limits) }
     }
@@ -30,14 +30,14 @@ impl Driver<'_> {
         self.terms.limits.max_tokens.min(self.context_tokens.unwrap_or(u64::MAX))
     }
 
-    /// About how many bytes more the context can hold.
+    /// Approximate number of bytes that still fit into the context.
     pub(crate) fn room_bytes(&self) -> usize {
         let left = self.max_tokens().saturating_sub(self.gauge().tokens);
         let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
         (left as f64 * per_token) as usize
     }
 
-    /// A window on the conversation that moved is a compaction to whoever reads along.
+    /// Reports a moved history window as a compaction event.
     pub(crate) fn tell_moves(&mut self, gauge: Gauge) {
         let moves = self.conversation.moved();
         if moves > 0 {
@@ -52,7 +52,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Makes the conversation smaller, if that is worth it.
+    /// Compacts the conversation, if that saves enough.
     pub(crate) async fn compact(&mut self, gauge: Gauge) -> Result<Input, Stop> {
         let limit = self.max_tokens() as f64;
         let keep = Keep {
@@ -60,7 +60,7 @@ impl Driver<'_> {
             request: self.task.input.last().map(Message::text),
             recent_tokens: (limit * KEEP_RECENT) as u64,
         };
-        // System prompt and tools stay as they are: what is left of the target is for the messages.
+        // System prompt and tools stay unchanged: the rest of the target is for the messages.
         let messages: usize = self.conversation.messages().iter().map(size).sum();
         let overhead = self.occupancy.estimate(self.conversation.encoded_len().saturating_sub(messages));
         let target = ((limit * COMPACT_TO) as u64).saturating_sub(overhead);
@@ -84,7 +84,7 @@ impl Driver<'_> {
         Ok(Input::Compacted { smaller: true })
     }
 
-    /// Asks the server for the size of its context, once, when that can begin to matter.
+    /// Queries the server's context size once, as soon as it can matter.
     pub(crate) async fn learn_context(&mut self) -> Result<(), Stop> {
         if self.context_asked || self.gauge().tokens < ASK_CONTEXT_FROM {
             return Ok(());

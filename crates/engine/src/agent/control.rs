@@ -1,5 +1,5 @@
-//! The tools that steer the task itself: they touch nothing outside and so are answered here, not in the
-//! tools crate.
+//! The control tools, which steer the task itself. They touch nothing outside the task, so they are
+//! implemented here and not in the tools crate.
 
 use std::sync::LazyLock;
 
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 use super::plan::Plan;
 use super::turns::Finish;
 
-/// The one whose answer comes from a person; `asking.rs` has it.
+/// The control tool whose answer comes from the user; see `asking.rs`.
 pub(crate) const ASK_USER: &str = "ask_user";
 
-/// What a control call came to.
+/// The result of a control call.
 pub(crate) struct Controlled {
     pub(crate) output: ToolOutput,
     pub(crate) finish: Option<Finish>,
 }
 
-/// Their definitions, in the order a model sees them.
+/// Definitions of the control tools, in the order the model sees them.
 pub(crate) fn definitions() -> &'static [Definition] {
     static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(define);
     &DEFINITIONS
 }
 
-/// Whether this is one of them.
+/// Whether `name` is a control tool.
 pub(crate) fn is_one(name: &str) -> bool {
     definitions().iter().any(|definition| definition.name == name)
 }
@@ -123,7 +123,7 @@ fn define() -> Vec<Definition> {
     ]
 }
 
-/// Answers a control call whose arguments fit its definition.
+/// Answers a control call whose arguments match its definition.
 pub(crate) fn answer(name: &str, arguments: Value, plan: &mut Plan) -> Controlled {
     match name {
         "plan_tasks" => {

@@ -1,5 +1,5 @@
-//! Where the driver asks the rules of a flow: may this call run, may the task end here, is there evidence that the work
-//! is done. The rules are `flow`'s; this does what they say.
+//! Applies the rules of a flow in the driver: whether a call may run, whether the task may end, and whether
+//! the work is verified. `flow` defines the rules.
 
 use fusee_journal::event::Fate;
 use fusee_journal::{Kind, Stop};
@@ -17,30 +17,30 @@ use super::nameable::Paths;
 use super::turns::{Answered, Ending};
 use crate::flow::{Asked, EditFormat, Feedback};
 
-/// Of the output of a command that verifies, so many last characters are shown.
+/// Maximum characters of the verification output shown, counted from the end.
 const VERIFY_TAIL: usize = 4000;
 
-/// And so many last lines of it when it is told again, with no file changed in between.
+/// Number of last lines shown when a failure is repeated without a file change in between.
 const VERIFY_LINES: usize = 8;
 
-/// What the command that verifies last said, and about which state of the files.
+/// The last result of the verification command, and the file state it applies to.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
-    /// The state of the files it was about; `None` before its first run.
+    /// The verified file state; `None` before the first run.
     about: Option<u64>,
-    /// The state of the files that the model has been told about.
+    /// The file state whose result the model has been told.
     told: Option<u64>,
     passed: bool,
     tail: String,
     runs: u32,
 }
 
-/// What becomes of the files that a command of the runtime changed.
+/// How to treat the files changed by a command of the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Traces {
-    /// They are part of the work.
+    /// Part of the work.
     Counted,
-    /// They are what a look leaves behind: caches, logs.
+    /// Side effects of a check, such as caches and logs.
     Forgotten,
 }
 
@@ -50,7 +50,7 @@ impl Driver<'_> {
         let session = self.session();
         let control = control::definitions().iter().find(|definition| definition.name == name);
         let tool = session.toolbox.find(name).map(|tool| tool.definition());
-        // A tool that is not there is answered by those who know the near names.
+        // Unknown tools are answered later, with suggestions for similar names.
         let Some(definition) = control.or(tool) else { return Ok(()) };
         if name == "flow_stage_done" && !self.conduct.offers(definition) {
             return Ok(());
@@ -59,8 +59,8 @@ impl Driver<'_> {
         self.conduct.judge(Asked::of(definition), offered, self.known_facts())
     }
 
-    /// The knobs of the next request: with what is open in it, where that is less than everything. Where replies are
-    /// held to a grammar, a gate is in the grammar: what would be refused cannot be said.
+    /// Options of the next request. With a gate or a grammar, they list the currently open tools: under a
+    /// grammar, a call that would be refused cannot even be generated.
     pub(crate) fn options_now(&self) -> RequestOptions {
         let session = self.session();
         let mut options = session.options.clone();
@@ -86,13 +86,14 @@ impl Driver<'_> {
         Some(OpenTool { bare: self.is_bare(&name), name, paths })
     }
 
-    /// Whether a word that the task is done could be true: nothing stands against it, as far as is known now.
+    /// Whether the model may claim to be done: no rule forbids it and the current file state has not failed
+    /// verification.
     pub(crate) fn may_say_done(&self) -> bool {
         let found_wrong = self.evidence.about == Some(self.facts.state()) && !self.evidence.passed;
         self.conduct.may_end(self.known_facts()).is_ok() && !found_wrong
     }
 
-    /// The model says that its stage is done.
+    /// Handles the model's signal that its stage is done.
     pub(crate) fn signalled(&mut self, arguments: Value) -> Resolved {
         let known = crate::flow::Known { facts: &self.facts, plan: &self.plan };
         match self.conduct.signal(arguments, known) {
@@ -101,12 +102,12 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether `finish` is open: always to say that something is in the way, else on evidence.
+    /// Whether `finish` is allowed: always to report a blocker, otherwise only when the work is verified.
     pub(crate) fn may_finish(&self, arguments: &Value) -> bool {
         arguments["status"] == "blocked" || self.why_unfinished().is_none()
     }
 
-    /// The answer to a `finish` that comes too early.
+    /// The result of a premature `finish`.
     pub(crate) fn unfinished(&self) -> Resolved {
         let Feedback { text, sort } = self
             .why_unfinished()
@@ -136,7 +137,7 @@ impl Driver<'_> {
         Some(Feedback { text: format!("{}{}", text.trim_end(), self.way_on()), sort: "verify_failed" })
     }
 
-    /// What to do about a failure. It is said last: a small model follows that best.
+    /// Advice on a failure. It is appended last because small models follow the last instruction best.
     fn way_on(&self) -> &'static str {
         match self.task.rules.edit_format {
             _ if self.task.rules.one_answer => "",
@@ -145,21 +146,21 @@ impl Driver<'_> {
         }
     }
 
-    /// The same, to be said to the model now.
+    /// Like [`Self::without_evidence`], and records that the model has been told.
     fn tell_evidence(&mut self) -> Option<Feedback> {
         let feedback = self.without_evidence();
         self.evidence.told = self.evidence.about;
         feedback
     }
 
-    /// What a task that ended lacks. One that is verified has no need to say so as well.
+    /// Unmet requirements of a task that ended. A verified task need not have signalled completion.
     pub(crate) fn lacks(&self) -> Vec<String> {
         let known = self.known_facts();
         let verified = self.task.rules.verify.is_some() && self.without_evidence().is_none();
         if verified { self.conduct.unmet(known) } else { self.conduct.lacks(known) }
     }
 
-    /// Before a `finish` is judged, the files it is about must have been verified.
+    /// Verifies the current files before a `finish` is judged.
     pub(crate) async fn seek_evidence(&mut self, call: &ToolCall) -> Result<(), Stop> {
         if call.name == "finish" && self.conduct.may_end(self.known_facts()).is_ok() {
             self.verify().await?;
@@ -167,10 +168,10 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Why a reply without calls does not end the task, if it does not.
+    /// Why a reply without calls must not end the task, if that is so.
     pub(crate) async fn held_back(&mut self) -> Result<Option<Feedback>, Stop> {
         let refused = self.take_edits().await?;
-        // An edit that was refused, of a protected test for instance, takes nothing from work that is verified.
+        // A refused edit, for instance of a protected test, does not invalidate verified work.
         let verifiable = self.task.rules.verify.is_some() && self.facts.has_changes();
         if refused.as_ref().is_some_and(|feedback| !verifiable || feedback.sort != EDIT_REFUSED) {
             return Ok(refused);
@@ -187,7 +188,8 @@ impl Driver<'_> {
         })
     }
 
-    /// After the calls of a turn: whether they ended the task, and what the files say now.
+    /// After the calls of a turn: verifies changed files and returns the end of the task, if the calls ended
+    /// it.
     pub(crate) async fn settled(&mut self, answered: &Answered) -> Result<Option<Ending>, Stop> {
         if answered.aborted {
             return Ok(None);
@@ -205,7 +207,7 @@ impl Driver<'_> {
         }
         self.verify().await?;
         let known = self.known_facts();
-        // Where nothing was changed yet, a command that passes says nothing about the work.
+        // Before any change, a passing command says nothing about the work.
         let may_end = self.facts.has_changes()
             && self.conduct.may_end(known).is_ok()
             && self.conduct.unmet(known).is_empty();
@@ -227,7 +229,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Runs the command that verifies, unless it has run for the files as they are.
+    /// Runs the verification command, unless it has already run for the current file state.
     async fn verify(&mut self) -> Result<(), Stop> {
         let Some(command) = self.task.rules.verify.clone() else { return Ok(()) };
         let about = self.facts.state();
@@ -244,7 +246,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// How the files stand before anything is changed: what does not pass, told as it is. `None` if all does.
+    /// Verifies the files before the first change. Returns the failure as text; `None` if the command passes.
     pub(crate) async fn failing_now(&mut self) -> Result<Option<String>, Stop> {
         self.verify().await?;
         let Some(command) = self.task.rules.verify.as_deref().filter(|_| !self.evidence.passed) else {
@@ -254,13 +256,13 @@ impl Driver<'_> {
         Ok(Some(format!("`{command}` does not pass yet:\n\n{}", self.evidence.tail.trim())))
     }
 
-    /// Calls that the runtime makes on its own account.
+    /// Call executor for the runtime's own calls.
     pub(crate) fn of_runtime(&self) -> Calling<'_> {
         Calling { kind: Kind::Environment, image_bytes: 0, ..self.calling() }
     }
 
-    /// Runs a command of the runtime's own: in the sandbox, as a step, told in the events, and not counted as the
-    /// model's.
+    /// Runs a command of the runtime: sandboxed, as a step, reported in the events, and not counted as a call
+    /// of the model.
     pub(crate) async fn run_command(
         &mut self,
         id: &str,
@@ -284,7 +286,7 @@ impl Driver<'_> {
             if traces == Traces::Counted {
                 self.facts.changed_by_runtime(&called.output);
             }
-            // It only looks, so it may look again.
+            // These commands are checks, so an interrupted one can be repeated.
             (called, recorded) = self.of_runtime().make(&call.id, &tool, arguments).await?;
             self.passed(&recorded);
             self.session().workspace.recall(&called.output);

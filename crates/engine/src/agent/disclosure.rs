@@ -1,7 +1,9 @@
-//! A prompt whose sections open while the task goes on: what `open_sections` and `read_section` do in the loop.
+//! A prompt whose sections can be opened during the task: `open_sections` and `read_section` in the agent
+//! loop.
 //!
-//! What a section is and what opening one means is [`crate::prompt`]'s. Here a checked prompt is bound to its task,
-//! shown, and shown again after an expansion, which is the one time that what was sent first is replaced.
+//! [`crate::prompt`] defines sections and what opening them means. This module binds a checked prompt to its
+//! task, renders it, and renders it again after an expansion, the only event that replaces the system prompt
+//! already sent.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -19,10 +21,10 @@ use crate::prompt::{
     build_expansion_instructions, open_sections,
 };
 
-/// Expansions of one task; each costs the server's prefix cache.
+/// Maximum number of expansions per task; each one invalidates the server's prefix cache.
 const MOST_EXPANSIONS: usize = 10;
 
-/// What `read_section` answers at most; more would crowd out the work.
+/// Maximum bytes returned by `read_section`; more would crowd out the work.
 const READ_BYTES: usize = 48 * 1024;
 
 /// A prompt bound to its task.
@@ -35,8 +37,8 @@ pub struct Disclosure {
 }
 
 impl Disclosure {
-    /// Binds a prompt to a task, with what an earlier run opened. Every section is rendered once to see that it can
-    /// be, so that no expansion fails later.
+    /// Binds a prompt to a task, with the sections an earlier run opened. Renders every section once as a
+    /// check, so that no later expansion fails.
     pub fn new<T: TaskFields>(
         prompt: &Prompt<T>,
         task: &T,
@@ -50,7 +52,7 @@ impl Disclosure {
         Ok(Self { prompt: prompt.for_any_task(), task, opened, first })
     }
 
-    /// The same with more sections open, where that can be shown.
+    /// Opens more sections, if the result can be rendered; otherwise unchanged.
     pub(crate) fn opened_too(mut self, more: &BTreeSet<String>) -> Self {
         if more.is_subset(&self.opened) {
             return self;
@@ -63,24 +65,24 @@ impl Disclosure {
         self
     }
 
-    /// What the model is shown first.
+    /// The text the model sees first.
     pub fn text(&self) -> &str {
         &self.first.text
     }
 
-    /// All its sections, open and closed.
+    /// All sections, open and closed.
     pub(crate) fn outline(&self) -> Result<Vec<Outlined>, RenderProblem> {
         self.bound()?.outline(&self.opened)
     }
 
-    /// The sections to open so that this one is open; the error says why it cannot be.
+    /// The sections to open so that `key` becomes visible; the error says why that is impossible.
     pub(crate) fn opening(&self, key: &str) -> Result<BTreeSet<String>, String> {
         let bound = self.bound().map_err(|problem| problem.to_string())?;
         let required = open_sections(&bound, &self.opened, &[key.to_owned()], "the user opened it");
         required.map(|required| required.requested_overrides).map_err(|problem| problem.message)
     }
 
-    /// The prompt of the tasks that it hands over, if it hands any over.
+    /// The prompt for delegated tasks, if the prompt delegates.
     pub(crate) fn delegation(&self) -> Option<&DelegationPrompt> {
         self.prompt.delegation()
     }
@@ -90,7 +92,7 @@ impl Disclosure {
     }
 }
 
-/// What one call opened, as the journal keeps it.
+/// The sections that one call opened, as stored in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Expanded {
     pub(crate) section_keys: Vec<String>,
@@ -98,13 +100,13 @@ pub(crate) struct Expanded {
     pub(crate) opened: BTreeSet<String>,
 }
 
-/// The prompt of a task under way.
+/// The prompt of a running task.
 pub(crate) struct Shown<'t> {
     disclosure: &'t Disclosure,
     open: BTreeSet<String>,
     now: Rendered,
     expansions: usize,
-    /// Of the turn under way.
+    /// Expansions of the current turn.
     fresh: Vec<Expanded>,
 }
 
@@ -114,17 +116,17 @@ impl<'t> Shown<'t> {
         Self { disclosure, open, now, expansions: 0, fresh: Vec::new() }
     }
 
-    /// What was opened so far.
+    /// The sections opened so far.
     pub(crate) fn opened(&self) -> BTreeSet<String> {
         self.open.clone()
     }
 
-    /// The text as the model is to see it.
+    /// The current text of the prompt.
     pub(crate) fn text(&self) -> &str {
         &self.now.text
     }
 
-    /// The tools for opening the rest, as long as there is a rest.
+    /// The tools for opening further sections, as long as there are any.
     pub(crate) fn specs(&self) -> impl Iterator<Item = ToolSpec> {
         self.offered().map(|definition| ToolSpec {
             name: definition.name.to_string(),
@@ -133,7 +135,7 @@ impl<'t> Shown<'t> {
         })
     }
 
-    /// Their names. No gate closes them: they only show more of what the task is told.
+    /// Names of those tools. No gate closes them: they only show more of the task's own prompt.
     pub(crate) fn openers(&self) -> impl Iterator<Item = &'static str> {
         self.offered().map(|definition| definition.name.as_ref())
     }
@@ -144,7 +146,7 @@ impl<'t> Shown<'t> {
         definitions().iter().filter(is_offered)
     }
 
-    /// The section that has to be opened before this tool can be called.
+    /// The section that must be opened before this tool can be called.
     pub(crate) fn hides(&self, tool: &str) -> Option<&str> {
         if self.now.tools.iter().any(|open| open == tool) {
             return None;
@@ -203,7 +205,7 @@ impl<'t> Shown<'t> {
         Ok(ToolOutput { truncated: true, ..ToolOutput::done(text) })
     }
 
-    /// Takes over what the turn opened. None if it opened nothing.
+    /// Applies the expansions of the turn. `None` if there were none.
     fn rebind(&mut self) -> Option<()> {
         let fresh = std::mem::take(&mut self.fresh);
         if fresh.is_empty() {
@@ -216,14 +218,14 @@ impl<'t> Shown<'t> {
         let instructions = build_expansion_instructions(&keys, &reasons.join("; "));
         self.open.extend(fresh.iter().flat_map(|expanded| expanded.opened.iter().cloned()));
         let bound = self.disclosure.bound().ok()?;
-        // That it renders was seen when it was bound, and when the call was answered.
+        // Rendering was checked when the prompt was bound and when the call was answered.
         self.now = bound.expanded(instructions).render_after(&self.now, &self.open).ok()?;
         Some(())
     }
 }
 
 impl Driver<'_> {
-    /// Answers a call that is about sections; none if it is about something else.
+    /// Answers a call about sections; `None` if the call is about something else.
     pub(crate) fn section_call(&self, call: &ToolCall) -> Option<Resolved> {
         let shown = self.shown.as_ref()?;
         if let Some(section) = shown.hides(&call.name) {
@@ -280,7 +282,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes note of what a call opened.
+    /// Records the sections that a call opened.
     pub(crate) fn expanded(&mut self, expanded: Expanded) {
         self.emit(Event::Expansion {
             section_keys: expanded.section_keys.clone(),
@@ -292,7 +294,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Shows the prompt again if the turn opened something.
+    /// Renders the prompt again if the turn opened sections.
     pub(crate) fn rebind(&mut self) {
         if self.shown.as_mut().and_then(Shown::rebind).is_some() {
             self.reframe();
@@ -300,7 +302,7 @@ impl Driver<'_> {
     }
 }
 
-/// The tools that open sections, in the order a model sees them.
+/// Definitions of the section tools, in the order the model sees them.
 pub(crate) fn definitions() -> &'static [Definition] {
     static DEFINITIONS: LazyLock<[Definition; 2]> = LazyLock::new(|| {
         let define = |name: &'static str, description: &'static str, parameters| Definition {

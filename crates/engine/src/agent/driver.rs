@@ -1,5 +1,6 @@
-//! Does what the turn machine says, and tells it what came back: `request.rs` asks the model, `calls.rs` has calls made,
-//! `context.rs` keeps the conversation within its bounds. Each is a step of the journal.
+//! The task runner: performs the actions of the turn machine and feeds the results back. `request.rs` sends
+//! model requests, `calls.rs` executes tool calls, and `context.rs` keeps the conversation within its limit.
+//! Each of these is a journal step.
 
 use fusee_journal::event::{ErrorCode, Event, Role, TaskError};
 use fusee_journal::{Engine, Recorded, Stop};
@@ -27,14 +28,14 @@ use crate::approval::rules::Rules;
 use crate::flow::{self, Conduct, Feedback, Phases, Sending};
 use crate::task_system::ResourceMetrics;
 
-/// One task under way.
+/// A running task.
 pub(crate) struct Driver<'t> {
     pub(crate) task: &'t AgentTask,
     pub(crate) conversation: Sending,
     pub(crate) conduct: Conduct,
-    /// Where it stands, where there are phases.
+    /// The current phase, if the task has phases.
     pub(crate) phases: Option<Phases>,
-    /// What the system prompt says of the phase.
+    /// The phase text in the system prompt.
     pub(crate) phase_shown: Option<String>,
     /// The prompt, if it has sections that open.
     pub(crate) shown: Option<Shown<'t>>,
@@ -42,53 +43,53 @@ pub(crate) struct Driver<'t> {
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
     pub(crate) occupancy: Occupancy,
-    /// Working time: the sum of what the steps took, so that a resumed run counts as it would have.
+    /// Working time: the sum of the step durations, so that a resumed run counts the same.
     pub(crate) active_ms: u64,
-    /// What of it was spent on the model.
+    /// The part of the working time spent on model requests.
     pub(crate) model_ms: u64,
-    /// The most that the context held at once.
+    /// Largest context size so far.
     pub(crate) peak_context_tokens: u64,
     started_ms: i64,
     pub(crate) last_ms: i64,
     pub(crate) known: Known,
-    /// What the model was told of files that changed meanwhile.
+    /// File changes already reported to the model.
     pub(crate) told: Known,
-    /// Messages that earlier requests held.
+    /// Number of messages contained in earlier requests.
     pub(crate) sent: usize,
     pub(crate) turn: Turn,
     pub(crate) evidence: Evidence,
-    /// Texts of files that the model was sent.
+    /// File texts the model has been sent.
     pub(crate) rereads: Rereads,
-    /// The files that the task is about, where the runtime looked for them.
+    /// The files the task is about, if the runtime searched for them.
     pub(crate) targets: Vec<String>,
-    /// Edits taken from answers so far.
+    /// Number of edits taken from answers so far.
     pub(crate) answer_edits: u32,
     pub(crate) context_asked: bool,
-    /// The files there were at the start, where a reply's paths are held to them.
+    /// Files present at the start, if the grammar restricts paths to them.
     pub(crate) files: Option<Vec<Listed>>,
-    /// How far the phase has come, and the turn before which that was so first.
+    /// Progress of the phase, and the turn at which it was first reached.
     pub(crate) standing: (u64, u32),
-    /// Whether it was told what to change, as that opened.
+    /// Whether the model has been prompted to implement the change.
     pub(crate) led: bool,
-    /// Since when the server loads its model, if it does.
+    /// Set while the server is loading its model.
     pub(crate) loading: Option<Loading>,
-    /// What holds now.
+    /// The limits and approval policy in force.
     pub(crate) terms: Terms,
-    /// What the user decided before the run and in it.
+    /// The user's approval rules, from before the run and added during it.
     pub(crate) rules: Rules,
-    /// The size of the model's context, where its server tells it.
+    /// Context size of the model, if its server reports it.
     pub(crate) context_tokens: Option<u64>,
-    /// Whether an answer was found wrong already.
+    /// Whether an answer has already been rejected.
     pub(crate) answer_judged: bool,
-    /// Whether the answer is one that makes the run fail.
+    /// Whether the answer makes the run fail.
     pub(crate) answer_objects: bool,
-    /// What a stop of the turn cancels; none while a person is asked what is to happen now.
+    /// Cancellation of the current turn; `None` while the user is asked how to proceed.
     pub(crate) under_way: Option<UnderWay>,
-    /// How often turns were stopped.
+    /// Number of interrupted turns.
     pub(crate) stops: u32,
 }
 
-/// The turn under way.
+/// State of the current turn.
 #[derive(Default)]
 pub(crate) struct Turn {
     pub(crate) began_ms: u64,
@@ -158,12 +159,12 @@ impl<'t> Driver<'t> {
         &*self.task.engine
     }
 
-    /// What ends what is under way: a stop of the turn, or of the whole task.
+    /// Cancellation token of the current work: triggered by a stop of the turn or of the task.
     pub(crate) fn cancel(&self) -> &CancellationToken {
         self.under_way.as_ref().map_or(&self.task.cancel, |turns| &turns.token)
     }
 
-    /// From the start to the last step.
+    /// Time from the start to the last step.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.last_ms - self.started_ms).unwrap_or_default()
     }
@@ -172,7 +173,7 @@ impl<'t> Driver<'t> {
         self.task.engine.emit(&self.task.branch, event);
     }
 
-    /// Runs the loop to its end.
+    /// Runs the loop until the task ends.
     pub(crate) async fn drive(&mut self) -> Result<Ending, Stop> {
         if let Some(message) = self.task.obstacle.clone() {
             let (code, reason) = (ErrorCode::InitFailed, "configuration_error".to_owned());
@@ -220,7 +221,7 @@ impl<'t> Driver<'t> {
                     Input::Ready
                 }
                 Effect::Compact => self.compact(gauge).await?,
-                // A reply without calls would end the task; whether it may is decided by what was done.
+                // A reply without calls would end the task; whether it may depends on the recorded facts.
                 Effect::End(Ending::Completed { answer }) => {
                     let spoken = self.turn.open;
                     if spoken {
@@ -249,7 +250,7 @@ impl<'t> Driver<'t> {
         }
     }
 
-    /// Takes what a resume changed, where it changed it.
+    /// Applies the policy changes of a resume that take effect at the current position.
     pub(crate) fn take_terms(&mut self) {
         if self.session().amendments.is_empty() {
             return;
@@ -259,7 +260,7 @@ impl<'t> Driver<'t> {
         self.turns.set_limits(self.limits());
     }
 
-    /// Puts system prompt and tools anew before the conversation: the prompt shows more than before.
+    /// Rebuilds the system prompt and the tools after the prompt changed.
     pub(crate) fn reframe(&mut self) {
         let (system, tools) =
             frame(self.task, &self.conduct, self.shown.as_ref(), self.phase_shown.as_deref());
@@ -267,12 +268,12 @@ impl<'t> Driver<'t> {
         self.sent = 0;
     }
 
-    /// What is known to those who decide.
+    /// The facts and the plan, as input for the flow rules.
     pub(crate) fn known_facts(&self) -> flow::Known<'_> {
         flow::Known { facts: &self.facts, plan: &self.plan }
     }
 
-    /// Moves on to the next part of the work if what was done allows it.
+    /// Advances to the next stage or state if the facts allow it.
     pub(crate) fn move_on(&mut self, first: bool) {
         let turn_index = self.turns.turn_index();
         let known = flow::Known { facts: &self.facts, plan: &self.plan };
@@ -287,7 +288,7 @@ impl<'t> Driver<'t> {
         }
     }
 
-    /// What is left of a task that ended.
+    /// Collects the results of a task that ended.
     pub(crate) fn worked(self, outcome: TaskOutcome) -> Worked {
         let lacks = self.lacks();
         let opened = self.shown.as_ref().map(Shown::opened).unwrap_or_default();
@@ -309,13 +310,13 @@ impl<'t> Driver<'t> {
         Gauge { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
     }
 
-    /// Takes note of the time a step took and when it ended.
+    /// Records the duration and end of a step.
     pub(crate) fn passed(&mut self, recorded: &Recorded) {
         self.active_ms += recorded.duration_ms;
         self.last_ms = self.last_ms.max(recorded.at_ms);
     }
 
-    /// Working time left, if there is a limit.
+    /// Remaining working time, if limited.
     pub(crate) fn left_ms(&self) -> Option<u64> {
         self.terms.limits.task_timeout_s.map(|limit| (limit * 1000).saturating_sub(self.active_ms))
     }
@@ -354,7 +355,7 @@ impl<'t> Driver<'t> {
     }
 }
 
-/// System prompt and tools, in the order a model sees them.
+/// Builds the system prompt and the tools, in the order the model sees them.
 fn frame(
     task: &AgentTask,
     conduct: &Conduct,
@@ -378,6 +379,6 @@ fn frame(
 }
 
 pub(crate) fn to_value(value: &impl Serialize) -> Value {
-    // Our own types have string keys and finite numbers, the only ways this could fail.
+    // Our own types have string keys and finite numbers; nothing else can make this fail.
     serde_json::to_value(value).unwrap_or_default()
 }

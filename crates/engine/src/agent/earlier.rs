@@ -1,7 +1,7 @@
-//! What an earlier run leaves to one that continues it: the conversation, the plan, what was opened and seen.
+//! State that a continued run inherits: the conversation, the plan, opened sections and known files.
 //!
-//! It is put together from that run's journal alone, whatever version wrote it, and is a step of the new run
-//! ([`crate::run`]), which from then on needs the earlier one no more.
+//! It is rebuilt from the earlier run's journal alone, whichever version wrote it, and stored as a step of
+//! the new run (see [`crate::run`]), which does not need the earlier run afterwards.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -28,22 +28,22 @@ use super::summarising;
 use crate::memory;
 use crate::prompt::Environment;
 
-/// The step of a run that holds this.
+/// Callee of the step that stores this state.
 pub(crate) const STEP: &str = "earlier";
 
-/// A conversation that a person wants shorter becomes at most this part of what it was.
+/// When the user asks for compaction, the conversation shrinks to at most one part in this many.
 const ASKED_TO: u64 = 3;
 
-/// Stands for a reply that never came: some servers refuse two messages of the user in a row.
+/// Stands in for a reply that never came: some servers reject two consecutive user messages.
 const NO_REPLY: &str = "[no reply]";
 
-/// Answers a call that the earlier run never answered.
+/// Stands in for the result of a call that the earlier run never made.
 const NO_RESULT: &str = "The run ended before this call was made.";
 
 /// A conversation so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Earlier {
-    /// What was said, as the model last saw it.
+    /// The messages, as the model last saw them.
     #[serde(default)]
     pub messages: Vec<Message>,
     /// The model's plan.
@@ -52,33 +52,33 @@ pub struct Earlier {
     /// The sections that were opened.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub opened: BTreeSet<String>,
-    /// The world the session began in.
+    /// The environment in which the session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// Files as the model knows them.
+    /// File contents known to the model.
     #[serde(default)]
     pub(crate) known: Known,
-    /// What it was told of files that changed meanwhile.
+    /// File changes already reported to the model.
     #[serde(default, skip_serializing_if = "Known::is_empty")]
     pub(crate) told: Known,
-    /// How much shorter it was made on the way.
+    /// The compaction applied when it was carried over, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shorter: Option<Shorter>,
 }
 
-/// A conversation before and after it is shortened, in tokens.
+/// Size of a conversation before and after compaction, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shorter {
-    /// Before.
+    /// Tokens before compaction.
     pub before: u64,
-    /// After.
+    /// Tokens after compaction.
     pub after: u64,
-    /// Messages that are gone or shorter.
+    /// Number of messages removed or shortened.
     pub items: u32,
 }
 
 impl Earlier {
-    /// Puts it together from the steps of a run. A step that cannot be read is named.
+    /// Rebuilds the state from the steps of a run. The error names the step that cannot be read.
     pub(crate) fn of(steps: &[StepRow]) -> Result<Self, String> {
         let mut fold = Fold::default();
         let main = Branch::main();
@@ -88,8 +88,7 @@ impl Earlier {
         Ok(fold.end())
     }
 
-    /// The same with what the parts of a flow leave to the session: what they opened and planned. Their words are
-    /// their own.
+    /// Adds the sections and plans from the parts of a flow. Their messages are not carried over.
     pub(crate) fn with_parts(self, steps: &[StepRow]) -> Self {
         let main = Branch::main();
         let of_part = |step: &&StepRow| {
@@ -102,7 +101,7 @@ impl Earlier {
         fold.earlier
     }
 
-    /// What the run itself took over, before anything of its own.
+    /// The state the run itself inherited, before any of its own steps.
     pub(crate) fn before(steps: &[StepRow]) -> Result<Self, String> {
         let main = Branch::main();
         let taken = |step: &&StepRow| step.key.branch == main && step.kind == Kind::Environment;
@@ -113,8 +112,7 @@ impl Earlier {
         Ok(fold.end())
     }
 
-    /// The conversation with nothing but a request and its answer added: what is left of a run whose work was done on
-    /// other branches.
+    /// Appends only a request and its answer, for a run whose work was done on other branches.
     pub(crate) fn spoken(mut self, request: &str, answer: &str) -> Self {
         let answer = if answer.trim().is_empty() { NO_REPLY } else { answer };
         self.messages.push(Message::User { text: request.to_owned() });
@@ -123,14 +121,14 @@ impl Earlier {
         self
     }
 
-    /// What readers are told if it was shortened on the way.
+    /// The compaction event, if the conversation was shortened when it was carried over.
     pub(crate) fn compaction(&self, timestamp: i64) -> Option<Event> {
         let Shorter { before, after, items } = self.shorter?;
         let (tokens_before, tokens_after, items_removed) = (before, after, items);
         Some(Event::Compaction { timestamp, turn_index: 0, tokens_before, tokens_after, items_removed })
     }
 
-    /// The same made shorter by rule, because a person wants it so; nothing where too little could be saved.
+    /// Compacts the conversation by rule on the user's request; `None` if too little could be saved.
     pub(crate) fn shortened(&self, limits: &Limits) -> Option<(Self, Shorter)> {
         let estimator = Estimator::default();
         let count = |message: &Message| estimator.count(size(message));
@@ -145,7 +143,7 @@ impl Earlier {
     }
 }
 
-/// Whether a branch is that of a task with a prompt and a plan of its own.
+/// Whether a branch belongs to a subtask with its own prompt and plan.
 fn is_handed_over(branch: &Branch) -> bool {
     branch.to_string().split('/').any(|part| part.starts_with("sub-"))
 }
@@ -153,11 +151,11 @@ fn is_handed_over(branch: &Branch) -> bool {
 #[derive(Default)]
 struct Fold {
     earlier: Earlier,
-    /// Results since the last reply: the next request, if there is one, tells them itself.
+    /// Results since the last reply; dropped if another request follows, because that request contains them.
     results: Vec<Message>,
     /// Calls of the last reply that have no result yet.
     open: VecDeque<ToolCall>,
-    /// The plan as a person left it before the run.
+    /// The plan as the user edited it before the run.
     edited: Option<Plan>,
 }
 
@@ -167,7 +165,7 @@ impl Fold {
         match (step.kind, step.callee.as_str()) {
             (Kind::Environment, STEP) => {
                 let earlier = Earlier::deserialize(result)?;
-                // That it was shortened then was told then.
+                // That compaction was reported by the earlier run.
                 self.earlier = Earlier { shorter: None, ..earlier };
                 if let Some(plan) = self.edited.take() {
                     self.earlier.plan = plan;
@@ -182,7 +180,7 @@ impl Fold {
             (Kind::Environment, "session") => {
                 self.earlier.environment = Some(Environment::deserialize(result)?);
             }
-            // Asked beside the conversation, and no part of it.
+            // Model requests outside the conversation.
             (Kind::Model, _) if step.args.get(summarising::ARGUMENT).is_some() => {}
             (Kind::Model, _) if step.args.get(memory::RANKING).is_some() => {}
             (Kind::Model, _) => self.asked(&step.args, result)?,
@@ -196,7 +194,7 @@ impl Fold {
         self.results.clear();
         self.open.clear();
         let messages = &mut self.earlier.messages;
-        // A request that names the system prompt tells the whole conversation, as after a compaction.
+        // A request that names the system prompt contains the entire conversation, as after a compaction.
         if args.get("system").is_some() {
             messages.clear();
         }
@@ -212,7 +210,7 @@ impl Fold {
         Ok(())
     }
 
-    /// A call made in a part of the task.
+    /// Handles a call made in a part of the task.
     fn aside(&mut self, step: &StepRow) {
         let called = step.result.as_ref().and_then(|result| Called::deserialize(result).ok());
         let Some(called) = called else { return };
@@ -223,7 +221,7 @@ impl Fold {
     }
 
     fn called(&mut self, callee: &str, args: &Value, result: &Value) {
-        // What the runtime ran on its own account has another shape, or stands where no call is open.
+        // Calls of the runtime have another shape, or come when no call of the model is open.
         let Ok(called) = Called::deserialize(result) else { return };
         self.earlier.known.learn(&called.output);
         self.earlier.opened.extend(called.expansion.into_iter().flat_map(|expanded| expanded.opened));
@@ -241,7 +239,7 @@ impl Fold {
         let definition = control::definitions().iter().find(|definition| definition.name == "plan_tasks");
         let arguments = definition.and_then(|definition| arguments::parse(text, definition).ok());
         if let Some(arguments) = arguments {
-            // It was accepted then; should it not be now, the plan before it stands.
+            // The call was accepted when it was made; if it is rejected now, the previous plan stays.
             let _ = self.earlier.plan.call(arguments);
         }
     }

@@ -1,4 +1,4 @@
-//! What the runtime saw a task do. Reports are made from these facts, never from what a model says.
+//! Facts the runtime observed about a task. Reports are built from these, never from claims of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,46 +6,47 @@ use fusee_journal::Branch;
 use fusee_journal::event::{Change, ReadCache, TaskReport, TaskStatus, Verification};
 use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
-/// How much of an error a report shows.
+/// Maximum characters of an error in a report.
 const ERROR_CHARACTERS: usize = 500;
 
 /// Facts about one task so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     files_read: BTreeSet<String>,
-    /// For each changed file what it held before this task, and what now.
+    /// For each changed file, its content before the task and now.
     files_changed: BTreeMap<String, FileChange>,
     calls: BTreeMap<String, u32>,
     errors: BTreeMap<String, u32>,
     feedback: BTreeMap<String, u32>,
-    /// Replies that had to be asked for again.
+    /// Replies that had to be requested again.
     pub(crate) asked_again: u32,
-    /// Whether commands ran: then files may have changed that no tool told of.
+    /// Whether commands ran; they may have changed files without reporting it.
     pub(crate) commands: bool,
-    /// Whether a file was written that held just that already: a change was meant.
+    /// Whether a write left a file's content unchanged, although a change was intended.
     pub(crate) idle_write: bool,
     verification: Option<Verification>,
-    /// Plans made.
+    /// Number of plans made.
     plans: u32,
-    /// Files read by the model's calls, and of them those that it had read before and that had not changed.
+    /// File reads by the model's calls; `rereads` counts those whose content the model had already read
+    /// unchanged.
     reads: u32,
     rereads: u32,
-    /// What the files held when they were last read, unless they were changed since.
+    /// Content hash of each file at its last read, removed when the file changes.
     contents: BTreeMap<String, ContentHash>,
 }
 
 impl Facts {
-    /// None yet, of a task in whose earlier parts these files were read.
+    /// Empty facts of a task whose earlier parts have read these files.
     pub(crate) fn knowing(contents: BTreeMap<String, ContentHash>) -> Self {
         Self { contents, ..Self::default() }
     }
 
-    /// What the files held that were read.
+    /// Content hashes of the files that were read.
     pub(crate) fn contents(&self) -> &BTreeMap<String, ContentHash> {
         &self.contents
     }
 
-    /// A call that ran.
+    /// Records a call that ran.
     pub(crate) fn called(&mut self, name: &str, output: &ToolOutput) {
         *self.calls.entry(name.to_owned()).or_default() += 1;
         let writes = matches!(name, "write_file" | "edit_file" | "apply_patch");
@@ -55,7 +56,7 @@ impl Facts {
         }
         self.files_read.extend(output.seen.iter().map(|seen| seen.path.clone()));
         self.note_changes(output.changed.iter());
-        // What a change shows of a file is not asked for.
+        // Text returned by a change does not count as a read.
         for seen in output.seen.iter().filter(|_| output.changed.is_empty()) {
             let before = self.contents.insert(seen.path.clone(), seen.hash);
             self.reads += 1;
@@ -63,27 +64,27 @@ impl Facts {
         }
     }
 
-    /// Files really read, in order of path.
+    /// Files that were actually read, sorted by path.
     pub(crate) fn files_read(&self) -> impl Iterator<Item = &String> {
         self.files_read.iter()
     }
 
-    /// Changes that the runtime made for the model.
+    /// Records changes that the runtime made for the model.
     pub(crate) fn changed_by_runtime(&mut self, output: &ToolOutput) {
         self.note_changes(output.changed.iter());
     }
 
-    /// Whether this file was really read.
+    /// Whether the file was actually read.
     pub(crate) fn has_read(&self, path: &str) -> bool {
         self.files_read.contains(path)
     }
 
-    /// Takes note of a file that the runtime itself read for the model.
+    /// Records a file that the runtime read for the model.
     pub(crate) fn read(&mut self, path: &str) {
         self.files_read.insert(path.to_owned());
     }
 
-    /// A number that changes when the content of a changed file does.
+    /// Hash of the contents of all changed files.
     pub(crate) fn state(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = std::collections::hash_map::DefaultHasher::new();
@@ -93,12 +94,12 @@ impl Facts {
         hasher.finish()
     }
 
-    /// Whether any file differs from before.
+    /// Whether any file differs from before the task.
     pub(crate) fn has_changes(&self) -> bool {
         self.changed().next().is_some()
     }
 
-    /// Calls that did what they were asked for, besides those that steer the task.
+    /// Number of successful calls, not counting `flow_stage_done` and `finish`.
     pub(crate) fn successful_calls(&self) -> u32 {
         let works = |name: &str| !matches!(name, "flow_stage_done" | "finish");
         let count = |counts: &BTreeMap<String, u32>| -> u32 {
@@ -107,7 +108,7 @@ impl Facts {
         count(&self.calls).saturating_sub(count(&self.errors))
     }
 
-    /// Takes over what a part of the task did.
+    /// Adds the facts of a part of the task.
     pub(crate) fn absorb(&mut self, part: &Self) {
         self.files_read.extend(part.files_read.iter().cloned());
         self.note_changes(part.files_changed.values());
@@ -128,24 +129,24 @@ impl Facts {
         self.verification = part.verification.clone().or(self.verification.take());
     }
 
-    /// Takes over what a task that this one began did to files: its calls stay its own.
+    /// Adds the file facts of a subtask; its calls are not counted here.
     pub(crate) fn absorb_files(&mut self, begun: &Self) {
         self.files_read.extend(begun.files_read.iter().cloned());
         self.note_changes(begun.files_changed.values());
         self.commands |= begun.commands;
     }
 
-    /// All changes that were told, also those that came to nothing.
+    /// All reported changes, including those that were reverted.
     pub(crate) fn all_changes(&self) -> Vec<FileChange> {
         self.files_changed.values().cloned().collect()
     }
 
-    /// Takes the files' own word for what differs: what was found at the end, and of all that was told the rest.
+    /// Reconciles with the actual files: adds the changes found at the end and keeps only files that differ.
     pub(crate) fn settle(&mut self, found: &[FileChange], differ: &BTreeSet<String>) {
         self.note_changes(found.iter());
         self.files_changed.retain(|path, _| differ.contains(path));
         for change in self.files_changed.values_mut() {
-            // It differs, whatever the two names of its content are.
+            // The file differs even though the recorded hashes are equal.
             if change.before == change.after {
                 change.after = None;
             }
@@ -162,40 +163,40 @@ impl Facts {
         }
     }
 
-    /// What the command that verifies said.
+    /// Records a result of the verification command.
     pub(crate) fn verified(&mut self, command: &str, passed: bool) {
         let runs = self.verification.as_ref().map_or(0, |last| last.runs) + 1;
         self.verification = Some(Verification { command: command.to_owned(), passed, runs });
     }
 
-    /// A plan was made, the first or another.
+    /// Records a new plan.
     pub(crate) fn plan_made(&mut self) {
         self.plans += 1;
     }
 
-    /// Plans made so far.
+    /// Number of plans made so far.
     pub(crate) fn plans(&self) -> u32 {
         self.plans
     }
 
-    /// Calls so far, all tools.
+    /// Number of calls so far, over all tools.
     pub(crate) fn calls_total(&self) -> u32 {
         self.calls.values().sum()
     }
 
-    /// A hint or a refusal given to the model.
+    /// Records a hint or refusal given to the model.
     pub(crate) fn fed_back(&mut self, sort: &str) {
         *self.feedback.entry(sort.to_owned()).or_default() += 1;
     }
 
-    /// Files that differ from before the task, with what became of each.
+    /// Files that differ from before the task, each with the kind of change.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&str, Change)> {
         self.files_changed
             .values()
             .filter_map(|change| change_of(change).map(|sort| (change.path.as_str(), sort)))
     }
 
-    /// The report on these facts.
+    /// Builds the report.
     pub(crate) fn report(&self, task: &Branch, description: &str, end: End<'_>) -> TaskReport {
         TaskReport {
             task_id: task.to_string(),
@@ -219,7 +220,7 @@ impl Facts {
     }
 }
 
-/// How the task ended, as far as the report tells.
+/// How the task ended, as far as the report shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
     pub(crate) status: TaskStatus,
@@ -229,7 +230,7 @@ pub(crate) struct End<'a> {
     pub(crate) error: Option<&'a str>,
 }
 
-/// What became of a file; `None` if it is again what it was.
+/// The kind of change; `None` if the file has its original content again.
 pub(crate) fn change_of(change: &FileChange) -> Option<Change> {
     match (change.before, change.after) {
         (None, Some(_)) => Some(Change::Created),

@@ -1,16 +1,15 @@
-//! Notices a model that goes in circles: the same call with the same result again and again, or answers that change
-//! nothing.
+//! Loop detection: the same call with the same result several times in a row, or answers that change nothing.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-/// From this many on, a call is answered with a hint and not run.
+/// Number of repetitions from which a call is answered with a hint instead of being run.
 const HINT_AT: u32 = 3;
 
-/// With this many, the task ends.
+/// Number of repetitions at which the task ends.
 const HALT_AT: u32 = 5;
 
-/// What to do about the next call.
+/// Verdict on the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Run,
@@ -18,7 +17,7 @@ pub(crate) enum Verdict {
     Halt { times: u32 },
 }
 
-/// Remembers the last call and how often it came in a row.
+/// Remembers the last call and how often it was repeated in a row.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     last: Option<u64>,
@@ -42,7 +41,7 @@ impl Guard {
         }
     }
 
-    /// Takes note of what came of a call that ran. Another result, or a changed file, means it was no circle.
+    /// Records the result of a call that ran. A different result or a changed file resets the count.
     pub(crate) fn saw(&mut self, content: &str, changed_files: bool) {
         let result = hash(&content);
         if changed_files || self.result.is_some_and(|before| before != result) {
@@ -52,7 +51,7 @@ impl Guard {
     }
 }
 
-/// Counts the answers in a row that were held back, with no call and no change of a file in between.
+/// Counts consecutive rejected answers with no file change in between.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     files: Option<u64>,
@@ -60,7 +59,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Takes note of one, with the files in this state; how many there were, if these are enough.
+    /// Records a rejected answer for this file state. Returns the count once it reaches the limit.
     pub(crate) fn again(&mut self, files: u64) -> Option<u32> {
         self.times = if self.files == Some(files) { self.times + 1 } else { 1 };
         self.files = Some(files);

@@ -1,20 +1,20 @@
-//! Leads a model through staged work where its replies are held to a grammar: as changing files opens, the runtime tells
-//! it what does not pass yet and what was asked for. By then the request stands far back behind files and a plan, and a
-//! small model does what it read last.
+//! Prompts a model to implement the change in staged work under a grammar. When the phase that changes files
+//! begins, the runtime repeats what fails and what was requested: by then the request is far back, behind
+//! files and a plan, and small models follow what they read last.
 
 use fusee_journal::Stop;
 
 use super::driver::Driver;
 
-/// A request longer than this is not told twice.
+/// A request longer than this is not repeated.
 const SHORT_CHARACTERS: usize = 1_000;
 
-/// What it is asked for last. One that has to say what is wrong finds it more often.
+/// Final instruction of the prompt. A model that has to say what is wrong finds it more often.
 const SAY_WRONG: &str = "In `thought`, say first what is wrong in the code.";
 const SAY_CHANGE: &str = "In `thought`, say first what has to change.";
 
 impl Driver<'_> {
-    /// Tells it once, when the phase that changes files has begun and nothing is changed yet.
+    /// Prompts once, when the phase that changes files has begun and nothing has changed yet.
     pub(crate) async fn lead(&mut self) -> Result<(), Stop> {
         if self.led || self.files.is_none() || !self.conduct.changes_now() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What changed in the workspace while nobody worked on the run, for a run that goes on.
+//! Detects files that changed while a run was interrupted, and reports them to the model on resume.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 use super::session::Session;
 use crate::flow::Sending;
 
-/// Larger files are not compared; an edit looks at their content anyway.
+/// Larger files are not compared; an edit checks their content anyway.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// More names than this help nobody.
+/// Maximum number of files named.
 const MOST_NAMES: usize = 20;
 
-/// The content of files as the run knows it; `None` is a file it deleted.
+/// File contents known to the run; `None` is a file it deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Known(BTreeMap<String, Option<ContentHash>>);
 
 impl Known {
-    /// Takes note of a result.
+    /// Records the files in a tool result.
     pub(crate) fn learn(&mut self, output: &ToolOutput) {
         for seen in &output.seen {
             self.0.insert(seen.path.clone(), Some(seen.hash));
@@ -34,7 +34,7 @@ impl Known {
         }
     }
 
-    /// Lets a workspace know of it, so that what was seen can be edited without another look.
+    /// Registers the known files with a workspace, so that they can be edited without being read again.
     pub(crate) fn remind(&self, workspace: &Workspace) {
         for (path, hash) in &self.0 {
             if let Some(hash) = *hash {
@@ -43,7 +43,8 @@ impl Known {
         }
     }
 
-    /// Files that hold something else now than is known, with what that is; those that were `told` so are left out.
+    /// Files whose content differs from what is known, with the current content; skips changes already in
+    /// `told`.
     fn changed(&self, told: &Self, workspace: &Workspace) -> Self {
         let differing = self.0.iter().filter_map(|(path, known)| {
             let now = current(workspace, path).filter(|now| now != known)?;
@@ -52,18 +53,18 @@ impl Known {
         Self(differing.take(MOST_NAMES).collect())
     }
 
-    /// More of it.
+    /// Adds the entries of `more`, replacing existing ones.
     pub(crate) fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }
 
-    /// Whether nothing is known.
+    /// Whether no file is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What the file holds now: `Some(None)` if it is not there, `None` if that cannot be told.
+/// Current content of a file: `Some(None)` if it cannot be opened, `None` if it cannot be determined.
 fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
     let located = workspace.locate(path).ok()?;
     match workspace.open_to_read(&located) {
@@ -77,14 +78,14 @@ fn current(workspace: &Workspace, path: &str) -> Option<Option<ContentHash>> {
     }
 }
 
-/// What the model is told before a request because the world has moved on.
+/// Message inserted before a request because files changed meanwhile.
 pub(crate) struct Preface {
     pub(crate) text: String,
-    /// The files it names, as they are now: it is said once.
+    /// The files it names with their current content, so that each change is reported once.
     pub(crate) told: Known,
 }
 
-/// What to tell the model first, if an earlier process began this run and files changed since it looked.
+/// Builds the message and adds it to the conversation, if the run was resumed and known files have changed.
 pub(crate) fn preface(
     session: &Session,
     known: &Known,

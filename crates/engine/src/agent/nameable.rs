@@ -1,6 +1,6 @@
-//! What a reply under a grammar may name: tools that are of use now, and paths. A small model that can only name files that
-//! are there, and none whose text it has before it already, does not go astray between them. `course` puts this into the
-//! request.
+//! Restricts what a reply under a grammar can name: tools that are useful now, and paths. A small model goes
+//! astray less if it can only name files that exist and whose text it does not already have. `course` adds
+//! these restrictions to the request.
 
 use fusee_journal::{Call, Kind, Stop};
 use fusee_model::{EditFormat, Message, ToolFormat};
@@ -11,36 +11,36 @@ use serde_json::Value;
 use super::driver::Driver;
 use crate::flow::Asked;
 
-/// More files than this are not listed: the grammar would grow with them, and a model that works in a large tree has to
-/// search anyway.
+/// Maximum number of listed files: the grammar grows with them, and in a large tree the model has to search
+/// anyway.
 const FEW: usize = 40;
 
-/// A file this long is shown whole, with room to spare.
+/// A file of at most this size is returned in full by a read.
 const SHORT_BYTES: u64 = 32 << 10;
 
-/// A file that a model writes anew, by its profile, is at most so long: it has to fit into one reply.
+/// Maximum file size for models whose profile rewrites entire files: the file has to fit into one reply.
 const WHOLE_BYTES: u64 = 8 << 10;
 
-/// A file there was at the start.
+/// A file present at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Listed {
     path: String,
     bytes: u64,
 }
 
-/// Which paths a tool may be given.
+/// The paths a tool accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Paths {
-    /// Any.
+    /// Any path at all.
     Free,
-    /// One of these.
+    /// One of these paths.
     Among(Vec<String>),
-    /// There is none left, or nothing else to use it on: the tool is closed.
+    /// No path is left, so the tool is closed.
     None,
 }
 
 impl Driver<'_> {
-    /// Takes down which files there are, where replies are held to a grammar and the files are few.
+    /// Lists the files as a step, if replies follow a grammar and the files are few.
     pub(crate) async fn list_files(&mut self) -> Result<(), Stop> {
         if self.session().model.dialect().traits.tool_format != ToolFormat::Schema {
             return Ok(());
@@ -62,8 +62,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Which paths a tool may be given now. A new file can have any name, unless tests are protected: then the task is
-    /// one of a benchmark, about files that are there, and a name that is not listed is most often a test's.
+    /// The paths a tool currently accepts. A new file can have any name, unless tests are protected: then the
+    /// task comes from a benchmark about existing files, and an unlisted name is most often that of a test.
     pub(crate) fn paths_of(&self, tool: &str) -> Paths {
         let Some(files) = &self.files else { return Paths::Free };
         let is_new = |path: &&str| !files.iter().any(|file| file.path == *path);
@@ -85,14 +85,14 @@ impl Driver<'_> {
         if left.is_empty() { Paths::None } else { Paths::Among(left) }
     }
 
-    /// Whether a tool needs no more than paths: files that are short are read whole, and a model that is not asked which
-    /// lines it wants does not read the same file line by line.
+    /// Whether a tool takes only paths. Short files are read in full, and a model that cannot choose lines
+    /// does not read the same file line by line.
     pub(crate) fn is_bare(&self, tool: &str) -> bool {
         tool == "read_file" && self.files_hold_at_most(SHORT_BYTES)
     }
 
-    /// Whether files are changed by writing them anew and in no other way: those of a model that is good at that, by its
-    /// profile, and mixes the ways up.
+    /// Whether files may only be rewritten in full. This applies to models that are good at it, according to
+    /// their profile, and that confuse the edit formats.
     fn writes_whole(&self) -> bool {
         self.session().model.dialect().traits.edit_format == EditFormat::Whole
             && self.files_hold_at_most(WHOLE_BYTES)
@@ -101,13 +101,13 @@ impl Driver<'_> {
             && self.paths_of("write_file") != Paths::None
     }
 
-    /// Whether the files are listed and none of them is longer.
+    /// Whether files are listed and none exceeds `bytes`.
     fn files_hold_at_most(&self, bytes: u64) -> bool {
         self.files.as_ref().is_some_and(|files| files.iter().all(|file| file.bytes <= bytes))
     }
 
-    /// Of these tools all, or after a turn that brought the phase no further only those that do: a small model goes round in
-    /// circles between tools that are of no use now, and telling it does not help.
+    /// All tools, or, after a turn without progress in the phase, only those that make progress. Small models
+    /// go round in circles between tools that are useless at that point, and telling them so does not help.
     pub(crate) fn pressed<'d>(&self, all: Vec<&'d Definition>) -> Vec<&'d Definition> {
         let of_use = |definition: &&Definition| {
             let asked = Asked::of(definition);
@@ -117,7 +117,7 @@ impl Driver<'_> {
         if stands_still && all.iter().any(of_use) { all.into_iter().filter(of_use).collect() } else { all }
     }
 
-    /// Whether the whole text of a file, as it is now, stands in the next request.
+    /// Whether the next request contains the full current text of a file.
     fn has_before_it(&self, path: &str) -> bool {
         let Some((call, at)) = self.rereads.whole(path) else { return false };
         let is_it = |message: &Message| matches!(message, Message::Tool { call_id, .. } if call_id == call);

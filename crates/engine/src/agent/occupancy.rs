@@ -1,32 +1,32 @@
-//! How full the context is: the last reply's reported usage plus an estimate of what was added since.
+//! Context usage: the usage reported with the last reply plus an estimate of what was added since.
 //!
-//! Counted by bytes and corrected by every usage a server reports, so that a turn costs what it adds.
+//! The estimate counts bytes and is corrected by every reported usage, so a turn costs only what it adds.
 
 use fusee_model::tokens::Estimator;
 use fusee_model::{Image, Message, Usage};
 
-/// The fill of one conversation.
+/// Context usage of one conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Occupancy {
     estimator: Estimator,
     /// Tokens up to and including the last reply.
     known: u64,
-    /// Encoded bytes the known tokens stand for.
+    /// Encoded bytes that `known` covers.
     known_bytes: usize,
 }
 
 impl Occupancy {
-    /// Tokens of a conversation of this encoded size.
+    /// Estimated tokens of a conversation with this encoded size.
     pub(crate) fn now(&self, encoded: usize) -> u64 {
         self.known + self.estimator.count(encoded.saturating_sub(self.known_bytes))
     }
 
-    /// Tokens of one piece of text.
+    /// Estimated tokens of a text of this many bytes.
     pub(crate) fn estimate(&self, bytes: usize) -> u64 {
         self.estimator.count(bytes)
     }
 
-    /// A reply came for a request of `encoded` bytes; `reply_bytes` is what it adds.
+    /// Records a reply to a request of `encoded` bytes; `reply_bytes` is what the reply adds.
     pub(crate) fn replied(&mut self, encoded: usize, reply_bytes: usize, usage: Option<&Usage>) {
         match usage.filter(|usage| usage.input_tokens > 0) {
             Some(usage) => {
@@ -39,14 +39,14 @@ impl Occupancy {
         self.known_bytes = encoded + reply_bytes;
     }
 
-    /// The conversation was rewritten: what was reported no longer holds.
+    /// Discards the reported usage after the conversation was rewritten.
     pub(crate) fn rewritten(&mut self) {
         self.known = 0;
         self.known_bytes = 0;
     }
 }
 
-/// Bytes of a message, about.
+/// Approximate size of a message in bytes.
 pub(crate) fn size(message: &Message) -> usize {
     match message {
         Message::User { text } => text.len(),

@@ -1,5 +1,5 @@
-//! Performing a prepared call that has effects, and what the runtime looks at around a command: which files it changed,
-//! and whether it went for files that are protected.
+//! Performs prepared calls that have effects, and detects the effects of commands: which files they changed,
+//! and whether they touched protected files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::calling::Called;
 use crate::flow::{Protected, protected_answer};
 
-/// More names than this help nobody.
+/// Maximum number of files named.
 const MOST_NAMES: usize = 20;
 
-/// Performs a call. A command is looked at from both sides.
+/// Performs a call. For commands, the workspace is examined before and after.
 pub(crate) async fn perform(
     tool: &dyn Tool,
     prepared: Option<Prepared>,
@@ -30,7 +30,8 @@ pub(crate) async fn perform(
         return Called::plain(within(left_ms, context, tool.perform(prepared, context)).await);
     }
     if !context.workspace.is_watched() {
-        // After a crash: what this look keeps was written down, if anything was, with the intent of the first attempt.
+        // After a crash: the backups of this snapshot, if any, were recorded with the intent of the first
+        // attempt.
         drop(watching(&context.workspace, Workspace::watch_for_changes).await);
     }
     if !context.workspace.is_first_look_saved() {
@@ -45,7 +46,7 @@ pub(crate) async fn perform(
     called
 }
 
-/// Puts protected files back that a command changed, and says so.
+/// Restores protected files that a command changed, and adds a note to the output.
 pub(crate) async fn put_back(
     called: &mut Called,
     protected: Option<Arc<Protected>>,
@@ -61,8 +62,8 @@ pub(crate) async fn put_back(
     }
 }
 
-/// What a command that a crash cut off changed until then, as far as that can be told from the files: the look from
-/// before the run's first command outlives the process.
+/// Determines what an interrupted command had changed, as far as the files show it: the snapshot taken before
+/// the run's first command survives the crash.
 pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut Called, workspace: &Arc<Workspace>) {
     if tool.repeat() != Repeat::Never {
         return;
@@ -77,8 +78,8 @@ pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut Called, works
     }
 }
 
-/// Before the first command of a run: adds to its intent what undoing it needs. The answer is what a person should know
-/// before it runs.
+/// Before the first command of a run: adds the backups needed for undo to its intent. Returns a warning about
+/// files that were not backed up.
 pub(crate) async fn keep_for_undo(
     tool: &dyn Tool,
     intent: &mut Value,
@@ -96,18 +97,18 @@ pub(crate) async fn keep_for_undo(
     let megabytes = left_bytes.div_ceil(1 << 20);
     (left > 0).then(|| {
         format!(
-            "{files} ({megabytes} MB) that git does not have as they are will not be put back by `fusee runs undo` if a command changes them: too large to be kept"
+            "too large to back up and not in git: {files} ({megabytes} MB); `fusee runs undo` cannot restore what commands change there"
         )
     })
 }
 
-/// Looks at the files of a workspace, which may wait for the disk.
+/// Runs a workspace scan on a blocking thread, because it may wait for the disk.
 async fn watching<T: Default + Send + 'static>(workspace: &Arc<Workspace>, look: fn(&Workspace) -> T) -> T {
     let workspace = Arc::clone(workspace);
     tokio::task::spawn_blocking(move || look(&workspace)).await.unwrap_or_default()
 }
 
-/// Cancels the call when the task's time is over, and still takes what it has to say.
+/// Cancels the call when the task's time is up, and still returns its output.
 pub(crate) async fn within(
     left_ms: Option<u64>,
     context: &CallContext,

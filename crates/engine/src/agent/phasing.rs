@@ -1,5 +1,5 @@
-//! Follows the phase of a task: tells its changes, asks a model where one decides, and puts the phase's words where they
-//! belong. What a phase is and what follows from the facts is `flow/phase.rs`.
+//! Tracks the phase of a task: emits its changes, asks a model where one decides, and puts the phase text
+//! into the prompt. `flow/phase.rs` defines phases and what follows from the facts.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::attempt::{Attempt, AttemptResult};
 use super::driver::{Driver, to_value};
 use crate::flow::{PhaseMove, Phases};
 
-/// The question is answered within this time, or the phase stays as it is.
+/// Timeout of the phase probe; without an answer the phase stays.
 const PROBE_TIME: Duration = Duration::from_secs(60);
 
-/// Of what a model said and called in a turn, so many characters each are part of the question.
+/// Maximum characters of the model's text and of each call's arguments in the probe.
 const SHOWN: usize = 300;
 
-/// More calls than this are counted and not named.
+/// Maximum number of calls named; the rest are counted.
 const MOST_CALLS: usize = 20;
 
 impl Driver<'_> {
-    /// The task begins in its first phase.
+    /// Emits the initial phase.
     pub(crate) fn phase_begins(&mut self) {
         let Some(phases) = &self.phases else { return };
         let (phase, source) = (phases.name().to_owned(), PhaseSource::PhaseControl);
@@ -30,13 +30,13 @@ impl Driver<'_> {
         self.follow_phase();
     }
 
-    /// Goes where the facts lead.
+    /// Moves to the phase that the facts call for.
     pub(crate) fn follow_phase(&mut self) {
         let moved = self.phases.as_mut().and_then(|phases| phases.follow(&self.facts));
         self.phase_moved(moved);
     }
 
-    /// A turn is over and the task goes on: where no rule has spoken, a model may be asked.
+    /// Updates the phase after a turn of a task that continues; if no rule applies, a model may be asked.
     pub(crate) async fn phase_after_turn(&mut self) -> Result<(), Stop> {
         self.follow_phase();
         if self.phases.as_ref().is_some_and(Phases::asks) {
@@ -56,7 +56,7 @@ impl Driver<'_> {
         self.phase_shows();
     }
 
-    /// Puts the phase's words at the end of the system prompt, where they stand there and are others than before.
+    /// Updates the phase text at the end of the system prompt, if it belongs there and has changed.
     fn phase_shows(&mut self) {
         let now = self.phases.as_ref().and_then(Phases::system).map(str::to_owned);
         if now != self.phase_shown {
@@ -65,7 +65,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Asks a model for the phase: one request, no tools, no history. Whatever comes of it, the task goes on.
+    /// Asks a model for the phase: one request, no tools, no history. The task continues whatever the result.
     async fn probe(&mut self) -> Result<(), Stop> {
         let Some(phases) = &self.phases else { return Ok(()) };
         let (system, question) = phases.question(&self.last_turn());
@@ -79,7 +79,7 @@ impl Driver<'_> {
             open: None,
             ..session.options.clone()
         };
-        // A branch of its own: what is asked here is no part of the conversation, and nobody takes it for one.
+        // Uses its own branch because the probe is not part of the conversation.
         let call = Call {
             branch: self.task.branch.child("phase"),
             kind: Kind::Model,
@@ -120,7 +120,7 @@ impl Driver<'_> {
         }
         match said {
             Ok(reply) => self.probed(reply),
-            // Whoever stopped the task hears of it from the next request.
+            // The next request reports the cancellation.
             Err(error) if error.kind == ErrorKind::Cancelled => {}
             Err(error) => self.probe_failed(error.message.clone()),
         }
@@ -143,7 +143,7 @@ impl Driver<'_> {
         self.emit(Event::PhaseProbeError { turn_index: self.turns.turn_index(), message });
     }
 
-    /// The last turn in few words: what was said and called, and what is known to be done so far.
+    /// Short description of the last turn: text, calls, and the facts so far.
     fn last_turn(&self) -> String {
         let messages = self.conversation.messages();
         let reply = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));

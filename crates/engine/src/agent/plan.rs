@@ -1,32 +1,32 @@
 //! The plan a model keeps with `plan_tasks`. It belongs to the session and is a pure function of the calls
-//! made, so it needs no storage of its own: running the journal again makes it again.
+//! made, so it needs no storage of its own: replaying the journal rebuilds it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod written;
 
-/// Longer plans help nobody and would fill the context.
+/// Maximum number of tasks; longer plans are not useful and would fill the context.
 const MOST_TASKS: usize = 50;
 
-/// How far a planned task has come.
+/// Status of a planned task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being worked on.
+    /// In progress.
     InProgress,
-    /// Done.
+    /// Completed successfully.
     Completed,
-    /// Given up.
+    /// Abandoned or failed.
     Failed,
 }
 
 impl PlanStatus {
     const ALL: [Self; 4] = [Self::Pending, Self::InProgress, Self::Completed, Self::Failed];
 
-    /// What stands before a task in this state.
+    /// The mark shown before a task with this status.
     fn mark(self) -> &'static str {
         match self {
             Self::Pending => "[ ]",
@@ -36,7 +36,7 @@ impl PlanStatus {
         }
     }
 
-    /// The state that a mark means.
+    /// Parses a mark.
     fn marked(mark: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.mark().eq_ignore_ascii_case(mark))
     }
@@ -45,17 +45,17 @@ impl PlanStatus {
 /// One planned task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTask {
-    /// Names it in updates.
+    /// Identifies the task in updates.
     pub id: String,
-    /// What is to be done.
+    /// Description of the work.
     pub description: String,
-    /// What it is for.
+    /// Purpose of the task.
     pub goal: Option<String>,
-    /// How far it is.
+    /// Current status.
     pub status: PlanStatus,
-    /// Lower comes first.
+    /// Lower values come first.
     pub priority: Option<i64>,
-    /// What came of it, in the model's words.
+    /// Result, in the model's words.
     pub summary: Option<String>,
 }
 
@@ -93,7 +93,7 @@ struct Draft {
     priority: Option<i64>,
 }
 
-/// What one `update` changes.
+/// The changes of one `update`.
 struct Update {
     id: Option<String>,
     status: Option<PlanStatus>,
@@ -107,12 +107,12 @@ impl Plan {
         &self.tasks
     }
 
-    /// Does one `plan_tasks` call. The answer, or what is wrong with the call, is for the model.
+    /// Executes one `plan_tasks` call. Both the result and the error are worded for the model.
     pub(crate) fn call(&mut self, arguments: Value) -> Result<String, String> {
         let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
         match arguments.action {
             Action::List => Ok(self.render()),
-            // Where there is no plan, one that is to be updated can only be meant to be made.
+            // An update without an existing plan can only be meant as a creation.
             Action::Update if self.tasks.is_empty() && !arguments.tasks.is_empty() => {
                 self.create(arguments.tasks)
             }
@@ -179,7 +179,7 @@ impl Plan {
         Ok(self.render())
     }
 
-    /// The plan in words.
+    /// Renders the plan as text.
     pub fn render(&self) -> String {
         if self.tasks.is_empty() {
             return "There is no plan yet.".to_owned();
@@ -198,7 +198,7 @@ impl Plan {
         lines.collect::<Vec<_>>().join("\n")
     }
 }
-/// The id, or one like it where a task before has it: a plan is not worth a refusal.
+/// Returns the id, or a variant of it if another task has it: rejecting a plan over an id is not worth it.
 fn free_id(wanted: String, tasks: &[PlannedTask]) -> String {
     let is_free = |id: &String| tasks.iter().all(|task| task.id != *id);
     let others = (2..).map(|n| format!("{wanted}-{n}"));

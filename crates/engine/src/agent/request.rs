@@ -1,5 +1,5 @@
-//! Asking the model: one request as a step, what came of it, and the wait before the next try. When to ask, and whether to
-//! try again, is decided by `turns.rs`.
+//! Model requests: sends one as a step, records the result, and waits before a retry. `turns.rs` decides when
+//! to send and whether to retry.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::turns::{Gauge, Input};
 use crate::flow::Phases;
 
 impl Driver<'_> {
-    /// Takes note of a request that was made, now or then. A script must know which of its lines were taken.
+    /// Records a request, whether sent or replayed. A scripted model must know which of its lines were used.
     pub(crate) fn came(&mut self, result: &AttemptResult, recorded: &Recorded) {
         self.passed(recorded);
         self.model_ms += recorded.duration_ms;
@@ -24,7 +24,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Sends the conversation, and takes in what comes.
+    /// Sends the conversation and processes the result.
     pub(crate) async fn ask(&mut self, attempt: u32, gauge: Gauge) -> Result<Input, Stop> {
         let turn_index = self.turns.turn_index();
         if !self.turn.open {
@@ -46,7 +46,7 @@ impl Driver<'_> {
         self.told.extend(attempt_now.told);
         if let Some(preface) = attempt_now.preface {
             self.emit(Event::Message { role: Role::User, text: preface.clone() });
-            // Sending it has put it into the conversation already.
+            // Sending has already added it to the conversation.
             if recorded.replayed {
                 self.conversation.push(Message::User { text: preface });
             }
@@ -55,7 +55,7 @@ impl Driver<'_> {
         Ok(match attempt_now.result {
             AttemptResult::Reply(reply) => {
                 if self.loading.take().is_some() {
-                    // What it could not say while it loaded it can say now.
+                    // A loading server could not report its context size; query it again.
                     self.context_asked = self.context_tokens.is_some();
                 }
                 self.reply(reply)
@@ -71,7 +71,8 @@ impl Driver<'_> {
         })
     }
 
-    /// Takes note of a server that loads its model, and says so once. How often it has said so, if it has.
+    /// Records that the server is loading its model, with one warning. Returns how many times it has been
+    /// loading so far.
     fn loads(&mut self, error: &ModelError, began_ms: u64) -> Option<u32> {
         if error.kind != ErrorKind::Loading {
             return None;
@@ -79,7 +80,7 @@ impl Driver<'_> {
         if self.loading.is_none() {
             let limit = self.session().limits.loading_timeout_s;
             let message = format!(
-                "the server is still loading its model; it is asked again for up to {limit} s (`loading_timeout_s`)"
+                "the server is still loading its model; retrying for up to {limit} s (`loading_timeout_s`)"
             );
             self.emit(Event::Warning { code: "model_loading".to_owned(), message });
         }
@@ -88,8 +89,8 @@ impl Driver<'_> {
         Some(loading.tries)
     }
 
-    /// What the request holds beyond the last one: enough to tell two requests apart and to show how they
-    /// differ, at the price of what the turn added.
+    /// Arguments of the step: what the request adds to the previous one. That is enough to tell requests
+    /// apart and to show how they differ, at a cost proportional to what the turn added.
     fn request_args(&self) -> Value {
         let added = &self.conversation.messages()[self.sent.min(self.conversation.messages().len())..];
         let mut args = json!({ "messages": added });
@@ -158,7 +159,7 @@ impl Driver<'_> {
         Input::Replied(reply)
     }
 
-    /// Waits before a retry, as a step: a run killed meanwhile does not ask earlier than it was told to.
+    /// Waits before a retry, as a step: after a crash the retry is not sent earlier than the delay allows.
     pub(crate) async fn rest(&mut self, after_ms: u64) -> Result<Input, Stop> {
         let call = Call {
             branch: self.task.branch.clone(),
@@ -167,7 +168,7 @@ impl Driver<'_> {
             args: json!({ "after_ms": after_ms }),
         };
         let cancel = self.cancel();
-        // Past the task's own deadline there is nothing to wait for.
+        // Waiting past the task's deadline is pointless.
         let pause = Duration::from_millis(after_ms.min(self.left_ms().unwrap_or(u64::MAX)));
         let body = Box::new(move || {
             let wait = async move {
@@ -183,8 +184,8 @@ impl Driver<'_> {
     }
 }
 
-/// The reply as it stands in the conversation. Servers refuse an assistant's message with nothing in it, and
-/// some refuse two messages of the user in a row.
+/// Converts a reply to a conversation message. Servers reject empty assistant messages, and some reject two
+/// consecutive user messages.
 pub(crate) fn said(reply: &Reply) -> Message {
     let mut reply = reply.clone();
     if reply.text.trim().is_empty() && reply.tool_calls.is_empty() {

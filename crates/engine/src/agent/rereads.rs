@@ -1,5 +1,5 @@
-//! Reading again what has not changed: where the text still stands in what the model is sent, it is told so instead of
-//! being sent the same once more. After a compaction, or outside the window of a stage, the text is sent again.
+//! Deduplicates repeated reads: if the unchanged text is still in the conversation, the result refers to it
+//! instead of repeating it. After a compaction, or outside a stage's history window, the text is sent again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use super::driver::Driver;
 
-/// What the model is told.
+/// Result for the model in place of the repeated text.
 pub(crate) const UNCHANGED: &str =
     "[Not changed since you last read it: the same text stands earlier in this conversation.]";
 
-/// Texts that the model was sent, by tool, files and text, and where.
+/// Read results the model has been sent, keyed by a hash of tool, files and text.
 #[derive(Debug, Default)]
 pub(crate) struct Rereads {
     sent: HashMap<u64, Sent>,
-    /// The call that last gave the whole text of a file, and where.
+    /// The call that last returned the full text of a file, and its message index.
     whole: HashMap<String, (String, usize)>,
 }
 
 impl Rereads {
-    /// The call that last gave the whole text of this file, and where its answer stood.
+    /// The call that last returned the full text of this file, and the index of its result.
     pub(crate) fn whole(&self, path: &str) -> Option<(&str, usize)> {
         self.whole.get(path).map(|(call, at)| (call.as_str(), *at))
     }
@@ -33,12 +33,12 @@ impl Rereads {
 #[derive(Debug)]
 struct Sent {
     call_id: String,
-    /// Where it stood in the request then, which is where it stands still unless that was made anew.
+    /// Index in the request at that time, which is still valid unless the request was rebuilt.
     at: usize,
 }
 
 impl Driver<'_> {
-    /// The answer to a read: itself, or a pointer to the same text where that stands already.
+    /// The result of a read: its text, or a reference if the same text is already in the conversation.
     pub(crate) fn read_once(&mut self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
         if !output.ok || output.seen.is_empty() || !output.changed.is_empty() {
             return output;
@@ -59,7 +59,7 @@ impl Driver<'_> {
         output
     }
 
-    /// Whether this text stands, whole, in the result of that call in the next request.
+    /// Whether the next request still contains this text in the result of that call.
     fn stands(&self, sent: &Sent, text: &str) -> bool {
         let is_it = |message: &Message| matches!(message, Message::Tool { call_id, content, .. } if *call_id == sent.call_id && content == text);
         let messages = self.conversation.request().messages();
@@ -67,7 +67,7 @@ impl Driver<'_> {
     }
 }
 
-/// Whether a call asks for whole files.
+/// Whether a call reads entire files.
 fn is_whole(call: &ToolCall) -> bool {
     let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
     matches!(call.name.as_str(), "read_file" | "read_files")

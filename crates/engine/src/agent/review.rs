@@ -1,22 +1,22 @@
-//! Review mode: a task that looks and explains. What it may do beyond looking is decided here, call by call.
+//! Review mode: a task that reads and explains. This module decides, call by call, what else it may do.
 
 use fusee_tools::Category;
 use serde::{Deserialize, Serialize};
 
-/// What a review may do.
+/// Restrictions of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Restrictions {
-    /// Tools that run without a question. None given: those that only read, think or steer.
+    /// Tools that run without approval. If empty, all tools that do not write.
     #[serde(alias = "allowedTools", skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
-    /// Whether other tools are asked about; otherwise they are refused.
+    /// Whether other tools require approval; otherwise they are refused.
     #[serde(alias = "requireApproval")]
     pub require_approval: bool,
-    /// Calls of one review.
+    /// Maximum number of calls in one review.
     #[serde(alias = "maxToolCalls")]
     pub max_tool_calls: u32,
-    /// Whether a call that is asked about must come with words that say what it is for.
+    /// Whether a call that requires approval must come with an explanation.
     #[serde(alias = "requireExplanations")]
     pub require_explanations: bool,
 }
@@ -32,7 +32,7 @@ impl Default for Restrictions {
     }
 }
 
-/// What a review says to a call.
+/// Decision about one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     Allowed,

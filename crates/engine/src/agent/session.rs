@@ -1,4 +1,4 @@
-//! What a task works with and may not change: the model, the tools, the workspace, the limits.
+//! The dependencies of a task, which it cannot change: model, tools, workspace, limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,45 +14,45 @@ use super::stopping::TurnStop;
 use super::terms::{self, Amendment, Terms};
 use crate::approval::Gatekeeper;
 
-/// The surroundings of one task. Nothing leaks between two of them.
+/// Dependencies of one task; nothing leaks from one task to another.
 pub struct Session {
-    /// Answers.
+    /// The model that works on the task.
     pub model: Arc<dyn Model>,
-    /// Answer in stages that name them.
+    /// Models for the stages that name one.
     pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
-    /// The knobs of each request.
+    /// Options of each request.
     pub options: RequestOptions,
-    /// What its tokens cost, where that is known.
+    /// Price of the model's tokens, if known.
     pub price: Option<Price>,
-    /// Acts.
+    /// The tools on offer.
     pub toolbox: Toolbox,
-    /// Where it acts.
+    /// The workspace the tools act on.
     pub workspace: Arc<Workspace>,
-    /// How much.
+    /// Resource limits.
     pub limits: Limits,
-    /// Secrets that nobody is shown.
+    /// Secrets that are removed from all output.
     pub secrets: Secrets,
     /// Stops single turns.
     pub turn_stop: TurnStop,
-    /// Who says whether a command may run.
+    /// Approval policy.
     pub gatekeeper: Gatekeeper,
-    /// What resumes changed of the limits and of when a person is asked, in order.
+    /// Changes of limits and approval made on resume, in order.
     pub amendments: Vec<Amendment>,
     /// Set in review mode.
     pub review: Option<Restrictions>,
-    /// What confines commands, in words, for the events.
+    /// Description of the sandbox, for the events.
     pub sandbox: String,
-    /// Chance, for spreading retries: a number from -1 to 1.
+    /// Random source for retry jitter: returns a number from -1 to 1.
     pub jitter: fn() -> f64,
-    /// Whether an earlier process worked on this run: then the world may have moved on meanwhile. Cleared by
-    /// the first request that takes that into account.
+    /// Whether an earlier process worked on this run, so files may have changed meanwhile. Cleared by the
+    /// first request that takes this into account.
     pub resumed: AtomicBool,
-    /// The run in which the conversation began, if that is another.
+    /// The run in which the conversation began, if it is another one.
     pub continues: Option<RunId>,
 }
 
 impl Session {
-    /// The surroundings of a task that this one begins, with limits of its own.
+    /// Dependencies of a subtask, with its own limits.
     pub(crate) fn for_child(&self, limits: Limits) -> Self {
         Self {
             model: Arc::clone(&self.model),
@@ -65,7 +65,7 @@ impl Session {
             secrets: self.secrets.clone(),
             turn_stop: self.turn_stop.clone(),
             gatekeeper: self.gatekeeper.clone(),
-            // What a resume changed of the limits is the whole's; the child has what it was granted.
+            // Limit changes apply to the parent task only; the child keeps what it was granted.
             amendments: self
                 .amendments
                 .iter()
@@ -82,21 +82,21 @@ impl Session {
         }
     }
 
-    /// What holds when `next_step` is the next step of a branch.
+    /// The policy in force when `next_step` is the next step of a branch.
     pub(crate) fn terms_at(&self, branch: &Branch, next_step: u64) -> Terms {
         let Gatekeeper { approve, commands_settled, .. } = self.gatekeeper;
         let first = Terms { limits: self.limits, approve, commands_settled };
         terms::at(first, &self.amendments, branch, next_step)
     }
 
-    /// The same surroundings with another model. One that was not opened is answered by the first.
+    /// The same dependencies with another model; an unknown name keeps the current model.
     pub(crate) fn with_model(&self, name: &str) -> Self {
         let model = Arc::clone(self.others.get(name).unwrap_or(&self.model));
         let (amendments, continues) = (self.amendments.clone(), self.continues.clone());
         Self { model, price: None, amendments, continues, ..self.for_child(self.limits) }
     }
 
-    /// All tools on offer, in the order a model sees them.
+    /// All tools on offer, in the order the model sees them.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.toolbox.definitions().chain(control::definitions())
     }

@@ -1,5 +1,5 @@
-//! `spawn_subtask`: a task that the model hands to another handler, and waits for. Who runs it is the task system's
-//! half; here its cost is counted as the task's own and its end becomes the result of the call.
+//! `spawn_subtask`: hands a subtask to another handler and waits for it. The task system runs it; this module
+//! charges its cost to the task and turns its outcome into the result of the call.
 
 use std::sync::LazyLock;
 
@@ -15,12 +15,12 @@ use super::driver::Driver;
 use super::facts::Facts;
 use crate::prompt::Recap;
 
-/// The name of the tool.
+/// Name of the tool.
 pub(crate) const SPAWN_SUBTASK: &str = "spawn_subtask";
 
-/// Runs tasks for a task, on branches of their own.
+/// Runs subtasks on their own branches.
 pub(crate) trait Spawn: Send + Sync {
-    /// Runs the one that these arguments ask for; `said` is the conversation so far.
+    /// Runs the subtask described by `arguments`; `said` is the conversation so far.
     fn spawn<'a>(
         &'a self,
         arguments: Value,
@@ -30,18 +30,18 @@ pub(crate) trait Spawn: Send + Sync {
     ) -> BoxFuture<'a, Result<Spawned, Stop>>;
 }
 
-/// What is left of a task's limits, for everything that it begins.
+/// The remaining limits of a task, shared by all its subtasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Left {
-    /// Assistant messages.
+    /// Remaining model replies.
     pub turns: u32,
-    /// Working time, if it is limited.
+    /// Remaining working time in milliseconds, if limited.
     pub ms: Option<u64>,
-    /// Money, if it is limited and the price is known.
+    /// Remaining budget in US dollars, if limited and the price is known.
     pub usd: Option<f64>,
 }
 
-/// What tasks that a task began have used up.
+/// Resources used by the subtasks of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     pub(crate) turns: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Adds what something else used up.
+    /// Adds the resources used elsewhere.
     pub(crate) fn add(&mut self, other: &Self) {
         self.turns = self.turns.saturating_add(other.turns);
         self.active_ms += other.active_ms;
@@ -62,16 +62,16 @@ impl Spent {
     }
 }
 
-/// How a task that was spawned ended.
+/// Outcome of a subtask.
 pub(crate) struct Spawned {
-    /// For the model.
+    /// Result for the model.
     pub(crate) output: ToolOutput,
     pub(crate) spent: Spent,
-    /// What it did.
+    /// Facts observed in the subtask.
     pub(crate) facts: Facts,
 }
 
-/// What the model is told of the tool.
+/// Definition of the tool.
 pub(crate) fn definition() -> &'static Definition {
     static DEFINITION: LazyLock<Definition> = LazyLock::new(|| Definition {
         name: SPAWN_SUBTASK.into(),
@@ -100,14 +100,14 @@ pub(crate) fn definition() -> &'static Definition {
     &DEFINITION
 }
 
-/// The same as a model is sent it.
+/// The definition in the form sent to the model.
 pub(crate) fn spec() -> ToolSpec {
     let Definition { name, description, parameters, .. } = definition();
     ToolSpec { name: name.to_string(), description: description.to_string(), parameters: parameters.clone() }
 }
 
 impl Driver<'_> {
-    /// What is left for the tasks that this one begins.
+    /// The limits that remain for subtasks.
     pub(crate) fn left(&self) -> Left {
         let limits = self.task.rules.bound(self.terms.limits);
         let cost = limits.price.map(|price| price.cost_usd(&self.turns.usage));
@@ -118,7 +118,7 @@ impl Driver<'_> {
         }
     }
 
-    /// What was done so far, for one that goes on from here.
+    /// Summary of the work so far, for a subtask that continues from here.
     fn recap(&self) -> Recap {
         let plan = if self.plan.tasks().is_empty() { String::new() } else { self.plan.render() };
         Recap {
@@ -129,13 +129,13 @@ impl Driver<'_> {
         }
     }
 
-    /// Counts what they used as this task's own.
+    /// Charges the resources used by subtasks to this task.
     pub(crate) fn spend(&mut self, spent: &Spent) {
         self.active_ms += spent.active_ms;
         self.turns.spend(spent.turns, &spent.usage);
     }
 
-    /// A call for a further task; none if it is about something else, or this task begins no others.
+    /// Resolves a `spawn_subtask` call; `None` for other calls or if this task may not spawn subtasks.
     pub(crate) fn spawn_call(&self, call: &ToolCall) -> Option<Resolved> {
         if call.name != SPAWN_SUBTASK || self.task.spawn.is_none() {
             return None;
@@ -148,7 +148,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Runs it to its end; its answer is the call's.
+    /// Runs the subtask to its end; its answer is the result of the call.
     pub(crate) async fn spawn_subtask(
         &mut self,
         call: &ToolCall,

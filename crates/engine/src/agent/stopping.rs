@@ -1,5 +1,5 @@
-//! Stopping a turn and not its task: what the turn has under way is cancelled, and the person says what is to happen now.
-//! Who presses a key, and when a second key means the whole run, is the face's half.
+//! Interrupting a turn without ending its task: the running work is cancelled, and the user is asked how to
+//! continue. The user interface decides which key interrupts, and when a second key ends the entire run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use super::driver::Driver;
 use super::waiting::within;
 
-/// Why a person is asked, for those who show the question.
+/// Reason shown with the question.
 const REASON: &str = "the turn was stopped";
 
-/// What they are asked.
-const QUESTION: &str = "What now? Words for the model, or nothing to let it go on; ctrl-c ends the run.";
+/// The question shown to the user.
+const QUESTION: &str = "What now? Enter a message for the model, or nothing to continue; ctrl-c ends the run";
 
-/// What stands in the place of a reply that was not waited for: speakers take turns.
+/// Stands in for the interrupted reply: user and assistant messages must alternate.
 const UNSAID: &str = "[stopped by the user before a reply came]";
 
-/// Stops the turns of a run that are under way. All clones stop the same.
+/// Stops the running turns of a run. All clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct TurnStop(Arc<Mutex<Turning>>);
 
@@ -32,14 +32,14 @@ struct Turning {
 }
 
 impl TurnStop {
-    /// Stops them. False if there is none: nothing runs, or only what is no task.
+    /// Stops all running turns. Returns false if none is running.
     pub fn stop(&self) -> bool {
         let turning = self.locked();
         let running = turning.under_way.values().filter(|token| !token.is_cancelled());
         running.inspect(|token| token.cancel()).count() > 0
     }
 
-    /// A task's turns begin.
+    /// Registers a task whose turns can be stopped.
     pub(crate) fn begin(&self, task: &CancellationToken) -> UnderWay {
         let token = task.child_token();
         let mut turning = self.locked();
@@ -54,7 +54,7 @@ impl TurnStop {
     }
 }
 
-/// Turns of one task that can be stopped for as long as this lives.
+/// Registration of a running task; its turns can be stopped until this is dropped.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
     stop: TurnStop,
@@ -69,10 +69,10 @@ impl Drop for UnderWay {
 }
 
 impl Driver<'_> {
-    /// Something under way was cancelled. Whether that was the turn alone is a step, and so is what the person says then;
-    /// false means that the task is over.
+    /// Handles a cancellation. Whether it affected only the turn is a step, and so is the user's answer;
+    /// returns false if the task is over.
     pub(crate) async fn goes_on(&mut self) -> Result<bool, Stop> {
-        // While the person thinks nothing runs, and so another signal is for the run.
+        // Nothing runs while the user decides, so another signal is meant for the run.
         self.under_way = None;
         let cancel = &self.task.cancel;
         let look = move || Box::pin(async move { json!(!cancel.is_cancelled()) }) as BoxFuture<'_, Value>;

@@ -1,5 +1,5 @@
-//! A summary of old turns in the model's own words, where the user wants that: one request beside the conversation, a step
-//! like any other, so that it is never asked again. Whatever goes wrong with it, the summary by rule stands.
+//! Compaction summary written by the model, if configured: one request outside the conversation, recorded as
+//! a step so that it is never sent twice. If it fails in any way, the rule-based summary is kept.
 
 use fusee_journal::event::Event;
 use fusee_journal::{BoxFuture, Call, Kind, Stop};
@@ -10,7 +10,7 @@ use super::attempt::{Attempt, AttemptResult, within};
 use super::compaction::{Compacted, summary_in_words};
 use super::driver::{Driver, to_value};
 
-/// What such a step's argument is called; no other request has one of this name.
+/// Argument name that marks the step; no other model request uses it.
 pub(crate) const ARGUMENT: &str = "summarise";
 
 const SYSTEM: &str = "You summarise the beginning of a task for the assistant that goes on with it and will no longer see \
@@ -18,14 +18,15 @@ const SYSTEM: &str = "You summarise the beginning of a task for the assistant th
                       changed, what was tried and failed, what is still to be done. Name files, functions and commands \
                       exactly. Invent nothing. Call no tool.";
 
-/// Of one message, so many bytes are shown at most: the end of a long output says most.
+/// Maximum bytes shown of one message, counted from the end, which is the most informative part of a long
+/// output.
 const MESSAGE_BYTES: usize = 4_000;
 
-/// The share of the context that the material may fill.
+/// Divisor of the context size that the material may fill.
 const MATERIAL_SHARE: usize = 2;
 
 impl Driver<'_> {
-    /// Puts the model's summary in the place of the one by rule.
+    /// Replaces the rule-based summary with one written by the model.
     pub(crate) async fn summarise(&mut self, compacted: &mut Compacted) -> Result<(), Stop> {
         let Some(told) = compacted.told.clone() else { return Ok(()) };
         let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
@@ -42,7 +43,7 @@ impl Driver<'_> {
             Err(why) => self.emit(Event::Warning {
                 code: "compaction_summary".to_owned(),
                 message: format!(
-                    "the model did not summarise what was left out ({why}); it was done by rule"
+                    "the model did not write the compaction summary ({why}); used the rule-based summary instead"
                 ),
             }),
         }
@@ -54,7 +55,7 @@ impl Driver<'_> {
         (self.max_tokens() as f64 * per_token) as usize / MATERIAL_SHARE
     }
 
-    /// The model's words, or why there are none.
+    /// Requests the summary. The inner error says why there is none.
     async fn ask_for_summary(&mut self, request: String) -> Result<Result<String, String>, Stop> {
         let session = self.session();
         let call = Call {
@@ -83,22 +84,22 @@ impl Driver<'_> {
                 usable(reply)
             }
             AttemptResult::Error { error, .. } => Err(error.message),
-            AttemptResult::OutOfTime(_) => Err("the time is over".to_owned()),
+            AttemptResult::OutOfTime(_) => Err("out of time".to_owned()),
         })
     }
 }
 
 fn usable(reply: Reply) -> Result<String, String> {
     match reply.stop {
-        StopReason::Refusal => Err("it declined".to_owned()),
+        StopReason::Refusal => Err("it refused".to_owned()),
         StopReason::Length => Err("its reply was cut off".to_owned()),
         _ if !reply.tool_calls.is_empty() => Err("it called a tool instead".to_owned()),
-        _ if reply.text.trim().is_empty() => Err("it said nothing".to_owned()),
+        _ if reply.text.trim().is_empty() => Err("its reply was empty".to_owned()),
         _ => Ok(reply.text),
     }
 }
 
-/// What is left out, as text of at most so many bytes: the newest whole, of the oldest as much as fits.
+/// The removed messages as text of at most `room` bytes: the newest that fit, and the number of the others.
 fn material(messages: &[Message], room: usize) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut left = room;

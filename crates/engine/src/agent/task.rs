@@ -1,4 +1,4 @@
-//! One task from its start to its one terminal event.
+//! One task, from its start to its single terminal event.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,13 +42,13 @@ pub struct AgentTask {
     conclude: Option<Arc<dyn super::Conclude>>,
     pub(crate) spawn: Option<Arc<dyn super::Spawn>>,
     pub(crate) rules: Rules,
-    /// Whether its beginning was told already.
+    /// Whether the start event has already been emitted.
     announced: bool,
-    /// What was used up for it before it began.
+    /// Resources used for the task before it started.
     spent_before: Spent,
 }
 
-/// How far a task has come, for those who look on.
+/// Progress of a task, readable while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     turn_index: AtomicU32,
@@ -56,12 +56,12 @@ pub struct Progress {
     metrics: Mutex<ResourceMetrics>,
     pub(crate) status: Mutex<Option<TaskStatus>>,
     pub(crate) turn_stop: TurnStop,
-    /// What it did, once it has ended, for the task that began it.
+    /// Facts of the task once it has ended, for its parent task.
     facts: Mutex<Facts>,
 }
 
 impl Progress {
-    /// What was used up so far. A run of several tasks tells of the one that spoke last.
+    /// Resources used so far. In a run of several tasks, those of the task that reported last.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,61 +81,61 @@ impl Progress {
     }
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutcome {
-    /// How.
+    /// Final status.
     pub status: TaskStatus,
-    /// The model said that something stands in its way.
+    /// Whether the model reported a blocker.
     pub blocked: bool,
-    /// The answer, or what there is of it.
+    /// The answer, or a partial answer.
     pub answer: String,
-    /// The answer is one that makes the run fail, as a review with severe findings does.
+    /// Whether the answer makes the run fail, as a review with severe findings does.
     pub objects: bool,
-    /// On failure.
+    /// Set if the task failed or was cancelled.
     pub error: Option<TaskError>,
-    /// On failure: the model could not be reached.
+    /// On failure: whether the model could not be reached.
     pub unreachable: bool,
-    /// Assistant messages.
+    /// Number of model replies.
     pub total_turns: u32,
-    /// As reported, over all model calls.
+    /// Reported token usage of all model requests.
     pub usage: Usage,
-    /// Working time: what its steps took.
+    /// Working time: the sum of the step durations.
     pub active_ms: u64,
-    /// What of it was spent on the model.
+    /// The part of the working time spent on model requests.
     pub model_ms: u64,
-    /// The most that its context held at once, in tokens.
+    /// Largest context size, in tokens.
     pub peak_context_tokens: u64,
-    /// What a template or a workflow came to, in full.
+    /// Full result of a template or a workflow.
     pub result: Option<Box<crate::task_system::TaskResult>>,
 }
 
 impl TaskOutcome {
-    /// What it used up.
+    /// Resources used by the task.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         ResourceMetrics::of(self)
     }
 }
 
-/// A task that ended, and what is known of it.
+/// A task that ended, with everything known about it.
 pub(crate) struct Worked {
     pub(crate) outcome: TaskOutcome,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
-    /// The phase that the next part goes on in.
+    /// Phase state for the next part.
     pub(crate) phases: Option<Phases>,
-    /// What a stage still lacks.
+    /// Unmet requirements of a stage.
     pub(crate) lacks: Vec<String>,
-    /// What the model said when it ended its stage.
+    /// Payload with which the model ended its stage.
     pub(crate) payload: Option<serde_json::Value>,
     pub(crate) active_ms: u64,
     pub(crate) last_ms: i64,
-    /// The sections that are open at its end.
+    /// The sections open at the end.
     pub(crate) opened: BTreeSet<String>,
 }
 
 impl AgentTask {
-    /// A task on `branch` of a run: the system prompt, and what is said first.
+    /// A task on `branch` of a run, with its system prompt and request.
     pub fn new(
         session: Arc<Session>,
         engine: Arc<dyn Engine>,
@@ -171,25 +171,25 @@ impl AgentTask {
         }
     }
 
-    /// The same task, for which something was used up already.
+    /// Adds resources that were used before the task starts.
     #[must_use]
     pub(crate) fn having_spent(self, spent: Spent) -> Self {
         Self { spent_before: spent, ..self }
     }
 
-    /// The same task with something in its way: it fails at once, and says so.
+    /// Makes the task fail immediately with this message.
     #[must_use]
     pub(crate) fn impossible(self, why: String) -> Self {
         Self { obstacle: Some(why), ..self }
     }
 
-    /// The same task, whose answer must pass a check.
+    /// Requires the answer to pass a check.
     #[must_use]
     pub fn answering(self, check: Arc<dyn AnswerCheck>) -> Self {
         Self { check: Some(check), ..self }
     }
 
-    /// The same task with more said along with the request.
+    /// Appends text to the request.
     #[must_use]
     pub fn adding(mut self, words: &str) -> Self {
         if let Some(Message::User { text }) = self.input.last_mut() {
@@ -199,19 +199,19 @@ impl AgentTask {
         self
     }
 
-    /// The same task with something that a person should know of its prompt: a warning each.
+    /// Adds warnings about the prompt, each emitted as one event.
     #[must_use]
     pub(crate) fn noticing(self, notices: Vec<String>) -> Self {
         Self { notices, ..self }
     }
 
-    /// The same task with a prompt whose sections can be opened, in the place of its system prompt.
+    /// Uses a prompt with expandable sections instead of the system prompt.
     #[must_use]
     pub fn disclosing(self, disclosure: Disclosure) -> Self {
         Self { disclosure: Some(disclosure), ..self }
     }
 
-    /// The same task as the next request of an earlier conversation.
+    /// Continues an earlier conversation with this request.
     #[must_use]
     pub fn continuing(mut self, mut earlier: Earlier) -> Self {
         earlier.known.remind(&self.session.workspace);
@@ -220,81 +220,81 @@ impl AgentTask {
         Self { input, earlier, ..self }
     }
 
-    /// The same task with this plan.
+    /// Sets the initial plan.
     #[must_use]
     pub(crate) fn planned(mut self, plan: Plan) -> Self {
         self.earlier.plan = plan;
         self
     }
 
-    /// The same task, whose answer somebody decides about.
+    /// Sets the hook that processes the answer.
     #[must_use]
     pub(crate) fn concluding(self, conclude: Arc<dyn super::Conclude>) -> Self {
         Self { conclude: Some(conclude), ..self }
     }
 
-    /// The same task, which may have others do parts of it.
+    /// Allows the task to spawn subtasks.
     #[must_use]
     pub(crate) fn spawning(self, spawn: Arc<dyn super::Spawn>) -> Self {
         Self { spawn: Some(spawn), ..self }
     }
 
-    /// The same task, begun by another one.
+    /// Sets the parent task.
     #[must_use]
     pub fn child_of(mut self, parent: Branch) -> Self {
         self.rules.parent = Some(parent);
         self
     }
 
-    /// The same task with a token and a progress that others hold too.
+    /// Uses a cancellation token and a progress handle shared with the caller.
     #[must_use]
     pub fn watched(self, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
         Self { cancel, progress, ..self }
     }
 
-    /// The same task, held to rules.
+    /// Applies flow rules.
     #[must_use]
     pub(crate) fn ruled(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// Stops it: ends the model's stream, kills the running tool, answers what is open.
+    /// Cancels the task: ends the model's stream, kills the running tool, and answers open calls.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// The token that stops it, for those who outlive it.
+    /// The cancellation token of the task.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// How it ended; `None` while it runs.
+    /// Final status; `None` while the task runs.
     pub fn status(&self) -> Option<TaskStatus> {
         *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Assistant messages so far.
+    /// Number of model replies so far.
     pub fn current_turn_index(&self) -> u32 {
         self.progress.turn_index.load(Ordering::Relaxed)
     }
 
-    /// Tokens so far, as reported.
+    /// Reported token usage so far.
     pub fn token_usage(&self) -> Usage {
         *self.progress.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it has used up so far.
+    /// Resources used so far.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         self.progress.resource_metrics()
     }
 
-    /// Works through the task. There is exactly one terminal event, whatever happens; an error means that the
-    /// journal itself failed, and then the caller tells the readers.
+    /// Runs the task. It emits exactly one terminal event, whatever happens. An error means that the journal
+    /// itself failed; then the caller has to report it.
     pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
         self.run_whole(started_ms).await.map(|worked| worked.outcome)
     }
 
-    /// The same, with all that is known of it afterwards.
+    /// Like [`Self::run`], but returns everything known about the task.
     pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<Worked, Stop> {
         self.begin(started_ms);
         let mut driver = Driver::new(self, started_ms);
@@ -313,7 +313,7 @@ impl AgentTask {
         Ok(driver.worked(outcome))
     }
 
-    /// Ends it before a model was asked: it has a beginning and an end all the same.
+    /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
         self.begin(started_ms);
         let driver = Driver::new(self, started_ms);
@@ -321,18 +321,18 @@ impl AgentTask {
         self.end(&driver, outcome)
     }
 
-    /// Tells of its beginning now, because something is told of it before it runs.
+    /// Emits the start event now, because other events of the task precede its run.
     pub(crate) fn announce(&self, started_ms: i64) {
         Self::begin(self, started_ms);
     }
 
-    /// The same task, whose beginning was told.
+    /// Sets whether the start event has been emitted.
     #[must_use]
     pub(crate) fn announced(self, announced: bool) -> Self {
         Self { announced, ..self }
     }
 
-    /// Whether its beginning was told.
+    /// Whether the start event has been emitted.
     pub(crate) fn is_announced(&self) -> bool {
         self.announced
     }

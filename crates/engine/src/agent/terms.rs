@@ -1,7 +1,7 @@
-//! What a task may do and use up, and what a resume changed of that.
+//! Limits and approval policy of a task, and how a resume changes them.
 //!
-//! A change holds from the step on that was the next one when the run was resumed. That place is written down with
-//! it, so a later resume or a replay sees each change exactly where it happened.
+//! A change applies from the step that was next when the run was resumed. This position is stored with the
+//! change, so a later resume or a replay applies it at exactly the same point.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 use super::limits::Limits;
 use crate::approval::Approve;
 
-/// What holds for the calls and requests of a task.
+/// The policy for the calls and requests of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// How much it may use up.
+    /// Resource limits.
     pub limits: Limits,
-    /// When a person is asked.
+    /// When to ask for approval.
     pub approve: Approve,
-    /// Whether commands are confined, or free by the user's word.
+    /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
     pub commands_settled: bool,
 }
 
-/// New terms, and where they begin.
+/// A policy change and its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Amendment {
-    /// The steps that each branch had by then; a branch that is not named had none.
+    /// Number of steps each branch had at that point; 0 for branches not listed.
     pub after: BTreeMap<Branch, u64>,
-    /// What holds from there on.
+    /// The policy from then on.
     pub terms: Terms,
 }
 
-/// The terms that hold at a place: those of the last amendment made before it.
+/// The policy in force at a position: that of the last change before it.
 pub(crate) fn at(first: Terms, amendments: &[Amendment], branch: &Branch, next_step: u64) -> Terms {
     let made = |amendment: &&Amendment| next_step >= amendment.after.get(branch).copied().unwrap_or_default();
     amendments.iter().rev().find(made).map_or(first, |amendment| amendment.terms)

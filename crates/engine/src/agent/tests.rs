@@ -1,4 +1,4 @@
-//! Whatever a model and its server do, every request that is sent is one a server accepts.
+//! Property test: whatever a model and its server do, every request sent is one that a server accepts.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ impl Clock for Ticking {
     }
 }
 
-/// Passes requests on and keeps what is wrong with them.
+/// Forwards requests and records what is invalid about them.
 struct Judge {
     model: Arc<dyn Model>,
     complaints: Mutex<Vec<String>>,

@@ -1,5 +1,5 @@
-//! The turn loop as a state machine: told what happened, it says what to do next. It does nothing itself;
-//! `driver.rs` does, and every limit and guard rail of a task is decided here and nowhere else.
+//! The turn loop as a pure state machine: given an event, it returns the next action. `driver.rs` performs
+//! the actions. Every limit and guard rail of a task is decided here and nowhere else.
 
 use fusee_journal::event::{ErrorCode, Event, TaskError};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
@@ -8,63 +8,63 @@ use super::guard::{Guard, Held, Verdict};
 use super::limits::Limits;
 use super::money::Money;
 
-/// What happened.
+/// An event for the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The conversation is set up.
     Ready,
-    /// The model answered.
+    /// The model replied.
     Replied(Reply),
-    /// An attempt failed; `after_ms` is how long to wait before the next, if there is one.
+    /// An attempt failed; `after_ms` is the delay before the next one, if there is to be one.
     Failed { error: ModelError, after_ms: Option<u64> },
-    /// The wait is over.
+    /// The delay before a retry has elapsed.
     Rested,
     /// All calls of the reply have their results.
     Answered(Answered),
-    /// The conversation was made smaller, or could not be.
+    /// A compaction ran; `smaller` says whether it saved anything.
     Compacted { smaller: bool },
-    /// A person stopped the task while something was under way.
+    /// The user cancelled the task during an action.
     Cancelled,
-    /// A turn was stopped, and the task goes on.
+    /// A turn was interrupted, and the task continues.
     GoOn,
-    /// The task's time ran out while something was under way.
+    /// The task's time limit was reached during an action.
     OutOfTime,
 }
 
-/// What the calls of one reply came to.
+/// Combined result of the calls of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
-    /// The model declared the task ended.
+    /// Set if the model called `finish`.
     pub(crate) finished: Option<Finish>,
-    /// A call was aborted by a cancellation.
+    /// Whether a call was aborted by a cancellation.
     pub(crate) aborted: bool,
 }
 
-/// The model's word that it is done.
+/// Arguments of the model's `finish` call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finish {
     pub(crate) blocked: bool,
     pub(crate) summary: String,
 }
 
-/// What to do.
+/// The next action.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// Send the conversation; this is the `attempt`-th try, from 1.
+    /// Send the conversation; `attempt` counts from 1.
     Ask { attempt: u32 },
-    /// Wait before the next try.
+    /// Wait before the next attempt.
     Rest { after_ms: u64 },
-    /// Make these calls, in order.
+    /// Execute these calls, in order.
     Call(Vec<Planned>),
-    /// Say this to the model and ask again.
+    /// Send this message to the model and ask again.
     Say(&'static str),
-    /// Make the conversation smaller.
+    /// Compact the conversation.
     Compact,
-    /// It is over.
+    /// End the task.
     End(Ending),
 }
 
-/// A call with the guard's verdict.
+/// A call with the loop detector's verdict.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) call: ToolCall,
@@ -75,9 +75,9 @@ pub(crate) struct Planned {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Planning {
     Run,
-    /// The same call stands earlier in the same reply, at this position.
+    /// The same call appears earlier in the same reply, at this index.
     Duplicate(usize),
-    /// It came too often in a row.
+    /// The call was repeated this many times in a row.
     Circling(u32),
 }
 
@@ -92,16 +92,16 @@ pub(crate) enum Ending {
     },
     Failed {
         error: TaskError,
-        /// The model could not be reached, whatever was tried.
+        /// The model could not be reached despite all retries.
         unreachable: bool,
     },
     Cancelled,
 }
 
-/// How full things are when the machine decides, as the driver measured it.
+/// Usage at the time of a decision, as measured by the driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauge {
-    /// Tokens the next request would hold.
+    /// Tokens in the next request.
     pub(crate) tokens: u64,
     /// Working time so far.
     pub(crate) active_ms: u64,
@@ -109,22 +109,23 @@ pub(crate) struct Gauge {
 
 pub(crate) const EMPTY_REPLY: &str =
     "Your last reply was empty. Call a tool to go on, or answer in words if you are done.";
-/// The same where the work is known not to be done: a small model repeats that it is as soon as it hears the word.
+/// Used while the work is known to be unfinished: a small model repeats that it is done as soon as it reads
+/// the word.
 pub(crate) const EMPTY_TOO_EARLY: &str = "Your last reply was empty. Call a tool to go on.";
 const TOO_LONG: &str = "Your last reply was cut off: it was too long. Send it again in smaller parts.";
 
-/// The state of the loop.
+/// State of the loop.
 #[derive(Debug)]
 pub(crate) struct Turns {
     limits: Limits,
     guard: Guard,
     turn_index: u32,
-    /// Turns of the tasks that this one began.
+    /// Turns of the subtasks.
     others: u32,
     attempt: u32,
     asked_again: bool,
     overflowed: bool,
-    /// Tokens after the last compaction; another is worth it only when the context has grown since.
+    /// Tokens after the last compaction; another one is only worth it once the context has grown.
     compacted_to: Option<u64>,
     halted: Option<String>,
     held: Held,
@@ -154,17 +155,17 @@ impl Turns {
         }
     }
 
-    /// Assistant messages so far.
+    /// Number of model replies so far.
     pub(crate) fn turn_index(&self) -> u32 {
         self.turn_index
     }
 
-    /// The same with those of the tasks that this one began: the limit is for all of them together.
+    /// Number of model replies including subtasks; the turn limit covers all of them.
     pub(crate) fn all_turns(&self) -> u32 {
         self.turn_index.saturating_add(self.others)
     }
 
-    /// Takes note of what a task that this one began has used up.
+    /// Charges the resources used by a subtask.
     pub(crate) fn spend(&mut self, turns: u32, usage: &Usage) {
         self.others = self.others.saturating_add(turns);
         self.money.charge(&self.limits, usage);
@@ -175,26 +176,27 @@ impl Turns {
         self.usage.cache_write_tokens += usage.cache_write_tokens;
     }
 
-    /// Other limits from here on.
+    /// Replaces the limits.
     pub(crate) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// The guard's memory of a call that ran.
+    /// Reports a call that ran to the loop detector.
     pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
         self.guard.saw(content, changed_files);
     }
 
-    /// An answer in words that does not end the task, with the files in this state.
+    /// Records an answer that was rejected for this file state.
     pub(crate) fn held_back(&mut self, files: u64) {
         if let Some(times) = self.held.again(files) {
             self.halted = Some(format!(
-                "the model answered {times} times in a row without a call or a change, and the work is not done"
+                "the model answered {times} times in a row without a tool call or a file change, but the work is \
+                 not done"
             ));
         }
     }
 
-    /// A reply to a question beside the conversation: paid for, and no turn.
+    /// Charges a reply outside the conversation; it does not count as a turn.
     pub(crate) fn spent_aside(&mut self, reply: &Reply, tokens: u64) {
         self.money.spent(&self.limits, reply, tokens);
         self.use_up(reply);
@@ -209,7 +211,7 @@ impl Turns {
         }
     }
 
-    /// The next thing to do. `warnings` gets what a person should know.
+    /// Returns the next action; user-visible warnings are appended to `warnings`.
     pub(crate) fn step(&mut self, input: Input, gauge: Gauge, warnings: &mut Vec<Event>) -> Effect {
         match input {
             Input::Ready | Input::Rested => self.ask(gauge, warnings),
@@ -252,7 +254,7 @@ impl Turns {
         }
         if self.all_turns() >= self.limits.max_turns {
             let message = format!(
-                "the task did not end within {} turns; `--max-turns` allows more",
+                "the task did not finish within {} turns; raise the limit with `--max-turns`",
                 self.limits.max_turns
             );
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
@@ -266,14 +268,14 @@ impl Turns {
 
     fn out_of_time(&self) -> Ending {
         let limit = self.limits.task_timeout_s.unwrap_or_default();
-        let message = format!("the task did not end within {limit} s; `--timeout` allows more");
+        let message = format!("the task did not finish within {limit} s; raise the limit with `--timeout`");
         fail(ErrorCode::Timeout, "time", message)
     }
 
     fn out_of_tokens(&self, gauge: Gauge) -> Ending {
         let message = format!(
-            "the context is full: the next request would hold about {} tokens, and {} fit; `--max-tokens` allows \
-             more if the model does",
+            "the context is full: the next request needs about {} tokens and the limit is {}; raise it with \
+             `--max-tokens` if the model supports it",
             gauge.tokens, self.limits.max_tokens
         );
         fail(ErrorCode::TokenLimit, "context", message)
@@ -289,7 +291,7 @@ impl Turns {
         for (code, used, limit, unit) in limits {
             if share(used, limit) && !self.warned.contains(&code) {
                 self.warned.push(code);
-                let message = format!("{used} of {limit} {unit} are used");
+                let message = format!("used {used} of {limit} {unit}");
                 warnings.push(Event::Warning { code: format!("limit_{code}"), message });
             }
         }
@@ -324,7 +326,7 @@ impl Turns {
                 Effect::Say(hint)
             }
             Some(EMPTY_REPLY) => {
-                let message = "the model answered twice with neither words nor a call".to_owned();
+                let message = "the model sent two empty replies in a row".to_owned();
                 Effect::End(fail(ErrorCode::TurnFailed, "llm_error", message))
             }
             Some(_) => {
@@ -334,7 +336,7 @@ impl Turns {
         }
     }
 
-    /// A reply that is no part of the conversation: it costs, and is no turn.
+    /// Charges a reply outside the conversation; it does not count as a turn.
     pub(crate) fn spent_beside(&mut self, reply: &Reply, tokens: u64) {
         self.money.spent(&self.limits, reply, tokens);
         self.use_up(reply);
@@ -373,7 +375,7 @@ impl Turns {
         }
         match after_ms {
             Some(after_ms) => {
-                // A server that loads its model has not failed: it is waited for, by a limit of its own.
+                // A server that is loading its model has not failed; waiting for it has its own limit.
                 self.attempt += u32::from(error.kind != ErrorKind::Loading);
                 Effect::Rest { after_ms }
             }
@@ -419,12 +421,12 @@ fn model_failure(error: &ModelError, attempts: u32) -> Ending {
         _ => (ErrorCode::TurnFailed, "llm_error"),
     };
     if error.kind == ErrorKind::Loading {
-        let help = "it took longer to load its model than it may; `loading_timeout_s` allows more";
+        let help = "the model took too long to load; raise `loading_timeout_s`";
         let message = format!("{} ({help})", error.message);
         let error = TaskError { code, reason: reason.to_owned(), message };
         return Ending::Failed { error, unreachable: true };
     }
-    let tries = if attempts > 1 { format!(" (after {attempts} tries)") } else { String::new() };
+    let tries = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
     let error_out =
         TaskError { code, reason: reason.to_owned(), message: format!("{}{tries}", error.message) };
     Ending::Failed { error: error_out, unreachable: error.kind.unreachable() }

@@ -1,4 +1,4 @@
-//! Waiting for a person: until they answer, the wait is cancelled, or its limit is over. It is never working time.
+//! Waiting for the user until an answer, a cancellation or a timeout. Never counted as working time.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unanswered {
-    /// What asked was cancelled.
+    /// The task or turn was cancelled.
     Cancelled,
-    /// The limit is over.
+    /// The time limit was reached.
     OutOfTime,
 }
 
-/// Waits for an answer.
+/// Waits for an answer, at most `limit_s` seconds.
 pub(crate) async fn within<T>(
     limit_s: u64,
     cancel: &CancellationToken,

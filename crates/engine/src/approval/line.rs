@@ -1,24 +1,25 @@
-//! A command line as far as it can be understood without running it: the simple commands it is made of, each as words.
+//! Splits a command line into simple commands and words, as far as that is possible without running it.
 //!
-//! Rules look at those. What only a shell knows (variables, substitutions, loops, redirections to files) is not guessed: a
-//! line with any of it is not whole, and no rule allows it. The sandbox, not this, holds what runs.
+//! Approval rules match these commands. Anything only a shell can evaluate (variables, substitutions, loops,
+//! redirections to files) is not guessed: a line that uses it is not `whole`, and no rule allows it. This is
+//! not a security boundary; the sandbox confines what runs.
 
 /// The commands of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// Each command that could be seen, as words.
+    /// Each recognised command, as words.
     pub(crate) commands: Vec<Vec<String>>,
-    /// Whether that is all the line does.
+    /// Whether `commands` is everything the line does.
     pub(crate) whole: bool,
 }
 
-/// Words that begin something else than a command.
+/// Shell keywords, which do not start a simple command.
 const KEYWORDS: [&str; 19] = [
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "function",
     "select", "time", "coproc", "{", "}", "!",
 ];
 
-/// Redirections that lead nowhere.
+/// Redirections that write no file.
 const HARMLESS: [&str; 7] =
     ["2>&1", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null", "1>&2"];
 
@@ -43,12 +44,12 @@ impl CommandLine {
 struct Reading {
     line: CommandLine,
     command: Vec<String>,
-    /// The word under way; an empty one may be quoted.
+    /// The current word; `Some("")` if it is an empty quoted word.
     word: Option<String>,
 }
 
 impl Reading {
-    /// Takes in what stands at the beginning of `rest`, and returns what follows it.
+    /// Consumes the start of `rest` and returns the remainder.
     fn next<'t>(&mut self, next: char, rest: &'t str) -> &'t str {
         if self.word.is_none()
             && let Some(harmless) = HARMLESS.iter().find(|known| stands_alone(rest, known))
@@ -66,7 +67,7 @@ impl Reading {
                     self.line.whole = false;
                     return after;
                 };
-                // A line that goes on in the next one.
+                // An escaped newline continues the line.
                 if escaped != '\n' {
                     self.word.get_or_insert_default().push(escaped);
                 }
@@ -100,7 +101,7 @@ impl Reading {
         for (at, c) in rest.char_indices() {
             match c {
                 _ if escaped => {
-                    // Before others a backslash is one.
+                    // Before any other character, a backslash is literal.
                     if !matches!(c, '"' | '\\' | '$' | '`' | '\n') {
                         word.push('\\');
                     }

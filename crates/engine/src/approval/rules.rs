@@ -1,33 +1,33 @@
-//! What the user has decided about calls before they come: rules by the first words of a command, and answers that
-//! were given for longer than one call. Data and a pure function; asking is the gate's.
+//! Approval rules: decisions by command prefix, and approvals given for more than one call. Data and a pure
+//! function; the gate asks the user.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::line::CommandLine;
 
-/// Decisions of one run or project at most; the oldest go first.
+/// Maximum number of rules per run or project; the oldest are dropped first.
 const MOST: usize = 500;
 
-/// What is done with a call.
+/// Decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It runs without a question.
+    /// Run it without asking.
     Allow,
-    /// A person is asked.
+    /// Ask for approval.
     Ask,
-    /// It is refused.
+    /// Refuse the call.
     Deny,
 }
 
-/// What a rule is about.
+/// The calls a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
-    /// Commands that begin with these words. A line of several commands is looked at command by command.
+    /// Commands that begin with these words. In a line of several commands, each is matched separately.
     Prefix(Vec<String>),
-    /// This command line and no other.
+    /// Exactly this command line.
     Line(String),
     /// All calls of a tool that runs no commands.
     Tool(String),
@@ -36,14 +36,14 @@ pub enum About {
 /// A decision about some calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Which.
+    /// The calls it applies to.
     pub about: About,
-    /// What is done.
+    /// The decision.
     pub then: Decision,
 }
 
 impl Rule {
-    /// A rule about commands that begin with the words of this text; `None` if it is no plain beginning of a command.
+    /// A rule for commands that begin with these words; `None` if the text is not a simple command.
     #[must_use]
     pub fn of_prefix(text: &str, then: Decision) -> Option<Self> {
         let mut line = CommandLine::read(text);
@@ -51,7 +51,7 @@ impl Rule {
         plain.then(|| Self { about: About::Prefix(line.commands.remove(0)), then })
     }
 
-    /// Whether it is about a command of this line.
+    /// Whether it applies to a command of this line.
     #[must_use]
     pub fn matches(&self, line: &str) -> bool {
         let read = CommandLine::read(line);
@@ -63,20 +63,20 @@ impl Rule {
     }
 }
 
-/// Decisions, the ones made before the run and those made in it.
+/// Rules from before the run and those added during it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// These.
+    /// Collects rules, without duplicates.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         let mut all = Self::default();
         rules.into_iter().for_each(|rule| all.add(rule));
         all
     }
 
-    /// One more.
+    /// Adds a rule unless it exists; drops the oldest if there are too many.
     pub fn add(&mut self, rule: Rule) {
         if self.0.contains(&rule) {
             return;
@@ -87,18 +87,18 @@ impl Rules {
         self.0.push(rule);
     }
 
-    /// All of them.
+    /// Iterates over the rules, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.0.iter()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What they say about a call: nothing if they do not cover all of it.
+    /// The decision about a call; `None` if the rules do not cover all of it.
     pub(crate) fn decide(&self, tool: &str, arguments: &Value) -> Option<Decision> {
         if self.0.is_empty() {
             return None;
@@ -112,7 +112,8 @@ impl Rules {
         }
     }
 
-    /// The strictest decision about any of its commands; one that allows counts only if each command has one.
+    /// The strictest decision about any command of the line; an approval counts only if every command is
+    /// allowed.
     fn decide_line(&self, line: &str) -> Option<Decision> {
         let exact = |rule: &&Rule| matches!(&rule.about, About::Line(known) if known == line);
         if let Some(rule) = self.0.iter().rev().find(exact) {
@@ -130,7 +131,7 @@ impl Rules {
         }
     }
 
-    /// The rule with the most words counts; of two such the stricter.
+    /// The rule with the longest prefix wins; of several, the strictest.
     fn decide_command(&self, command: &[String]) -> Option<Decision> {
         let fitting = self.0.iter().filter_map(|rule| match &rule.about {
             About::Prefix(prefix) if begins(command, prefix, rule.then) => Some((prefix.len(), rule.then)),
@@ -140,7 +141,8 @@ impl Rules {
     }
 }
 
-/// Whether a command begins with these words. What is not allowed is not allowed by its full path either.
+/// Whether a command begins with these words. A rule that does not allow also matches the program by its full
+/// path.
 fn begins(command: &[String], prefix: &[String], then: Decision) -> bool {
     let (Some(program), Some(first)) = (command.first(), prefix.first()) else { return false };
     let named = program.rsplit('/').next().unwrap_or(program);
@@ -149,8 +151,8 @@ fn begins(command: &[String], prefix: &[String], then: Decision) -> bool {
         && command.iter().zip(prefix).skip(1).all(|(word, wanted)| word == wanted)
 }
 
-/// What an answer is about that is to last: each command of the line by all its words, or the line itself where that
-/// is not understood, or the tool.
+/// The rules for a lasting approval: each command of the line with all its words, or the exact line if it
+/// cannot be parsed, or the tool.
 pub(crate) fn lasting(tool: &str, arguments: &Value) -> Vec<Rule> {
     let rule = |about: About| Rule { about, then: Decision::Allow };
     let Some(line) = arguments.get("command").and_then(Value::as_str) else {

@@ -1,4 +1,4 @@
-//! Lines as people type them after `/task`.
+//! Lines as typed after `/task`.
 
 use super::*;
 use crate::template::shipped;

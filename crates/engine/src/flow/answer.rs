@@ -1,32 +1,32 @@
-//! Edits that a model gives in its answer instead of by tool calls: whole files in fenced blocks, or blocks of search
-//! and replace. This reads them; the driver applies them with the tools that every edit goes through.
+//! Parses edits that a model gives in its answer instead of by tool calls: entire files in fenced blocks, or
+//! search-and-replace blocks. The driver applies them through the regular edit tools.
 
 use serde_json::{Value, json};
 
 use super::settings::EditFormat;
 
-/// More edits than this in one answer are a mistake.
+/// Maximum number of edits in one answer; more are treated as a mistake.
 const MOST_EDITS: usize = 50;
 
-/// One edit, as a call of the tool that makes it.
+/// One edit, as a call to the tool that applies it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Edit {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
 }
 
-/// A fenced block and what stands before it.
+/// A fenced block and its context.
 #[derive(Debug, PartialEq)]
 struct Block<'a> {
-    /// The words after the opening fence.
+    /// The info string after the opening fence.
     info: &'a str,
-    /// The last line before the fence that is not empty.
+    /// The last non-empty line before the fence.
     before: &'a str,
     body: String,
 }
 
-/// The edits in an answer. `targets` are the files that the task is about: a lone block without a name is for a lone
-/// target. The error is for the model.
+/// Extracts the edits from an answer. `targets` are the files the task is about: if there is only one,
+/// unnamed blocks apply to it. The error is worded for the model.
 pub(crate) fn edits(answer: &str, format: EditFormat, targets: &[String]) -> Result<Vec<Edit>, String> {
     let edits = match format {
         EditFormat::Tools => return Ok(Vec::new()),
@@ -56,7 +56,7 @@ fn whole(answer: &str, targets: &[String]) -> Result<Vec<Edit>, String> {
         _ => None,
     };
     if let Some(target) = lone {
-        // A model explains itself in small blocks beside the large one.
+        // Models add small explanatory blocks next to the large one.
         let largest = blocks.iter().max_by_key(|block| block.body.len());
         edits.extend(largest.map(|block| write(target, &block.body)));
     }
@@ -122,8 +122,9 @@ fn until<'a>(lines: &mut impl Iterator<Item = &'a str>, mark: &str) -> Option<St
     None
 }
 
-/// The fenced blocks of a text. A fence is closed by one at least as long; the last one may be left open by a model
-/// that stopped there. A block that holds nothing but a path and is followed by another at once is that one's name.
+/// Parses the fenced blocks of a text. A fence is closed by one at least as long; the last one may be left
+/// open by a model that stopped there. A block that contains only a path and is immediately followed by
+/// another names that one.
 fn fenced(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut before = "";
@@ -156,7 +157,7 @@ fn fenced(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// A block whose end has not come yet.
+/// A block that is not closed yet.
 struct Open<'a> {
     mark: char,
     length: usize,
@@ -166,7 +167,7 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    /// The path that is all it holds.
+    /// The path, if that is its only content.
     fn path(&self) -> Option<&'a str> {
         let [only] = self.lines.as_slice() else { return None };
         let only = only.trim();
@@ -178,19 +179,19 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The file that a block is for: named after its fence, or on the line before it.
+/// The file a block is for: named in its info string or on the line before it.
 fn path_of(block: &Block<'_>, targets: &[String]) -> Option<String> {
     path_in(block.info, targets).or_else(|| path_in(block.before, targets))
 }
 
-/// A path in a line: one of the targets, or the only word that looks like one.
+/// The path in a line: one of the targets, or the only word that looks like a path.
 fn path_in(line: &str, targets: &[String]) -> Option<String> {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || "`*\"'()=:,".contains(c))
         .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
         .filter(|word| !word.is_empty())
         .collect();
-    // A model may give the whole path of a file it was told the name of.
+    // A model may use the full path of a file it was given by name.
     let is = |target: &str, word: &str| {
         word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
     };

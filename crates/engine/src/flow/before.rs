@@ -1,5 +1,5 @@
-//! What the runtime reads for a model: the files that a stage names, looked up and read in one step, so that a small
-//! model does not lose itself in looking for them.
+//! Reads files on behalf of the model: the files that a stage names are found and read in one step, so that a
+//! small model does not get lost searching for them.
 
 use std::io::Read;
 
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use super::required::{Subject, is_test};
 
-/// Of one file so many bytes are shown, of all together so many.
+/// Maximum bytes read per file and in total.
 const FILE_BYTES: usize = 48 * 1024;
 const ALL_BYTES: usize = 160 * 1024;
 
-/// More files than this are not what a stage is about.
+/// Maximum number of files; more cannot be what a stage is about.
 const MOST_FILES: usize = 40;
 
-/// Where a request names no file, a project with more sources than this has no single target.
+/// If a request names no file and the project has more sources than this, there is no target.
 const MOST_GUESSED: usize = 6;
 
-/// A file as it is shown.
+/// A file as shown to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Material {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) hash: ContentHash,
-    /// Whether its end was left out.
+    /// Whether the end was truncated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) cut: bool,
-    /// Whether the task is about it.
+    /// Whether the task is about this file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) target: bool,
 }
 
-/// Reads what is named: globs, `@target`, `@tests`.
+/// Reads the named files: globs, `@target`, `@tests`.
 pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Vec<Material> {
     let subject = Subject::find(request, workspace);
     let all = workspace.files(20_000);
@@ -62,7 +62,7 @@ pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Ve
     materials
 }
 
-/// The files a task is about: those it names, else the sources of a project that has but a few.
+/// The files a task is about: those it names, otherwise all sources if there are only a few.
 fn targets(subject: &Subject, all: &[String]) -> Vec<String> {
     if !subject.named.is_empty() {
         return subject.named.clone();
@@ -79,7 +79,7 @@ fn tests(subject: &Subject, all: &[String]) -> Vec<String> {
     if tests.len() <= MOST_GUESSED { tests } else { Vec::new() }
 }
 
-/// Whether a path looks like that of a program's text.
+/// Whether a path looks like a source file.
 fn is_source(path: &str) -> bool {
     const ENDS: &[&str] = &[
         "c", "cc", "clj", "cpp", "cs", "cxx", "dart", "elm", "erl", "ex", "exs", "f90", "go", "h", "hpp",
@@ -108,7 +108,7 @@ fn material(workspace: &Workspace, path: String, target: bool, most: usize) -> O
     Some(Material { path: located.as_str().to_owned(), text, hash, cut, target })
 }
 
-/// The files as a model is shown them: each in a fence longer than any in it.
+/// Renders the files for the model, each in a fence longer than any it contains.
 pub(crate) fn shown(materials: &[Material]) -> String {
     let mut text = String::new();
     for material in materials {

@@ -1,5 +1,5 @@
-//! Holds one task to its rules: which calls may run now, which part of the work it is in, whether it may end. It does
-//! nothing itself; the agent's driver asks it, with the facts so far, and does what it says.
+//! Enforces the rules of one task: which calls may run, which part of the work it is in, and whether it may
+//! end. It has no effects; the agent's driver queries it with the facts so far and acts on the result.
 
 use fusee_journal::event::{Event, PhaseSource};
 use fusee_tools::{Definition, ToolOutput};
@@ -9,24 +9,24 @@ use super::gate::{self, Asked, Part};
 use super::rules::{Course, Reach, Required, Rules, Signal, StageCourse};
 use crate::agent::{Facts, Plan};
 
-/// A task's rules and how far it has come by them.
+/// The rules of a task and its progress under them.
 #[derive(Debug)]
 pub(crate) struct Conduct {
     reach: Reach,
     course: Course,
     part: Part,
-    /// What the model said with `flow_stage_done`.
+    /// Arguments of the model's `flow_stage_done` call.
     payload: Option<Value>,
 }
 
-/// What is known when a decision is asked for.
+/// Input for a decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) plan: &'a Plan,
 }
 
-/// Something a model is told instead of what it wanted. `sort` is counted in the report.
+/// Message for the model in place of what it attempted. `sort` is counted in the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feedback {
     pub(crate) text: String,
@@ -55,7 +55,7 @@ impl Conduct {
         }
         let asked = || offered.iter().chain(&self.reach.allow).any(|name| name == tool.name);
         if tool.name == "think" && matches!(self.course, Course::Free) && !asked() {
-            // Where nothing is closed a model thinks in its replies, and the definition is not worth its tokens.
+            // With all tools open, a model thinks in its replies, and the definition is not worth its tokens.
             return false;
         }
         let steers = tool.category == fusee_tools::Category::Control;
@@ -67,7 +67,7 @@ impl Conduct {
         matches!(&self.course, Course::Stage(stage) if stage.signal != Signal::None)
     }
 
-    /// The phase that the task begins in, where there are any.
+    /// The event for the initial phase, if the task has phases.
     pub(crate) fn first_state(&self) -> Option<Event> {
         matches!(self.course, Course::Staged(_)).then(|| Event::PhaseState {
             phase: self.part.name().to_owned(),
@@ -101,7 +101,7 @@ impl Conduct {
         lists || !matches!(self.course, Course::Free)
     }
 
-    /// Of these tools those that may be called now.
+    /// Filters the tools that may be called now.
     pub(crate) fn open_among<'a>(
         &self,
         all: impl Iterator<Item = &'a Definition>,
@@ -110,17 +110,17 @@ impl Conduct {
         all.map(Asked::of).filter(move |tool| self.is_open(*tool, known)).map(|tool| tool.name)
     }
 
-    /// Whether this tool brings the phase on that a staged task is in.
+    /// Whether this tool makes progress in the current phase of a staged task.
     pub(crate) fn brings_on(&self, tool: Asked<'_>) -> bool {
         matches!(self.course, Course::Staged(_)) && gate::brings_on(self.part, tool)
     }
 
-    /// Whether a staged task has come to the phase that changes files.
+    /// Whether a staged task has reached the phase that changes files.
     pub(crate) fn changes_now(&self) -> bool {
         matches!(self.course, Course::Staged(_)) && self.part == Part::Implement
     }
 
-    /// What the phase of a staged task waits for, as far as it has come: the same number as long as nothing does.
+    /// Hash of the progress in the current phase; unchanged while there is no progress.
     pub(crate) fn standing(&self, known: Known<'_>) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = std::collections::hash_map::DefaultHasher::new();
@@ -176,7 +176,7 @@ impl Conduct {
         }
     }
 
-    /// Moves on by what is known now; a change of phase is an event.
+    /// Advances to the next phase if the facts allow it; each change is an event.
     pub(crate) fn moved(&mut self, known: Known<'_>, turn_index: u32) -> Vec<Event> {
         let Course::Staged(required) = &self.course else { return Vec::new() };
         let mut events = Vec::new();
@@ -199,7 +199,7 @@ impl Conduct {
         }
     }
 
-    /// Whether the task may end here, in words or by `finish`.
+    /// Whether the task may end here, by an answer or by `finish`.
     pub(crate) fn may_end(&self, known: Known<'_>) -> Result<(), Feedback> {
         let text = match &self.course {
             Course::Free | Course::Stage(_) | Course::Planning(super::PlanMode::None) => return Ok(()),
@@ -229,7 +229,7 @@ impl Conduct {
         Err(Feedback { text, sort: "early_end" })
     }
 
-    /// The signal that ends a stage: accepted, or answered with what is wrong or missing.
+    /// Handles the signal that ends a stage: accepts it, or returns what is wrong or missing.
     pub(crate) fn signal(&mut self, arguments: Value, known: Known<'_>) -> Result<ToolOutput, Feedback> {
         let Course::Stage(stage) = &self.course else {
             let text = "There are no stages in this task.".to_owned();
@@ -253,7 +253,8 @@ impl Conduct {
         Ok(answer)
     }
 
-    /// Whether the calls so far ended the task: a stage was declared done, or the plan that was asked for is there.
+    /// The answer, if the calls so far ended the task: its stage was declared done, or the requested plan
+    /// exists.
     pub(crate) fn is_over(&self, known: Known<'_>) -> Option<String> {
         match &self.course {
             Course::Stage(_) => self.payload.as_ref().map(|payload| text_of(payload, "summary")),
@@ -262,18 +263,18 @@ impl Conduct {
         }
     }
 
-    /// What the model said when it ended the stage.
+    /// Arguments with which the model ended the stage.
     pub(crate) fn into_payload(self) -> Option<Value> {
         self.payload
     }
 
-    /// What a stage has to have done and has not.
+    /// Requirements of a stage that are not met.
     pub(crate) fn unmet(&self, known: Known<'_>) -> Vec<String> {
         let Course::Stage(stage) = &self.course else { return Vec::new() };
         unmet(stage, known)
     }
 
-    /// What a stage that ended still lacks, its signal included.
+    /// Everything a finished stage still lacks, including its signal.
     pub(crate) fn lacks(&self, known: Known<'_>) -> Vec<String> {
         let Course::Stage(stage) = &self.course else { return Vec::new() };
         let mut missing = unmet(stage, known);

@@ -1,4 +1,4 @@
-//! Which tools are open, and what a call of a closed one is told. Pure: told the phase or the stage, it answers.
+//! Tool gates: which tools are open in a phase or stage, and the refusal for a closed one. Pure functions.
 
 use fusee_tools::{Category, Definition};
 
@@ -23,7 +23,7 @@ impl Part {
     }
 }
 
-/// What a gate needs to know of a tool.
+/// The properties of a tool that gates look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) name: &'a str,
@@ -36,7 +36,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether a part of the work has this tool. Steering the task is always possible; a subtask could do anything.
+/// Whether a tool is open in a part. Control tools always are, except `spawn_subtask`, which could do
+/// anything.
 pub(crate) fn open_in(part: Part, tool: Asked<'_>) -> bool {
     let steers = tool.category == Category::Control && tool.name != "spawn_subtask";
     match part {
@@ -48,17 +49,17 @@ pub(crate) fn open_in(part: Part, tool: Asked<'_>) -> bool {
     }
 }
 
-/// Whether this tool is what brings a part of the work on: the files are read, the plan is made, something is changed.
+/// Whether this tool makes progress in a part: reading files, making the plan, changing something.
 pub(crate) fn brings_on(part: Part, tool: Asked<'_>) -> bool {
     match part {
         Part::Explore => matches!(tool.name, "read_file" | "read_files"),
         Part::Plan => plans(tool),
-        // Of the ways to change a file the one that small models are good at; this is for them.
+        // Of the tools that change files, the one small models handle best; this rule exists for them.
         Part::Implement => tool.name == "write_file",
     }
 }
 
-/// Whether a task that makes a plan has this tool before there is one.
+/// Whether a planning task may use this tool before a plan exists.
 pub(crate) fn open_before_plan(mode: PlanMode, tool: Asked<'_>) -> bool {
     match mode {
         PlanMode::First => open_in(Part::Plan, tool),
@@ -67,7 +68,7 @@ pub(crate) fn open_before_plan(mode: PlanMode, tool: Asked<'_>) -> bool {
     }
 }
 
-/// Whether lists of allowed and blocked tools let this one through. The signal that ends a stage always passes.
+/// Whether the allow and block lists admit this tool. The signal that ends a stage is always admitted.
 pub(crate) fn open_by_lists(reach: &Reach, tool: Asked<'_>) -> bool {
     let named = |list: &[String]| list.iter().any(|name| name == tool.name);
     if tool.name == "flow_stage_done" {
@@ -84,7 +85,7 @@ fn plans(tool: Asked<'_>) -> bool {
     tool.name == "plan_tasks"
 }
 
-/// What a call of a closed tool is told: where it is closed, what is open, what would open it.
+/// The refusal for a closed tool: where it is closed, what is open, and what would open it.
 pub(crate) fn refusal<'a>(
     tool: &str,
     place: &str,

@@ -1,11 +1,12 @@
-//! What a request holds of a conversation. The whole stays stored; where knobs ask for less, a second conversation is
-//! kept beside it, which is what is sent. It grows with the whole one and is made anew only when its window moves.
+//! The history window: which part of a conversation a request contains. The full conversation is always
+//! stored. If the settings ask for less, a second conversation is kept next to it and sent instead. It grows
+//! with the full one and is rebuilt only when its window moves.
 
 use fusee_model::{Conversation, Dialect, Lent, Message, ToolSpec};
 
 use super::settings::{History, HistoryMode};
 
-/// A conversation and, where knobs ask for it, the part of it that is sent.
+/// A conversation and, if configured, the part of it that is sent.
 pub(crate) struct Sending {
     whole: Conversation,
     part: Option<Part>,
@@ -14,13 +15,13 @@ pub(crate) struct Sending {
 struct Part {
     knobs: History,
     sent: Conversation,
-    /// Messages of the whole that have been taken over.
+    /// Number of messages of the full conversation already taken over.
     taken: usize,
     /// The first message of the window.
     from: usize,
-    /// Tool results before this message of the whole are cut.
+    /// Tool results before this message of the full conversation are truncated.
     cut_before: usize,
-    /// How often the window moved or older results were cut since that was last asked.
+    /// How often the window moved or older results were truncated since [`Sending::moved`] was last called.
     moves: u32,
 }
 
@@ -58,7 +59,7 @@ impl Sending {
         self.whole.tools()
     }
 
-    /// Replaces all messages, after a compaction.
+    /// Replaces all messages after a compaction.
     pub(crate) fn rewrite(&mut self, messages: Vec<Message>) {
         self.whole.rewrite(messages);
         if let Some(part) = &mut self.part {
@@ -76,17 +77,17 @@ impl Sending {
         self.whole.reframe(system, tools);
     }
 
-    /// What is sent.
+    /// The conversation to send.
     pub(crate) fn request(&self) -> &Conversation {
         self.part.as_ref().map_or(&self.whole, |part| &part.sent)
     }
 
-    /// Puts words behind the last message of what is sent, until they are taken back.
+    /// Appends temporary text after the last message to be sent, until [`Self::take_back`].
     pub(crate) fn lend(&mut self, words: &str) -> Lent {
         self.sent().lend(words)
     }
 
-    /// Takes them back.
+    /// Removes the temporary text.
     pub(crate) fn take_back(&mut self, lent: Lent) {
         self.sent().take_back(lent);
     }
@@ -95,19 +96,19 @@ impl Sending {
         self.part.as_mut().map_or(&mut self.whole, |part| &mut part.sent)
     }
 
-    /// Bytes of what is sent.
+    /// Encoded bytes of the conversation to send.
     pub(crate) fn encoded_len(&self) -> usize {
         self.request().encoded_len()
     }
 
-    /// Whether what had been sent was changed since this was last asked.
+    /// How often already sent content changed since the last call.
     pub(crate) fn moved(&mut self) -> u32 {
         self.part.as_mut().map_or(0, |part| std::mem::take(&mut part.moves))
     }
 }
 
 impl Part {
-    /// Takes over what is new, and moves what has to.
+    /// Takes over new messages, and moves the window if needed.
     fn follow(&mut self, whole: &Conversation) {
         let messages = whole.messages();
         for message in &messages[self.taken.min(messages.len())..] {
@@ -133,8 +134,8 @@ impl Part {
         self.taken = messages.len();
     }
 
-    /// Where the window begins: it moves by half its size at a time, to the beginning of a pair of calls and results,
-    /// and only when there is an answer to come, so that no call is parted from its results.
+    /// Start of the window. It moves by half its size at a time, to the start of a call with its results, and
+    /// only when a reply is due, so that no call is separated from its results.
     fn window(&self, messages: &[Message]) -> usize {
         let most = self.knobs.max_messages as usize;
         if self.knobs.mode != HistoryMode::Tail || most == 0 || messages.len() - self.from <= most {
@@ -147,8 +148,8 @@ impl Part {
         start.unwrap_or(self.from).max(self.from)
     }
 
-    /// Results older than the newest ones that stay whole. None stay whole: then each is cut as it is sent, and what
-    /// was sent is never changed.
+    /// End of the truncated results; the newest ones are kept in full. With none kept, each result is
+    /// truncated when it is first sent, and already sent content never changes.
     fn results_to_cut(&self, messages: &[Message]) -> usize {
         let keep = self.knobs.tool_truncate_keep_last as usize;
         if self.knobs.tool_truncate_chars == 0 || keep == 0 {
@@ -158,7 +159,7 @@ impl Part {
             messages.iter().enumerate().rev().filter(|(_, message)| matches!(message, Message::Tool { .. }));
         let most = self.knobs.tool_truncate_chars as usize;
         let oldest_whole = results.map(|(at, _)| at).nth(keep - 1).unwrap_or(0);
-        // Nothing is made anew for results that are short anyway.
+        // Do not rebuild for results that are short anyway.
         let newly = self.cut_before..oldest_whole.max(self.cut_before);
         let shortens = messages.get(newly).into_iter().flatten().any(
             |message| matches!(message, Message::Tool { content, .. } if content.chars().nth(most).is_some()),

@@ -1,13 +1,13 @@
-//! What one part of the work tells the next: short notes, made from what the model said and what the runtime saw.
+//! Short notes passed from one part of the work to the next, from the model's words and the recorded facts.
 
 use serde_json::Value;
 
 use crate::agent::Facts;
 
-/// A note longer than this is cut.
+/// Maximum characters of the model's words in a note.
 const NOTE_CHARACTERS: usize = 600;
 
-/// One line on a part of the work.
+/// One line about a part of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) label: String,
@@ -15,7 +15,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// What came of a part.
+    /// Summarises a part.
     pub(crate) fn of(label: &str, answer: &str, payload: Option<&Value>, facts: &Facts) -> Self {
         let mut text = one_line(answer, NOTE_CHARACTERS);
         for (key, word) in [("decisions", "decided"), ("risks", "risks"), ("next_actions", "next")] {
@@ -33,7 +33,7 @@ impl Note {
     }
 }
 
-/// The notes that a part is told: the newest `window`, all if that is negative.
+/// Renders the newest `window` notes; all if `window` is negative.
 pub(crate) fn shown(notes: &[Note], window: i64) -> Option<String> {
     let count = usize::try_from(window).unwrap_or(notes.len()).min(notes.len());
     let lines: Vec<String> =
@@ -41,7 +41,7 @@ pub(crate) fn shown(notes: &[Note], window: i64) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Notes of the work so far:\n{}", lines.join("\n")))
 }
 
-/// A text on one line, cut to so many characters.
+/// Collapses a text to one line of at most `most` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(most) {

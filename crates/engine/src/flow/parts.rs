@@ -1,5 +1,5 @@
-//! A task in parts: each part a sub-run with its own session, events and report; between them nothing but short notes,
-//! the plan, and what was really read and changed.
+//! Runs a task in parts. Each part is a sub-run with its own session, events and report. Only short notes,
+//! the plan and the facts about files read and changed pass from one part to the next.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -17,36 +17,36 @@ use super::settings::FlowSettings;
 use super::work::{error_event, unmet};
 use crate::agent::{AgentTask, Facts, FactsEnd, Plan, TaskOutcome, Worked};
 
-/// One part of the work, before it is begun.
+/// One part of the work, before it starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) id: String,
     pub(crate) label: String,
-    /// What it is, for the report.
+    /// Description in the report.
     pub(crate) description: String,
-    /// What the model is to do in it.
+    /// Instructions for the model.
     pub(crate) task: String,
-    /// The same in a further attempt that is told why the last one failed, where it is another.
+    /// Instructions for a retry that is told why the last attempt failed, if they differ.
     pub(crate) again: Option<String>,
     pub(crate) rules: Rules,
-    /// How often it may be tried.
+    /// Maximum number of attempts.
     pub(crate) attempts: u32,
-    /// Notes of earlier parts that it is told.
+    /// Number of notes from earlier parts to include.
     pub(crate) window: i64,
     pub(crate) needs: Needs,
     pub(crate) model: Option<String>,
 }
 
-/// Whether the rest can do without a part.
+/// Whether the rest of the task depends on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// It cannot: a failure ends the whole.
+    /// A failure ends the task.
     Required,
-    /// It can.
+    /// A failure is ignored.
     Optional,
 }
 
-/// The parts so far.
+/// Runner and accumulated state of the parts.
 pub(crate) struct Parts<'a> {
     main: &'a AgentTask,
     flow: &'a FlowSettings,
@@ -62,12 +62,12 @@ pub(crate) struct Parts<'a> {
     turns: u32,
     usage: Usage,
     answer: String,
-    /// Sections that were opened on the way: they belong to the whole.
+    /// Sections opened so far; they stay open in later parts.
     opened: BTreeSet<String>,
 }
 
 impl<'a> Parts<'a> {
-    /// None yet.
+    /// A runner that has not run any part.
     pub(crate) fn new(main: &'a AgentTask, flow: &'a FlowSettings, started_ms: i64) -> Self {
         Self {
             main,
@@ -88,7 +88,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// One after the other to the end, or to the first that fails and is needed.
+    /// Runs the parts in order until the end or the first failure of a required part.
     pub(crate) async fn through(mut self, parts: Vec<Part>) -> Result<TaskOutcome, Stop> {
         self.begin();
         for part in parts {
@@ -100,7 +100,7 @@ impl<'a> Parts<'a> {
         self.end(done).await
     }
 
-    /// The main task begins.
+    /// Emits the start events of the main task.
     pub(crate) fn begin(&self) {
         let main = self.main;
         if main.is_announced() {
@@ -121,7 +121,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Works through one part, as often as it may be tried. The error is how the whole ends because of it.
+    /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
     pub(crate) async fn part(&mut self, part: Part) -> Result<Result<(), Box<TaskOutcome>>, Stop> {
         let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
         let (worked, lacks) = loop {
@@ -152,7 +152,7 @@ impl<'a> Parts<'a> {
         Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
     }
 
-    /// A part that there is nothing to do in.
+    /// Reports a part that is skipped.
     pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
         self.emit(Event::FlowStageReport(FlowStageReport {
             stage: id.to_owned(),
@@ -214,7 +214,7 @@ impl<'a> Parts<'a> {
         Box::pin(task.run_whole(self.last_ms)).await
     }
 
-    /// What the model is told first in a part: the request, what is known so far, the plan, what to do now.
+    /// First message of a part: the request, the notes so far, the plan, the instructions.
     fn input(&self, part: &Part, hint: Option<&str>) -> String {
         let mut pieces = vec![self.main.request.clone()];
         pieces.extend(notes::shown(&self.notes, part.window));
@@ -285,12 +285,12 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// All went well.
+    /// Outcome of a successful task.
     pub(crate) fn completed(&self) -> TaskOutcome {
         self.base()
     }
 
-    /// A part did not: its own error says why, where it has one.
+    /// Outcome of a task whose part failed, with the part's own error if it has one.
     fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
         let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
         if outcome.blocked {
@@ -305,7 +305,7 @@ impl<'a> Parts<'a> {
         TaskOutcome { status, error: Some(error), ..base }
     }
 
-    /// Reports on the whole and ends it.
+    /// Reports on the entire task and ends it.
     pub(crate) async fn end(mut self, outcome: TaskOutcome) -> Result<TaskOutcome, Stop> {
         crate::report::settle_changes(self.main, &mut self.facts).await?;
         error_event(&outcome).into_iter().for_each(|event| self.emit(event));
@@ -339,7 +339,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What keeps a part from having succeeded.
+/// The reasons why a part did not succeed.
 fn shortfall(worked: &Worked) -> Vec<String> {
     match &worked.outcome {
         TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
@@ -348,8 +348,8 @@ fn shortfall(worked: &Worked) -> Vec<String> {
     }
 }
 
-/// Whether trying again would be no use: somebody stopped it, the model is not there or does not want to, or there is
-/// nothing left to use up.
+/// Whether a retry would be pointless: the task was cancelled, the model is unreachable or refused, or a
+/// limit is exhausted.
 fn is_final(outcome: &TaskOutcome) -> bool {
     let code = outcome.error.as_ref().map(|error| error.code);
     let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");

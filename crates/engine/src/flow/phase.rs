@@ -1,6 +1,6 @@
-//! Phase control: which phase a task is in, decided by what was done or by a model's word. It is a side channel: nothing
-//! of it enters the conversation. Pure: told the facts or an answer, it says where the task stands; `agent/phasing.rs`
-//! asks the model and tells the events.
+//! Phase control: which phase a task is in, decided by the facts or by a model. It is a side channel: nothing
+//! of it enters the conversation. Pure functions of the facts or an answer; `agent/phasing.rs` asks the model
+//! and emits the events.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use std::sync::Arc;
 use super::settings::{FlowSettings, PhaseControl, PhaseMode, PhasePlace};
 use crate::agent::Facts;
 
-/// The question's system prompt, if there is no other.
+/// Default system prompt of the probe.
 const SYSTEM: &str =
     "You say which phase a piece of work is in. Answer with the name of one phase and nothing else.";
 
-/// The question, if there is no other.
+/// Default question of the probe.
 const QUESTION: &str = "The phases, in order: {states}.\nThe phase so far: {phase}.\n\nThe last turn of the work:\n\
                         {activity}\n\nWhich phase is the work in now?";
 
-/// Where a task stands.
+/// Phase state of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Phases {
     control: Arc<PhaseControl>,
     place: PhasePlace,
-    /// Its phase, among the states.
+    /// Index of the current phase in the states.
     at: usize,
-    /// Files that parts of the task before this one read.
+    /// Files read by earlier parts of the task.
     read_before: BTreeSet<String>,
-    /// Plans that were taken note of in this part, and whether there was one before.
+    /// Plans seen in this part; `planned` says whether there was one before.
     plans: u32,
     planned: bool,
-    /// The files when the plan was made anew: only what changes after that begins the implementation again.
+    /// File state when the plan was replaced: only later changes start the implementation again.
     replanned_at: Option<u64>,
-    /// Whether a rule said something in this turn.
+    /// Whether a rule applied in this turn.
     ruled: bool,
 }
 
-/// From one phase to another.
+/// A transition between phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
     pub(crate) from: String,
@@ -43,7 +43,7 @@ pub(crate) struct Move {
 }
 
 impl Phases {
-    /// Where a task begins; `None` where nobody decides about phases.
+    /// The initial state; `None` if phase control is off.
     pub(crate) fn begin(flow: &FlowSettings) -> Option<Self> {
         let control = &flow.phase_control;
         if control.mode == PhaseMode::Off || control.states.is_empty() {
@@ -62,40 +62,40 @@ impl Phases {
         })
     }
 
-    /// The same for the next part of the task.
+    /// The state for the next part of the task.
     pub(crate) fn carried_over(mut self, facts: &Facts) -> Self {
         self.read_before.extend(facts.files_read().cloned());
         (self.plans, self.replanned_at, self.ruled) = (0, None, false);
         self
     }
 
-    /// The phase now.
+    /// Name of the current phase.
     pub(crate) fn name(&self) -> &str {
         self.control.states.get(self.at).map_or("", String::as_str)
     }
 
-    /// What the model is told in this phase.
+    /// Prompt of the current phase.
     pub(crate) fn prompt(&self) -> Option<&str> {
         let prompt = self.control.prompts.get(self.name())?.trim();
         (!prompt.is_empty()).then_some(prompt)
     }
 
-    /// What stands at the end of the system prompt.
+    /// The prompt, if it goes at the end of the system prompt.
     pub(crate) fn system(&self) -> Option<&str> {
         self.prompt().filter(|_| self.place == PhasePlace::System)
     }
 
-    /// What follows the last message of a request.
+    /// The prompt, if it goes after the last message of a request.
     pub(crate) fn tail(&self) -> Option<&str> {
         self.prompt().filter(|_| self.place == PhasePlace::Tail)
     }
 
-    /// A turn begins.
+    /// Starts a new turn.
     pub(crate) fn turn(&mut self) {
         self.ruled = false;
     }
 
-    /// Where the facts put the task, if that is somewhere else.
+    /// Moves to the phase that the facts call for, if it is a different one.
     pub(crate) fn follow(&mut self, facts: &Facts) -> Option<Move> {
         if self.control.mode == PhaseMode::Llm {
             return None;
@@ -107,7 +107,7 @@ impl Phases {
         let changes = || facts.has_changes() && self.replanned_at != Some(facts.state());
         let (to, reason) = if made && self.planned && rules.write_to_implement {
             self.replanned_at = Some(facts.state());
-            (plan, "the plan was made anew".to_owned())
+            (plan, "a new plan was made".to_owned())
         } else if made {
             self.planned = true;
             (implement, "a plan was made".to_owned())
@@ -135,12 +135,12 @@ impl Phases {
         }
     }
 
-    /// How it is asked.
+    /// The configuration.
     pub(crate) fn control(&self) -> &PhaseControl {
         &self.control
     }
 
-    /// The system prompt of the question, and the question about a turn.
+    /// The system prompt and the question of the probe about a turn.
     pub(crate) fn question(&self, activity: &str) -> (String, String) {
         let probe = &self.control.probe;
         let filled = |text: &str| {
@@ -154,14 +154,14 @@ impl Phases {
         )
     }
 
-    /// Takes the model's word. An answer that names no phase, or more than one, is an error.
+    /// Applies the model's answer. An answer that names no phase or more than one is an error.
     pub(crate) fn answered(&mut self, answer: &str) -> Result<Option<Move>, String> {
         let named: BTreeSet<usize> = match position(&self.control, answer.trim()) {
             Some(at) => BTreeSet::from([at]),
             None => words_of(answer).filter_map(|word| position(&self.control, word)).collect(),
         };
         match named.into_iter().collect::<Vec<_>>().as_slice() {
-            [at] => Ok(self.go(*at, "the model says so".to_owned())),
+            [at] => Ok(self.go(*at, "reported by the model".to_owned())),
             named => {
                 let states = self.control.states.join(", ");
                 let which = if named.is_empty() { "none" } else { "more than one" };
@@ -180,7 +180,7 @@ impl Phases {
         Some(Move { from, to: self.name().to_owned(), reason })
     }
 
-    /// The state that stands for a part of the work: the first, the one before last, the last, unless another is named.
+    /// The state for a part of the work: by default the first, the last but one, and the last.
     fn target(&self, part: &str) -> usize {
         let last = self.control.states.len().saturating_sub(1);
         let named = self.control.rules.targets.get(part).and_then(|name| position(&self.control, name));

@@ -1,4 +1,4 @@
-//! `branched`: a plan is made, then each planned task is a part of its own, in order of priority.
+//! `branched` mode: makes a plan, then runs each planned task as a part of its own, in order of priority.
 
 use fusee_journal::Stop;
 
@@ -8,7 +8,7 @@ use super::rules::{Course, Rules, Signal, StageCourse};
 use super::settings::{Act, FlowSettings, PlanMode};
 use crate::agent::{AgentTask, PlannedTask, TaskOutcome};
 
-/// Verbs of tasks that only look.
+/// Verbs of read-only tasks.
 const LOOKING: &[&str] = &[
     "analyse",
     "analyze",
@@ -31,7 +31,7 @@ const LOOKING: &[&str] = &[
     "view",
 ];
 
-/// Words of tasks that do more than that, whatever they begin with.
+/// Words that mark a task as more than read-only, whatever it begins with.
 const ACTING: &[&str] = &[
     "add",
     "change",
@@ -56,7 +56,7 @@ const ACTING: &[&str] = &[
     "write",
 ];
 
-/// Makes the plan and works through it.
+/// Makes the plan and runs it.
 pub(crate) async fn work(
     main: &AgentTask,
     flow: &FlowSettings,
@@ -73,7 +73,7 @@ pub(crate) async fn work(
     for (n, task) in tasks.iter().enumerate() {
         let label = notes::one_line(&task.description, 80);
         if let Some(verb) = flow.skip_readonly.then(|| only_looks(&task.description)).flatten() {
-            parts.skipped(&task.id, &label, &format!("skipped: it only looks (`{verb}`)"));
+            parts.skipped(&task.id, &label, &format!("skipped: read-only task (`{verb}`)"));
             continue;
         }
         if let Err(failed) = parts.part(planned(flow, task, &label, n, count)).await? {
@@ -144,7 +144,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
     }
 }
 
-/// The verb that says that a task only looks, if it does.
+/// The verb that marks a task as read-only, if it is.
 fn only_looks(description: &str) -> Option<&'static str> {
     let words: Vec<String> = description
         .split(|c: char| !c.is_alphanumeric())

@@ -1,5 +1,5 @@
-//! Tests that a benchmark task may not change, by whatever tool. Their content is taken down when the run begins, as a
-//! step; after each command they are compared with it and restored.
+//! Tests that a benchmark task must not change by any tool. Their content is recorded as a step when the run
+//! begins; after each command they are compared with it and restored.
 
 use std::io::Read;
 
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::required::is_test;
 
-/// Files, and bytes of all of them together, that can be restored; a suite of tests is smaller.
+/// Maximum number of files, and of bytes in total, that can be restored; test suites are smaller.
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// The tests as they were.
+/// The original tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Protected {
     files: Vec<Kept>,
 }
 
-/// One of them.
+/// One original test file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     path: String,
@@ -27,7 +27,7 @@ struct Kept {
     content: Content,
 }
 
-/// As text where it is text, so that a journal can be read.
+/// Stored as text where possible, to keep the journal readable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Content {
@@ -45,7 +45,7 @@ impl Content {
 }
 
 impl Protected {
-    /// Takes down the tests of a workspace.
+    /// Records the tests of a workspace.
     pub(crate) fn take(workspace: &Workspace) -> Self {
         let mut left = MOST_BYTES;
         let mut files = Vec::new();
@@ -61,12 +61,12 @@ impl Protected {
         Self { files }
     }
 
-    /// Whether a path is a test's: one that was there, or that would be one.
+    /// Whether a path is protected: an existing test, or one that would be a test.
     pub(crate) fn covers(&self, path: &str) -> bool {
         is_test(path) || self.files.iter().any(|kept| kept.path == path)
     }
 
-    /// Puts back what differs; the paths that did.
+    /// Restores changed files and returns their paths.
     pub(crate) fn restore(&self, workspace: &Workspace) -> Vec<String> {
         let differs =
             |kept: &&Kept| read(workspace, &kept.path, MOST_BYTES).as_deref() != Some(kept.content.bytes());
@@ -85,7 +85,7 @@ fn read(workspace: &Workspace, path: &str, most: usize) -> Option<Vec<u8>> {
     (bytes.len() <= most).then_some(bytes)
 }
 
-/// What a model is told when it went for a test.
+/// Message for the model when it tried to change a test.
 pub(crate) fn answer(paths: &[String]) -> String {
     format!(
         "Test files cannot be changed in this task: {}. Change the code that they test.",

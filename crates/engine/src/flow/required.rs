@@ -1,4 +1,4 @@
-//! Which files a request is about: those it names, and the tests beside them. Looked up once, as a step.
+//! The files a request is about: those it names, and their tests. Looked up once, as a step.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::Required;
 
-/// More named files than this are a list, not what a task is about.
+/// Maximum number of named files; more are a list, not the subject of a task.
 const MOST_NAMED: usize = 8;
 
-/// Words of a request that are looked at.
+/// Maximum number of words of a request that are examined.
 const MOST_WORDS: usize = 4000;
 
-/// What the workspace holds of what a request names.
+/// The files in the workspace that a request is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Subject {
     /// Files the request names.
     pub(crate) named: Vec<String>,
-    /// Tests beside them.
+    /// Tests of those files.
     pub(crate) tests: Vec<String>,
-    /// Whether there is any file to read at all.
+    /// Whether the workspace has any file to read.
     pub(crate) anything: bool,
 }
 
 impl Subject {
-    /// Looks them up.
+    /// Finds the files in the workspace.
     pub(crate) fn find(request: &str, workspace: &Workspace) -> Self {
         let mut named: Vec<String> = Vec::new();
         for word in request.split_whitespace().take(MOST_WORDS) {
@@ -56,14 +56,14 @@ impl Subject {
         Self { named, tests: found, anything }
     }
 
-    /// What has to be read before a plan.
+    /// The files that must be read before planning.
     pub(crate) fn required(&self, least: u32) -> Required {
         let files = self.named.iter().chain(&self.tests).cloned().collect();
         Required { files, least: if self.anything { least } else { 0 } }
     }
 }
 
-/// The path of a file that can be read as text.
+/// The path of a file, if it is readable as text.
 fn text_file(workspace: &Workspace, given: &str) -> Option<String> {
     use std::io::Read;
     let path = workspace.locate(given).ok()?;
@@ -77,7 +77,7 @@ fn text_file(workspace: &Workspace, given: &str) -> Option<String> {
     }
 }
 
-/// Whether a path is that of a test, by the customs of many languages.
+/// Whether a path is that of a test, by the conventions of many languages.
 pub(crate) fn is_test(path: &str) -> bool {
     let path = Path::new(path);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -99,7 +99,7 @@ pub(crate) fn is_test(path: &str) -> bool {
             && stem.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Where the tests of a file are by custom.
+/// Conventional locations of the tests of a file.
 fn tests_beside(path: &str) -> Vec<String> {
     let (directory, name) = path.rsplit_once('/').map_or(("", path), |(directory, name)| (directory, name));
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -130,7 +130,7 @@ fn tests_beside(path: &str) -> Vec<String> {
                 places.push(place);
             }
         }
-        // Integration tests of Rust and others carry the name of what they test.
+        // Integration tests, in Rust for example, have the name of the file they test.
         if folder.ends_with("tests") || folder.ends_with("test") {
             places.push(join(folder, name));
         }

@@ -1,4 +1,4 @@
-//! What one task is held to, as data. `conduct.rs` applies it while the task runs.
+//! The rules of one task, as data. `conduct.rs` applies them while the task runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,115 +15,115 @@ use crate::agent::Limits;
 /// The rules of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
-    /// The way it goes.
+    /// Shape of the work.
     pub(crate) course: Course,
-    /// Which tools it may reach.
+    /// Tool access.
     pub(crate) reach: Reach,
-    /// What its requests hold.
+    /// History window of its requests.
     pub(crate) history: History,
-    /// A command that tells whether it is done.
+    /// Command that verifies the result.
     pub(crate) verify: Option<String>,
-    /// The task that began it.
+    /// The parent task.
     pub(crate) parent: Option<Branch>,
-    /// Which attempt this is, from 1, and how many further ones are allowed.
+    /// Number of this attempt, from 1, and of the further ones allowed.
     pub(crate) attempt: u32,
     pub(crate) further_attempts: u32,
-    /// Replies of the model, if fewer than the session's.
+    /// Turn limit, if lower than the session's.
     pub(crate) max_turns: Option<u32>,
-    /// Working time that the parts before it took.
+    /// Working time used by earlier parts.
     pub(crate) used_ms: u64,
-    /// What the runtime does first and last.
+    /// Actions of the runtime before and after the work.
     pub(crate) before: Act,
     pub(crate) after: Act,
-    /// How edits come from the model.
+    /// How the model gives its edits.
     pub(crate) edit_format: EditFormat,
-    /// Whether one answer is all there is: what fails then ends the task.
+    /// Whether there is only one answer: a rejection ends the task.
     pub(crate) one_answer: bool,
-    /// Tests that cannot be changed.
+    /// Tests that must not change.
     pub(crate) protected: Option<Arc<Protected>>,
-    /// What the report calls it, if not by its request.
+    /// Description in the report, if not the request.
     pub(crate) description: Option<String>,
-    /// The request of the whole, where this is a part of it.
+    /// Request of the entire task, if this is a part of it.
     pub(crate) request: Option<String>,
-    /// What files held that earlier parts read.
+    /// Content of the files read by earlier parts.
     pub(crate) already_read: BTreeMap<String, ContentHash>,
-    /// The phase it begins in, where there are phases.
+    /// Initial phase state, if there are phases.
     pub(crate) phases: Option<Phases>,
 }
 
-/// Tools of one task.
+/// Tool access of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Those on offer; none named are all.
+    /// Tools on offer; empty means all.
     pub(crate) offered: Vec<String>,
-    /// Those that may be called; none named are all.
+    /// Tools that may be called; empty means all.
     pub(crate) allow: Vec<String>,
-    /// Those that may not.
+    /// Tools that may not be called.
     pub(crate) block: Vec<String>,
-    /// Whether closed tools are left out of the list.
+    /// Whether closed tools are omitted from the list.
     pub(crate) hides: bool,
-    /// Whether there are none at all.
+    /// Whether there are no tools at all.
     pub(crate) bare: bool,
 }
 
-/// The way a task goes.
+/// Shape of the work of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Course {
-    /// Freely.
+    /// No process.
     #[default]
     Free,
     /// Explore, plan, implement.
     Staged(Required),
-    /// Towards a plan, which ends it.
+    /// Ends once a plan is made.
     Planning(PlanMode),
     /// One stage of a flow.
     Stage(StageCourse),
 }
 
-/// What has to be read before a plan is made.
+/// The files that must be read before planning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Required {
     /// These files.
     pub(crate) files: Vec<String>,
-    /// Where none are named, so many.
+    /// Number of files, if none are named.
     pub(crate) least: u32,
 }
 
-/// What a stage needs.
+/// Requirements of a stage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageCourse {
     pub(crate) id: String,
-    /// How the model says that it is done.
+    /// How the model signals completion.
     pub(crate) signal: Signal,
     pub(crate) files_read: u32,
     pub(crate) calls: u32,
     pub(crate) change: bool,
-    /// Files read in the run before this stage: they count.
+    /// Files read in the run before this stage; they count towards `files_read`.
     pub(crate) read_before: BTreeSet<String>,
-    /// A fixed part of the work, whose gates hold.
+    /// Fixed part of the work whose gates apply.
     pub(crate) part: Option<super::gate::Part>,
 }
 
 /// How a stage ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// By `flow_stage_done` alone.
+    /// Only by `flow_stage_done`.
     #[default]
     Required,
-    /// By that, or by a turn without calls once the minimums are met.
+    /// By `flow_stage_done`, or by a turn without calls once the minimums are met.
     Optional,
-    /// By a turn without calls, or `finish`.
+    /// By a turn without calls, or by `finish`.
     None,
 }
 
 impl Rules {
-    /// Limits, none beyond what this task may use up.
+    /// Lowers limits to those of this task.
     pub(crate) fn bound(&self, limits: Limits) -> Limits {
         let max_turns = self.max_turns.map_or(limits.max_turns, |most| most.min(limits.max_turns));
         Limits { max_turns, ..limits }
     }
 
-    /// The rules of a run's one session.
+    /// Rules of a run with a single session.
     pub(crate) fn of_session(settings: &FlowSettings, course: Course) -> Self {
         let history = match &course {
             Course::Free => settings.history,
@@ -143,7 +143,7 @@ impl Rules {
         }
     }
 
-    /// The rules of a stage given by hand.
+    /// Rules of a configured stage.
     pub(crate) fn of_stage(settings: &FlowSettings, stage: &Stage, read_before: BTreeSet<String>) -> Self {
         let signal = if stage.allow_missing_done { Signal::Optional } else { Signal::Required };
         let course = StageCourse {

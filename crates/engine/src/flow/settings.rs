@@ -1,5 +1,5 @@
-//! The knobs of flows, as a run keeps them. Their names in files are the configuration's; what a stage may set for
-//! itself is in `stage.rs`.
+//! Flow settings, as stored in a run. The configuration defines their names in files; `stage.rs` holds what a
+//! stage can set for itself.
 
 use std::collections::BTreeMap;
 
@@ -12,55 +12,55 @@ use crate::prompt::PlanningStrategy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowSettings {
-    /// The shape of the work; stages given by hand go before it.
+    /// Shape of the work; configured stages take precedence.
     pub mode: FlowMode,
-    /// Stages given by hand, in order.
+    /// Configured stages, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
-    /// What is open before a plan exists, in `branched`.
+    /// Which tools are open before a plan exists, in `branched` mode.
     pub plan_mode: PlanMode,
-    /// Whether planned tasks that only read are skipped.
+    /// Whether read-only planned tasks are skipped.
     pub skip_readonly: bool,
-    /// Further attempts of a failed planned task.
+    /// Maximum number of retries of a failed planned task.
     pub replan_max: u32,
-    /// Further attempts of a stage that did not complete.
+    /// Maximum number of retries of a stage that did not complete.
     pub stage_retries: u32,
     /// Whether a stage that did not complete ends the flow.
     pub stage_required: bool,
-    /// Notes of earlier stages that a stage is told: 0 none, negative all.
+    /// Number of notes from earlier stages shown to a stage: 0 for none, negative for all.
     pub context_window: i64,
-    /// Whether a stage that is tried again is told why.
+    /// Whether a retried stage is told why the last attempt failed.
     pub retry_hints: bool,
-    /// What of the conversation a request holds, in the stages of a flow.
+    /// History window of requests in the stages of a flow.
     pub stage_history: History,
-    /// The same for any task.
+    /// History window of requests in any task.
     pub history: History,
-    /// Tools on offer; none named are all.
+    /// Tools on offer; empty means all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What the runtime does before the model is asked.
+    /// Actions of the runtime before the first model request.
     #[serde(skip_serializing_if = "Act::is_empty")]
     pub before: Act,
-    /// What the runtime does after the work.
+    /// Actions of the runtime after the work.
     #[serde(skip_serializing_if = "Act::is_empty")]
     pub after: Act,
-    /// A command that tells whether the work is done.
+    /// Command that verifies the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
-    /// How the model is told to plan, if that was said.
+    /// Planning strategy in the prompt, if configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<PlanningStrategy>,
-    /// How edits come from the model.
+    /// How the model gives its edits.
     pub edit_format: EditFormat,
-    /// The side channel.
+    /// Phase control.
     pub phase_control: PhaseControl,
-    /// Where a phase's prompt stands.
+    /// Where the prompt of a phase goes.
     pub phase_prompt_at: PhasePlace,
     /// Where phase events are shown.
     pub phase_log: PhaseLog,
-    /// What is said at the end.
+    /// Output at the end.
     pub output: OutputMode,
-    /// Set for a task of a benchmark.
+    /// Set for a benchmark task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<Benchmark>,
 }
@@ -101,7 +101,7 @@ impl Default for FlowSettings {
     }
 }
 
-/// The shape of the work.
+/// Shape of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowMode {
@@ -110,49 +110,49 @@ pub enum FlowMode {
     Flat,
     /// One session in three gated phases.
     Staged,
-    /// Context, plan, implement as three sub-runs.
+    /// Context, plan and implement as three sub-runs.
     Staged3,
     /// A plan, then a sub-run for each planned task.
     Branched,
-    /// The runtime reads and verifies, the model answers with the new file.
+    /// The runtime reads and verifies; the model answers with the new file.
     Direct,
 }
 
 impl FlowMode {
-    /// The mode called so.
+    /// Looks up a mode by name.
     pub fn named(name: &str) -> Option<Self> {
         serde_json::from_value(name.into()).ok()
     }
 }
 
-/// What is open before a plan exists.
+/// Which tools are open before a plan exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanMode {
-    /// Nothing but planning.
+    /// Planning tools only.
     First,
-    /// Reading too.
+    /// Planning and reading tools.
     #[default]
     Explore,
-    /// Everything.
+    /// Every tool is open.
     None,
 }
 
-/// What of a conversation a request holds. What is stored stays whole.
+/// Which part of a conversation a request contains. The full conversation is always stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
-    /// All of it, or its end.
+    /// All messages, or only the newest.
     pub mode: HistoryMode,
-    /// Messages of the end; 0 is no limit.
+    /// Maximum number of newest messages; 0 for no limit.
     pub max_messages: u32,
-    /// Whether the first message stays although it is older.
+    /// Whether the first message is kept even if it is older.
     pub keep_first: bool,
-    /// Whether the model's reasoning is left out.
+    /// Whether the model's reasoning is omitted.
     pub strip_thinking: bool,
-    /// Characters that older tool results are cut to; 0 is no cut.
+    /// Length in characters to which older tool results are truncated; 0 for no truncation.
     pub tool_truncate_chars: u32,
-    /// Newest tool results that are not cut.
+    /// Number of newest tool results that are not truncated.
     pub tool_truncate_keep_last: u32,
 }
 
@@ -173,14 +173,14 @@ impl Default for History {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryMode {
-    /// All of it.
+    /// All messages.
     #[default]
     Full,
-    /// Its end.
+    /// Only the newest messages.
     Tail,
 }
 
-/// What the runtime does itself, before or after the model's work.
+/// Actions of the runtime before or after the model's work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Act {
@@ -193,26 +193,26 @@ pub struct Act {
 }
 
 impl Act {
-    /// Whether there is nothing to do.
+    /// Whether there is no action.
     pub fn is_empty(&self) -> bool {
         self.read.is_empty() && self.run.is_none()
     }
 }
 
-/// How edits come from the model.
+/// How the model gives its edits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditFormat {
     /// By tool calls.
     #[default]
     Tools,
-    /// The new file in a fenced block.
+    /// As the new file in a fenced block.
     Whole,
-    /// Search and replace blocks.
+    /// As search-and-replace blocks.
     Blocks,
 }
 
-/// What is said at the end of a task.
+/// Output at the end of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputMode {
@@ -223,33 +223,33 @@ pub enum OutputMode {
     Runtime,
 }
 
-/// What a benchmark asks of a task beyond the task itself.
+/// Requirements of a benchmark task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Benchmark {
-    /// Which try it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Whether the runtime's line is printed, and not the model's last message.
+    /// Whether to print the runtime's status line instead of the model's last message.
     pub line: bool,
-    /// Whether tests cannot be changed.
+    /// Whether tests are protected from changes.
     pub protects_tests: bool,
 }
 
-/// The side channel that knows which phase a task is in.
+/// Phase control: a side channel that tracks which phase a task is in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseControl {
-    /// Who decides.
+    /// How the phase is determined.
     pub mode: PhaseMode,
     /// The phases, in order.
     pub states: Vec<String>,
-    /// The first phase; the first of the states if not set.
+    /// The initial phase; the first state if not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The deterministic part.
+    /// Deterministic rules.
     pub rules: PhaseRules,
-    /// The question to a model.
+    /// The probe that asks a model.
     pub probe: Probe,
-    /// What a model is told in a phase.
+    /// Prompt of each phase.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
 }
@@ -267,33 +267,33 @@ impl Default for PhaseControl {
     }
 }
 
-/// Who decides which phase a task is in.
+/// How the phase of a task is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseMode {
-    /// Nobody: there are no phases.
+    /// Phase control is off.
     #[default]
     Off,
-    /// What was really done.
+    /// The recorded facts.
     Rules,
     /// A model, asked after each turn.
     Llm,
-    /// What was done, and a model where that says nothing.
+    /// The recorded facts, and a model where no rule applies.
     Hybrid,
 }
 
-/// The deterministic part of phase control.
+/// Deterministic rules of phase control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseRules {
-    /// Files read before planning begins.
+    /// Number of files to read before planning begins.
     pub min_files_read_for_plan: u32,
-    /// Whether reading so many begins planning.
+    /// Whether reading that many files starts planning.
     pub auto_plan_after_read: bool,
-    /// Whether a real change begins the implementation.
+    /// Whether an actual file change starts the implementation.
     pub write_to_implement: bool,
-    /// The phases that stand for `context`, `plan` and `implement`; the first, the one before last and the last
-    /// if not set.
+    /// States used for `context`, `plan` and `implement`; the first, the last but one and the last if not
+    /// set.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, String>,
 }
@@ -309,18 +309,18 @@ impl Default for PhaseRules {
     }
 }
 
-/// How a model is asked for the phase.
+/// Settings of the phase probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Probe {
     /// Sampling temperature.
     pub temperature: f64,
-    /// Most tokens of the answer.
+    /// Maximum tokens of the answer.
     pub max_tokens: u32,
-    /// The system prompt, if not the built-in one.
+    /// System prompt, if not the built-in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The question, if not the built-in one.
+    /// Question, if not the built-in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_prompt: Option<String>,
 }
@@ -331,28 +331,28 @@ impl Default for Probe {
     }
 }
 
-/// Where a phase's prompt stands in a request.
+/// Position of a phase's prompt in a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhasePlace {
     /// At the end of the system prompt.
     #[default]
     System,
-    /// After the last message, so that a change of phase leaves the prefix as it is.
+    /// After the last message, so that a phase change does not invalidate the prefix.
     Tail,
 }
 
-/// Where phase events are shown, beside the event stream.
+/// Where phase events are shown, in addition to the event stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseLog {
-    /// Nowhere.
+    /// Not shown anywhere else.
     #[default]
     Off,
-    /// On stdout.
+    /// On standard output.
     Stdout,
     /// In the log.
     Log,
-    /// In both.
+    /// On stdout and in the log.
     Both,
 }

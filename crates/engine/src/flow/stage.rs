@@ -1,45 +1,45 @@
-//! One stage of a flow, as data. What it does not say is the flow's.
+//! One stage of a flow, as data. Settings it leaves out come from the flow.
 
 use serde::{Deserialize, Serialize};
 
 use super::settings::{Act, EditFormat, FlowSettings, History, HistoryMode};
 
-/// A part of the work with a prompt, tools and minimums of its own. It runs as a sub-run.
+/// A part of the work with its own prompt, tools and requirements. It runs as a sub-run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stage {
-    /// Its name in `flow_stage_done`.
+    /// Identifier, used in `flow_stage_done`.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What the model is to do.
+    /// Instructions for the model.
     pub prompt: String,
-    /// What the model is told about ending it.
+    /// Instructions on how to end the stage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_hint: Option<String>,
-    /// Only these tools may be called.
+    /// The only tools that may be called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools_allow: Vec<String>,
-    /// These tools may not be called.
+    /// Tools that may not be called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools_block: Vec<String>,
-    /// What becomes of tools that may not be called.
+    /// How closed tools are treated.
     #[serde(skip_serializing_if = "ToolsMode::is_refuse")]
     pub tools_mode: ToolsMode,
-    /// Least files read.
+    /// Minimum number of files read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_files_read: Option<u32>,
-    /// Least successful calls besides `flow_stage_done`.
+    /// Minimum number of successful calls besides `flow_stage_done`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_non_flow_tool: Option<u32>,
     /// Whether a file must have changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub require_code_change: bool,
-    /// Whether it may end without `flow_stage_done`.
+    /// Whether the stage may end without `flow_stage_done`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_missing_done: bool,
-    /// Notes of earlier stages it is told.
+    /// Number of notes from earlier stages to include.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<i64>,
     /// See [`History::mode`].
@@ -60,34 +60,34 @@ pub struct Stage {
     /// See [`History::tool_truncate_keep_last`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_tool_truncate_keep_last: Option<u32>,
-    /// Replies of the model.
+    /// Maximum number of model replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// The model of this stage.
+    /// Model of this stage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How edits come from the model.
+    /// How the model gives its edits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit_format: Option<EditFormat>,
-    /// What the runtime does before the model is asked.
+    /// Actions of the runtime before the first model request.
     #[serde(skip_serializing_if = "Act::is_empty")]
     pub before: Act,
-    /// What the runtime does after the work.
+    /// Actions of the runtime after the work.
     #[serde(skip_serializing_if = "Act::is_empty")]
     pub after: Act,
-    /// A command that tells whether the stage is done.
+    /// Command that verifies the stage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
 }
 
-/// What becomes of tools that may not be called.
+/// How closed tools are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolsMode {
-    /// They stay in the list, and a call is refused.
+    /// Listed, but calls are refused.
     #[default]
     Refuse,
-    /// They are not in the list.
+    /// Not listed.
     Hide,
 }
 
@@ -98,12 +98,12 @@ impl ToolsMode {
 }
 
 impl Stage {
-    /// Its name for people.
+    /// Display name: the label, or else the id.
     pub fn shown(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.id)
     }
 
-    /// What its requests hold of its conversation: its own word, else the flow's, else any task's.
+    /// History window of the stage: its own setting, else the flow's, else that of any task.
     pub fn history(&self, flow: &FlowSettings) -> History {
         let base = flow.history_in_stages();
         History {
@@ -120,7 +120,7 @@ impl Stage {
 }
 
 impl FlowSettings {
-    /// What requests hold in a flow: the flow's word, where it says something, else any task's.
+    /// History window in a flow: the flow's settings where given, else those of any task.
     pub fn history_in_stages(&self) -> History {
         let (stage, any) = (self.stage_history, self.history);
         let said = |here: u32, there: u32| if here > 0 { here } else { there };

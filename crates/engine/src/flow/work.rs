@@ -1,6 +1,6 @@
-//! Works through a run's main task by the shape that was asked for: in one session, or in parts that are tasks of
-//! their own. Parts run one after the other, each on its own branch of the journal, so a killed run goes on inside
-//! the part it was in.
+//! Runs the main task of a run in the configured shape: in one session, or in parts that are tasks of their
+//! own. Parts run one after the other, each on its own journal branch, so a killed run resumes within the
+//! part it was in.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ const IMPLEMENT: &str = "This is the last of three stages: implement. Carry out 
 const DIRECT: &str = "the complete new content of each file that has to change: first the file's path on a \
     line of its own, then the whole file in a fenced block. Leave out files that stay as they are.";
 
-/// Works through the task.
+/// Runs the task.
 pub(crate) async fn work(
     mut main: AgentTask,
     flow: &FlowSettings,
@@ -55,13 +55,13 @@ pub(crate) async fn work(
     main.ruled(Rules { protected, parent, ..Rules::of_session(flow, course) }).run(started_ms).await
 }
 
-/// What the request is about, looked up once.
+/// The files the request is about, looked up once.
 async fn subject(main: &AgentTask) -> Result<Subject, Stop> {
     let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
     look(main, "subject", move || Subject::find(&request, &workspace)).await
 }
 
-/// Looks at the workspace once, as a step.
+/// Examines the workspace once, as a step.
 async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
     main: &AgentTask,
     what: &str,
@@ -83,7 +83,7 @@ async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
     main.engine.step(call, body).await?.read()
 }
 
-/// The stages given by hand.
+/// The configured stages.
 fn stages(flow: &FlowSettings) -> Vec<Part> {
     let count = flow.stages.len();
     let part = |(n, stage): (usize, &Stage)| {
@@ -118,7 +118,7 @@ fn stages(flow: &FlowSettings) -> Vec<Part> {
     flow.stages.iter().enumerate().map(part).collect()
 }
 
-/// The task's own acts go with its first or last part.
+/// Adds the flow's actions to those of its first or last stage.
 fn merged(flow: &Act, stage: &Act, here: bool) -> Act {
     if !here || flow.is_empty() {
         return stage.clone();
@@ -129,7 +129,7 @@ fn merged(flow: &Act, stage: &Act, here: bool) -> Act {
     }
 }
 
-/// Context, plan, implement.
+/// The parts context, plan and implement.
 fn staged3(flow: &FlowSettings) -> Vec<Part> {
     let parts = [
         ("context", CONTEXT, gate::Part::Explore),
@@ -167,7 +167,7 @@ fn staged3(flow: &FlowSettings) -> Vec<Part> {
     parts.into_iter().map(part).collect()
 }
 
-/// The model answers once, with the new file; each further try starts anew with what failed.
+/// The model answers once with the new file; each retry starts over with the failure.
 fn direct(flow: &FlowSettings) -> Vec<Part> {
     let course =
         StageCourse { id: "direct".to_owned(), signal: Signal::None, change: true, ..StageCourse::default() };
@@ -210,7 +210,7 @@ fn direct(flow: &FlowSettings) -> Vec<Part> {
     }]
 }
 
-/// Why a flow ended before its end, where no part says it better.
+/// The error for a stage that did not complete and has no error of its own.
 pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
     TaskError {
         code: ErrorCode::TurnFailed,
@@ -219,7 +219,7 @@ pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
     }
 }
 
-/// The event of a failure, if it is one.
+/// The error event of a failed task.
 pub(crate) fn error_event(outcome: &TaskOutcome) -> Option<Event> {
     let error = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed)?;
     Some(Event::Error { code: error.code, message: error.message.clone() })

@@ -1,8 +1,8 @@
-//! The large part of an index as it lies on disk. Only what a question needs is read of it: the rows and paths for an
-//! update, a few posting lists for a query, the details to show them.
+//! The main segment of the index on disk. Only the needed parts are read: rows and paths for an update, a few
+//! posting lists for a query, and the details of the files to be shown.
 //!
-//! A header, then: a row a file in order of path; the paths; a dictionary of words with where their lists end; the lists;
-//! what is shown of each file. `merge.rs` writes it.
+//! Layout: header; one row per file, sorted by path; paths; dictionary of words with the end of each posting
+//! list; posting lists; details of each file. `merge.rs` writes it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,30 +13,30 @@ use super::entry::{Entry, language};
 
 const MAGIC: &[u8; 8] = b"fuseem02";
 const HEADER: usize = 96;
-/// Bytes of a row: size, time, hash, the end of its path, its words.
+/// Bytes per row: size, mtime, hash, end of its path, number of words.
 pub(super) const ROW: usize = 32;
-/// Bytes of a dictionary's word: its hash, the end of its list, the sum of its list.
+/// Bytes per dictionary word: hash, end of its posting list, checksum of the list.
 pub(super) const WORD: usize = 12;
-/// Bytes of a posting: the row, and how often the word is in each field.
+/// Bytes per posting: row, and the packed word counts of the fields.
 pub(super) const POSTING: usize = 8;
-/// A count in a field takes ten bits; more than this is this.
+/// A count is stored in ten bits and saturates here.
 const MOST_COUNT: u32 = 1023;
-/// A file larger than this is not ours.
+/// Larger files are rejected as not being an index.
 const LARGEST: u64 = u32::MAX as u64;
 
-/// How long the parts are, and their sums.
+/// Lengths and checksums of the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Files.
+    /// Number of files.
     pub(super) count: u32,
-    /// Words in the dictionary.
+    /// Number of words in the dictionary.
     pub(super) words: u32,
-    /// Words of all files together.
+    /// Total number of words in all files.
     pub(super) tokens: u64,
     pub(super) paths: u64,
     pub(super) postings: u64,
     pub(super) details: u64,
-    /// Over rows and paths.
+    /// Checksum of rows and paths.
     pub(super) rows_sum: u64,
     pub(super) words_sum: u64,
     pub(super) details_sum: u64,
@@ -105,7 +105,7 @@ impl Header {
     }
 }
 
-/// Where the bytes are.
+/// Backing storage of a segment.
 enum Store {
     Bytes(Vec<u8>),
     File(File),
@@ -115,7 +115,7 @@ impl Store {
     fn read(&self, at: u64, length: u64) -> Result<Vec<u8>, Damaged> {
         let length = usize::try_from(length).map_err(|_| Damaged)?;
         match self {
-            // An index without a file has no parts to read either.
+            // The empty default segment has no bytes behind it, so reading nothing must succeed.
             _ if length == 0 => Ok(Vec::new()),
             Self::Bytes(bytes) => {
                 let from = usize::try_from(at).map_err(|_| Damaged)?;
@@ -132,11 +132,11 @@ impl Store {
     }
 }
 
-/// A word of one file.
+/// Occurrences of a word in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Posting {
     pub(super) row: u32,
-    /// In the path, the symbols, the summary.
+    /// Counts in the path, the symbols and the summary.
     pub(super) counts: [u32; 3],
 }
 
@@ -158,7 +158,7 @@ impl Posting {
     }
 }
 
-/// The postings of one word, in order of row.
+/// Postings of one word, sorted by row.
 pub(super) struct List(Vec<u8>);
 
 impl List {
@@ -166,7 +166,7 @@ impl List {
         self.0.as_chunks::<POSTING>().0.iter().map(Posting::read)
     }
 
-    /// How often the word is in the fields of this row.
+    /// Returns the word counts of a row's fields.
     pub(super) fn counts(&self, row: u32) -> [u32; 3] {
         let postings = self.0.as_chunks::<POSTING>().0;
         let found = postings.binary_search_by_key(&row, |posting| Posting::read(posting).row);
@@ -174,14 +174,14 @@ impl List {
     }
 }
 
-/// What is known of a file's state on disk.
+/// State of a file on disk when it was indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) size: u64,
     pub(super) mtime: i64,
     pub(super) hash: u64,
     path_end: u32,
-    /// Words in all fields.
+    /// Number of words in all fields.
     pub(super) length: u32,
 }
 
@@ -198,15 +198,15 @@ impl Row {
     }
 }
 
-/// An index that is open.
+/// An open segment.
 pub(super) struct Base {
     store: Store,
     pub(super) header: Header,
     rows: Vec<u8>,
     paths: String,
-    /// Read at the first query.
+    /// Read on the first query.
     dictionary: Option<Vec<u8>>,
-    /// Read when something is shown or merged.
+    /// Read when entries are shown or merged.
     details: Option<Vec<u8>>,
 }
 
@@ -224,14 +224,14 @@ impl Default for Base {
 }
 
 impl Base {
-    /// The index in a file, if there is one that can be read.
+    /// Opens a segment file; `None` if it is missing or damaged.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let length = file.metadata().ok()?.len();
         Self::of(Store::File(file), length)
     }
 
-    /// The index in these bytes.
+    /// Opens a segment from memory.
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let length = bytes.len() as u64;
         Self::of(Store::Bytes(bytes), length)
@@ -253,7 +253,7 @@ impl Base {
         Some(Self { store, header, rows, paths, dictionary: None, details: None })
     }
 
-    /// Tells this index from every other.
+    /// Identifies this segment, so that a delta can be matched to it.
     pub(super) fn id(&self) -> u64 {
         self.header.rows_sum ^ self.header.details_sum.rotate_left(1)
     }
@@ -272,7 +272,7 @@ impl Base {
         self.paths.get(start..end(row)).unwrap_or_default()
     }
 
-    /// The row of this path.
+    /// Finds the row of a path by binary search.
     pub(super) fn find(&self, path: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.count());
         while low < high {
@@ -286,7 +286,7 @@ impl Base {
         None
     }
 
-    /// All words with their lists, in order of hash.
+    /// Returns all posting lists, sorted by word hash.
     pub(super) fn lists(&mut self) -> Result<Vec<(u32, List)>, Damaged> {
         let postings = self.store.read(self.header.postings_at(), self.header.postings)?;
         let mut start = 0;
@@ -300,7 +300,7 @@ impl Base {
         lists.collect()
     }
 
-    /// The list of one word.
+    /// Returns the posting list of one word; empty if the word is unknown.
     pub(super) fn list(&mut self, hash: u32) -> Result<List, Damaged> {
         let words = self.dictionary()?.as_chunks::<WORD>().0;
         let Ok(at) = words.binary_search_by_key(&hash, |word| split(word).0) else {
@@ -328,7 +328,7 @@ impl Base {
         Ok(self.dictionary.as_deref().unwrap_or_default())
     }
 
-    /// Reads what [`Base::detail`] and [`Base::entry`] show.
+    /// Loads the details needed by [`Base::detail`] and [`Base::entry`].
     pub(super) fn read_details(&mut self) -> Result<(), Damaged> {
         if self.details.is_none() && self.header.count > 0 {
             let read = self.store.read(self.header.details_at(), self.header.details)?;
@@ -340,7 +340,7 @@ impl Base {
         Ok(())
     }
 
-    /// What is shown of a row, as it was written.
+    /// Returns the encoded details of a row.
     pub(super) fn detail(&self, row: usize) -> Option<&[u8]> {
         let details = self.details.as_deref()?;
         let (ends, texts) = details.split_at_checked(self.count() * 4)?;
@@ -349,7 +349,7 @@ impl Base {
         texts.get(start..end(row)?)
     }
 
-    /// A row as an entry, without its words.
+    /// Decodes a row into an entry, without its tokens.
     pub(super) fn entry(&self, row: usize) -> Result<Entry, Damaged> {
         let (stat, detail) = self.row(row).zip(self.detail(row)).ok_or(Damaged)?;
         let mut entry = Entry::from_detail(&mut Rest(detail)).ok_or(Damaged)?;

@@ -1,10 +1,11 @@
-//! How the index is written: little-endian numbers, texts and lists with their length first, sums that tell damage.
+//! Binary encoding of the index: little-endian numbers, length-prefixed texts and lists, checksums against
+//! damage.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What was read is not what was written: the index counts as none, and is made again.
+/// The data read is not what was written; the index is discarded and rebuilt.
 #[derive(Debug)]
 pub(super) struct Damaged;
 
@@ -17,7 +18,7 @@ pub(super) fn text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// What is left to be read.
+/// Bytes not yet decoded.
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -54,8 +55,8 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// A sum over bytes, eight at a time: megabytes are checked at every start, so it must cost next to nothing. It tells
-/// accidents, not forgers.
+/// Checksum over eight bytes at a time: megabytes are checked on every start, so it must be almost free. It
+/// detects accidental damage, not tampering.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let (eights, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
@@ -65,7 +66,7 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
     words.fold(bytes.len() as u64 ^ 0x9e37_79b9_7f4a_7c15, mix)
 }
 
-/// Writes a file in one go: whoever reads sees the old or the new one, also where two processes write at once.
+/// Writes a file atomically: readers see the old or the new content, even if two processes write at once.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

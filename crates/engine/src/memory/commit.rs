@@ -1,16 +1,16 @@
-//! Which commit is checked out in a work tree, read without running git.
+//! Finds the commit checked out in a work tree, without running git.
 
 use std::path::{Path, PathBuf};
 
-/// A file of git's larger than this is not read.
+/// Larger git files are not read.
 const LARGEST: u64 = 16 << 20;
 
-/// The commit that HEAD is, where there is one.
+/// Returns the commit that HEAD points to, if any.
 pub(super) fn checked_out(root: &Path) -> Option<String> {
     let folder = repository(root)?;
     let head = read(&folder.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref: ") else { return commit(&head) };
-    // A second work tree has its own HEAD and shares the rest.
+    // A linked worktree has its own HEAD and shares the refs.
     let shared = read(&folder.join("commondir")).map(|path| folder.join(path.trim()));
     let shared = shared.unwrap_or_else(|| folder.clone());
     if name.split('/').any(|part| part == "..") {
@@ -24,7 +24,7 @@ pub(super) fn checked_out(root: &Path) -> Option<String> {
     commit(line.split(' ').next()?)
 }
 
-/// The folder that git keeps for this work tree.
+/// Returns git's directory for this work tree.
 fn repository(root: &Path) -> Option<PathBuf> {
     let found = root.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
     if found.is_dir() {

@@ -1,5 +1,5 @@
-//! What changed since the large part of an index was written: a small file beside it, so that an update writes what
-//! changed and not everything.
+//! Changes since the main segment of the index was written: a small file next to it, so that an update writes
+//! only what changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use super::entry::Entry;
 use super::tokens::Tokens;
 
 const MAGIC: &[u8; 8] = b"fuseed02";
-/// A file larger than this is not ours.
+/// Larger files are rejected as not being a delta.
 const LARGEST: u64 = 1 << 30;
 
-/// What differs from the base.
+/// Differences from the base segment.
 #[derive(Default)]
 pub(super) struct Delta {
-    /// New and changed files, in order of path.
+    /// New and changed files, sorted by path.
     pub(super) entries: Vec<Entry>,
-    /// Rows of the base that no longer hold, by their number.
+    /// Whether each row of the base is superseded or deleted, by row number.
     pub(super) gone: Vec<bool>,
-    /// Rows whose file has another time and the same content.
+    /// New mtimes of rows whose content did not change.
     pub(super) touched: BTreeMap<u32, i64>,
 }
 
 impl Delta {
-    /// Nothing differs from a base of so many rows.
+    /// Creates an empty delta for a base of `rows` rows.
     pub(super) fn none(rows: usize) -> Self {
         Self { entries: Vec::new(), gone: vec![false; rows], touched: BTreeMap::new() }
     }
 
-    /// How much there is to write.
+    /// Number of changes.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.touched.len() + self.gone.iter().filter(|gone| **gone).count()
     }
@@ -43,7 +43,7 @@ impl Delta {
         self.gone.get(row).copied().unwrap_or_default()
     }
 
-    /// The delta of this base, if there is one that can be read. One of another base is none.
+    /// Opens the delta of this base; `None` if it is missing, damaged, or belongs to another base.
     pub(super) fn open(index_file: &Path, base: &Base) -> Option<Self> {
         let path = file(index_file);
         if std::fs::metadata(&path).ok()?.len() > LARGEST {
@@ -71,7 +71,7 @@ impl Delta {
         rest.0.is_empty().then_some(delta)
     }
 
-    /// Writes it beside the base that it belongs to.
+    /// Writes the delta next to its base.
     pub(super) fn write(&self, index_file: &Path, base: &Base) -> std::io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(base.id().to_le_bytes());
@@ -90,9 +90,9 @@ impl Delta {
         write_whole(&file(index_file), &bytes)
     }
 
-    /// Takes the file away, where the base holds everything.
+    /// Deletes the delta file after a merge.
     pub(super) fn remove(index_file: &Path) {
-        // One that stays belongs to another base, and counts as none.
+        // A file that cannot be deleted belongs to another base from now on and is ignored.
         let _ = std::fs::remove_file(file(index_file));
     }
 }

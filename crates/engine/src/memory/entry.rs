@@ -1,4 +1,4 @@
-//! What is known of one file.
+//! Index entry of one file.
 
 use serde::Serialize;
 
@@ -6,43 +6,43 @@ use super::coding::{self, Rest};
 use super::symbols;
 use super::tokens::{self, Tokens};
 
-/// Longest summary, in characters.
+/// Maximum length of a summary, in characters.
 const SUMMARY: usize = 240;
 
-/// A file without its content.
+/// Metadata of a file, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Its path in the work tree, `/` between components.
+    /// Path relative to the work tree, with `/` as separator.
     pub path: String,
-    /// By its ending.
+    /// Language, derived from the file extension.
     pub language: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When it changed, in nanoseconds since the epoch.
+    /// Modification time in nanoseconds since the epoch.
     #[serde(skip)]
     pub(super) mtime: i64,
-    /// Of the content that was read.
+    /// Hash of the content that was read (the head of the file).
     #[serde(skip)]
     pub(super) hash: u64,
-    /// What was checked out when it was read, where that is a commit.
+    /// Commit that was checked out when the file was read, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// What it defines, in the order of the text.
+    /// Defined symbols, in source order.
     pub symbols: Vec<String>,
-    /// Its first words about itself.
+    /// First words of the file about itself: comment, docstring, heading or sentence.
     pub summary: String,
     #[serde(skip)]
     pub(super) tokens: Tokens,
 }
 
-/// What a walk sees of a file before reading it.
+/// File metadata that a walk sees before reading the file.
 pub(super) struct Stat {
     pub(super) size: u64,
     pub(super) mtime: i64,
 }
 
 impl Entry {
-    /// From the beginning of a file's content.
+    /// Creates an entry from the head of a file's content.
     pub(super) fn new(path: String, stat: &Stat, head: &[u8], commit: Option<&str>) -> Self {
         let text = if head.iter().take(8192).any(|byte| *byte == 0) {
             std::borrow::Cow::Borrowed("")
@@ -58,14 +58,14 @@ impl Entry {
         Self { path, language, size, mtime, hash, commit, symbols, summary, tokens }
     }
 
-    /// Writes what is shown of it beside its path and state.
+    /// Encodes the parts that are not in the row: commit, summary and symbols.
     pub(super) fn detail(&self, bytes: &mut Vec<u8>) {
         coding::text(bytes, self.commit.as_deref().unwrap_or_default());
         coding::text(bytes, &self.summary);
         coding::text(bytes, &self.symbols.join("\n"));
     }
 
-    /// Reads that; the rest of the entry is empty.
+    /// Decodes what [`Entry::detail`] wrote; the other fields are empty.
     pub(super) fn from_detail(rest: &mut Rest<'_>) -> Option<Self> {
         let commit = Some(rest.text()?).filter(|commit| !commit.is_empty()).map(str::to_owned);
         let summary = rest.text()?.to_owned();
@@ -74,7 +74,7 @@ impl Entry {
     }
 }
 
-/// The language of a file, by its name; its ending where that is none we know.
+/// Returns the language of a file by its extension, or the extension itself if it is unknown.
 pub(super) fn language(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((_, ending)) = name.rsplit_once('.') else { return "" };
@@ -105,7 +105,7 @@ pub(super) fn language(path: &str) -> &str {
     }
 }
 
-/// The first words of a file about itself: its first comment, docstring, heading or sentence.
+/// Returns the first words of a file about itself: its first comment, docstring, heading or sentence.
 fn summary(text: &str, language: &str) -> String {
     let mut words = String::new();
     for line in text.lines().take(40) {
@@ -121,7 +121,7 @@ fn summary(text: &str, language: &str) -> String {
             break;
         }
         if !counts {
-            // Code: what comes after it is not about the whole file.
+            // Code: comments after it do not describe the whole file.
             break;
         }
         if !words.is_empty() {

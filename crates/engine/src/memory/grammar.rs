@@ -1,31 +1,32 @@
-//! What a file defines, by the grammar of its language. `symbols.rs` finds it line by line where there is no grammar here,
-//! where a text does not parse, and where it is too long for that.
+//! Finds the symbols of a file with tree-sitter. `symbols.rs` finds them line by line if there is no grammar
+//! for the language, the text does not parse, or it is too long.
 //!
-//! Only the index comes here: a grammar's tables stay untouched on disk until the first file of its language is read.
+//! Only the index uses this: a grammar's tables are not paged in until the first file of its language is
+//! read.
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree, TreeCursor};
 
-/// Longer texts are not parsed: what people wrote is shorter, and what programs wrote defines little.
+/// Longer texts are not parsed: hand-written code is shorter, and generated code defines little.
 const LONGEST: usize = 128 * 1024;
-/// How often a parse may report progress for this many bytes: a dozen times of what an ordinary text needs. A text that
-/// drives a parser to try everything is left to the lines.
+/// One progress callback is allowed per this many bytes: about twelve times what ordinary text needs. Text
+/// that makes the parser backtrack excessively falls back to the line scanner.
 const BYTES_A_REPORT: usize = 16;
 const REPORTS: usize = 256;
-/// Nodes are not looked into deeper than this.
+/// Maximum depth at which nodes are inspected.
 const DEEPEST: usize = 64;
 
-/// How a language says that something is defined.
+/// Node kinds that define symbols in a language.
 struct Grammar {
     language: fn() -> Language,
-    /// Nodes whose field `name` is a symbol; what is inside of them is looked at too.
+    /// Nodes whose `name` field is a symbol; their children are searched too.
     named: &'static [&'static str],
-    /// The same, and what is inside is nobody else's business.
+    /// The same, but their children are not searched.
     closed: &'static [&'static str],
-    /// The same, outside of everything in `nest`.
+    /// The same, but only outside of the nodes in `nest`.
     outermost: &'static [&'static str],
-    /// What makes a thing belong to another one.
+    /// Nodes whose children are members of something else.
     nest: &'static [&'static str],
 }
 
@@ -45,7 +46,7 @@ const PYTHON: Grammar = Grammar {
     nest: &[],
 };
 
-/// JavaScript too: what its own grammar knows, this one knows.
+/// Also used for JavaScript: the TSX grammar covers everything its own grammar does.
 const TYPESCRIPT: Grammar = Grammar {
     language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
     named: &["class_declaration", "abstract_class_declaration", "interface_declaration", "internal_module"],
@@ -104,7 +105,7 @@ fn grammar(language: &str) -> Option<&'static Grammar> {
     })
 }
 
-/// The names that a text defines, in its order; nothing where it cannot be told by a grammar.
+/// Returns the defined names in source order, or `None` if the grammar cannot tell.
 pub(super) fn find<'t>(text: &'t str, language: &str) -> Option<Vec<&'t str>> {
     let grammar = grammar(language)?;
     if text.len() > LONGEST {
@@ -135,9 +136,9 @@ fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     parser.parse_with_options(&mut read, None, Some(options))
 }
 
-/// Goes through the tree without recursion: a text can nest as deep as it is long.
+/// Walks the tree without recursion, because text can nest as deep as it is long.
 fn collect<'t>(cursor: &mut TreeCursor<'_>, text: &'t str, grammar: &Grammar, found: &mut Vec<&'t str>) {
-    // For every node above: whether it makes what is in it belong to another thing.
+    // For each ancestor: whether its children are members of something else.
     let mut above: Vec<bool> = Vec::new();
     loop {
         let node = cursor.node();
@@ -161,12 +162,12 @@ fn collect<'t>(cursor: &mut TreeCursor<'_>, text: &'t str, grammar: &Grammar, fo
     }
 }
 
-/// The node that names what another one defines; nothing for what only mentions it.
+/// Returns the node with the name of a definition; `None` if the node is only a reference.
 fn name(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
-        // Named here and defined elsewhere.
+        // Without a body it is only mentioned, and defined elsewhere.
         "struct_specifier" | "union_specifier" | "enum_specifier" => node.child_by_field_name("body")?,
-        // A guard against reading a header twice is no symbol.
+        // An include guard is not a symbol.
         "preproc_def" => node.child_by_field_name("value")?,
         "type_definition" | "function_definition" if node.child_by_field_name("declarator").is_some() => {
             return declared(node);
@@ -174,11 +175,11 @@ fn name(node: Node<'_>) -> Option<Node<'_>> {
         _ => node,
     };
     let name = node.child_by_field_name("name")?;
-    // Patterns and strings take apart or quote what other places name.
+    // Patterns and strings destructure or quote names that are defined elsewhere.
     (name.named_child_count() == 0).then_some(name)
 }
 
-/// In C a name stands inside of what is said about its type.
+/// Finds the name in a C declarator, where it is nested inside the type syntax.
 fn declared(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node.child_by_field_name("declarator")?;
     for _ in 0..DEEPEST {

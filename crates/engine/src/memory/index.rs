@@ -1,4 +1,4 @@
-//! The index of one work tree: a large part as it was written last, and what changed since.
+//! Index of one work tree: the main segment as last written, and the changes since.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,22 +11,22 @@ use super::entry::Entry;
 use super::walk::{self, Walked};
 use super::{Updated, commit, merge};
 
-/// So many changes are kept apart before everything is written as one; and a share of a large index.
+/// Number of changes kept in the delta before it is merged, plus one sixteenth of a large index.
 const APART: usize = 64;
 const SHARE: usize = 16;
 
-/// What was written, and what changed since.
+/// The base segment and the changes since it was written.
 #[derive(Default)]
 pub(super) struct Index {
     pub(super) base: Base,
     pub(super) delta: Delta,
 }
 
-/// Why something could not be done.
+/// Error of an index operation.
 pub(super) enum Trouble {
-    /// The index has to be made again.
+    /// The index is damaged and must be rebuilt.
     Damaged,
-    /// Anything else.
+    /// Any other failure, as a message.
     Failed(String),
 }
 
@@ -37,20 +37,21 @@ impl From<Damaged> for Trouble {
 }
 
 impl Index {
-    /// What is in a file. One that is damaged or of another version is as good as none: everything is read anew.
+    /// Opens an index file. A damaged file or one of another version counts as empty, and everything is read
+    /// again.
     pub(super) fn open(file: &Path) -> Self {
         let base = Base::open(file).unwrap_or_default();
         let delta = Delta::open(file, &base).unwrap_or_else(|| Delta::none(base.count()));
         Self { base, delta }
     }
 
-    /// Files that are known.
+    /// Number of indexed files.
     pub(super) fn len(&self) -> usize {
         let gone = self.delta.gone.iter().filter(|gone| **gone).count();
         self.base.count() - gone + self.delta.entries.len()
     }
 
-    /// Everything that is known, in order of path.
+    /// Returns all entries, sorted by path.
     pub(super) fn entries(&mut self) -> Result<Vec<Entry>, Damaged> {
         self.base.read_details()?;
         let rows = (0..self.base.count()).filter(|row| !self.delta.is_gone(*row));
@@ -60,7 +61,7 @@ impl Index {
         Ok(entries)
     }
 
-    /// What is known of one file.
+    /// Returns the entry of one file.
     pub(super) fn entry(&mut self, path: &str) -> Result<Option<Entry>, Damaged> {
         if let Ok(at) = self.delta.find(path) {
             return Ok(Some(self.delta.entries[at].clone()));
@@ -70,7 +71,7 @@ impl Index {
         self.base.entry(row).map(Some)
     }
 
-    /// Brings it up to date with the work tree, and its file with it.
+    /// Brings the index and its file up to date with the work tree.
     pub(super) fn refresh(&mut self, root: &Path, file: Option<&Path>) -> Result<Updated, Trouble> {
         let commit = commit::checked_out(root);
         let known = Known::of(self);
@@ -102,7 +103,7 @@ impl Index {
         for row in rows {
             self.forget(*row);
         }
-        // From the back, so that the numbers before stay right.
+        // Backwards, so that the remaining positions stay valid.
         for at in entries.iter().rev() {
             self.delta.entries.remove(*at);
         }
@@ -125,7 +126,7 @@ impl Index {
         self.delta.touched.remove(&(row as u32));
     }
 
-    /// Writes what changed; everything, once that is much.
+    /// Writes the delta, or merges everything into a new base once there are many changes.
     fn save(&mut self, file: Option<&Path>) -> Result<(), Trouble> {
         let failed = |path: &Path, error: std::io::Error| {
             Trouble::Failed(format!("cannot write {}: {error}", path.display()))
@@ -151,14 +152,14 @@ impl Index {
     }
 }
 
-/// Where something known stands.
+/// Where an entry is stored: a base row or a delta entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Row(usize),
     Entry(usize),
 }
 
-/// What a file was when it was read.
+/// State of a file when it was last read.
 pub(super) struct Standing {
     pub(super) place: Place,
     pub(super) size: u64,
@@ -166,7 +167,7 @@ pub(super) struct Standing {
     pub(super) hash: u64,
 }
 
-/// What is known, for a walk: each file is looked up once, and what nobody looked up is no longer there.
+/// The index as seen by a walk: every file is looked up once, and entries never looked up have been deleted.
 pub(super) struct Known<'a> {
     index: &'a Index,
     rows: HashMap<&'a str, u32>,
@@ -186,7 +187,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What is known of a path; it counts as seen from now on.
+    /// Looks up a path and marks it as seen.
     pub(super) fn see(&self, path: &str) -> Option<Standing> {
         if let Some(row) = self.rows.get(path).map(|row| *row as usize) {
             self.seen_rows.get(row)?.store(true, Ordering::Relaxed);
@@ -200,7 +201,7 @@ impl<'a> Known<'a> {
         Some(Standing { place: Place::Entry(at), size: known.size, mtime: known.mtime, hash: known.hash })
     }
 
-    /// A path counts as not seen after all.
+    /// Marks a path as not seen.
     pub(super) fn unsee(&self, path: &str) {
         let row = self.rows.get(path).and_then(|row| self.seen_rows.get(*row as usize));
         let entry = || self.index.delta.find(path).ok().and_then(|at| self.seen_entries.get(at));
@@ -209,7 +210,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Rows and entries that nobody saw.
+    /// Returns the rows and delta entries that were never seen.
     fn unseen(self) -> (Vec<usize>, Vec<usize>) {
         let unseen = |seen: &[AtomicBool], at: &usize| !seen[*at].load(Ordering::Relaxed);
         let mut rows: Vec<usize> = self.rows.values().map(|row| *row as usize).collect();

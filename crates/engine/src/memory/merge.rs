@@ -1,4 +1,4 @@
-//! A base and what changed since, written as one new base.
+//! Merges a base segment and its delta into a new base.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use super::coding::{Damaged, sum};
 use super::delta::Delta;
 use super::entry::Entry;
 
-/// Where a row of the new base comes from.
+/// Source of a row of the new base.
 enum Origin<'a> {
     Row(usize),
     Entry(&'a Entry),
 }
 
-/// The bytes of the new base.
+/// Returns the bytes of the new base.
 pub(super) fn merged(base: &mut Base, delta: &Delta) -> Result<Vec<u8>, Damaged> {
     base.read_details()?;
     let lists = base.lists()?;
@@ -80,7 +80,7 @@ pub(super) fn merged(base: &mut Base, delta: &Delta) -> Result<Vec<u8>, Damaged>
     Ok([header.bytes(), rows, all.dictionary, all.lists, ends].concat())
 }
 
-/// Everything that holds, in order of path.
+/// Returns all live rows and entries, sorted by path.
 fn ordered<'a>(base: &Base, delta: &'a Delta) -> Vec<Origin<'a>> {
     let mut order = Vec::with_capacity(base.count() + delta.entries.len());
     let mut entries = delta.entries.iter().peekable();
@@ -95,7 +95,7 @@ fn ordered<'a>(base: &Base, delta: &'a Delta) -> Vec<Origin<'a>> {
     order
 }
 
-/// The dictionary and its lists.
+/// Dictionary and posting lists under construction.
 #[derive(Default)]
 struct Postings {
     words: u32,

@@ -1,5 +1,5 @@
-//! Which files fit some words: BM25 over path, symbols and summary, without a model. Only the lists of the asked words are
-//! read of an index.
+//! BM25 ranking over path, symbols and summary, without a model. Only the posting lists of the query words
+//! are read.
 
 use std::collections::HashSet;
 
@@ -9,29 +9,29 @@ use super::index::Index;
 use super::tokens::{self, Tokens};
 use crate::template::stem;
 
-/// How soon more of the same word stops counting.
+/// BM25 term frequency saturation.
 const K1: f64 = 1.2;
-/// How much longer fields are held back.
+/// BM25 length normalisation.
 const B: f64 = 0.5;
-/// What a word weighs in the path, in a symbol, in the summary.
+/// Field weights: path, symbols, summary.
 const WEIGHTS: [f64; 3] = [3.0, 2.0, 1.0];
-/// A sum of this much is half of a full score.
+/// Raw BM25 sum that maps to a score of 0.5.
 const HALF: f64 = 8.0;
-/// Words of a question beyond these decide nothing.
+/// Maximum number of query words that are scored.
 const MOST_WORDS: usize = 64;
 
-/// A word of the question.
+/// A query word.
 struct Asked {
-    /// As it was asked, in lower case.
+    /// The word as written, in lower case.
     word: String,
-    /// Of its stem.
+    /// Hash of its stem.
     hash: u32,
 }
 
-/// How often each asked word is in the fields of a file.
+/// For each query word, its counts in the fields of a file.
 type Hits = Vec<[u32; 3]>;
 
-/// The files that fit, best first, ties by path.
+/// Returns the best matching files, best first, ties broken by path.
 pub(super) fn rank(index: &mut Index, question: &str, limit: usize) -> Result<Vec<Found>, Damaged> {
     let named = named(index, question);
     let asked = asked(question);
@@ -52,7 +52,7 @@ pub(super) fn rank(index: &mut Index, question: &str, limit: usize) -> Result<Ve
     Ok(by_name.chain(by_words).take(limit).collect())
 }
 
-/// The path of a file by its number: the rows of the base come first, then what changed since.
+/// Returns the path of a file by its number: base rows come first, then delta entries.
 fn path(index: &Index, at: usize) -> &str {
     match at.checked_sub(index.base.count()) {
         None => index.base.path(at),
@@ -60,7 +60,7 @@ fn path(index: &Index, at: usize) -> &str {
     }
 }
 
-/// Files whose whole path stands in the question. A base name alone names nothing.
+/// Returns the files whose full path occurs in the query. A base name alone does not count.
 fn named(index: &Index, question: &str) -> Vec<usize> {
     let find = |path: &str| match index.delta.find(path) {
         Ok(at) => Some(index.base.count() + at),
@@ -86,7 +86,7 @@ fn asked(question: &str) -> Vec<Asked> {
     asked.filter(|asked| seen.insert(asked.hash)).take(MOST_WORDS).collect()
 }
 
-/// Counts the asked words in each field.
+/// Counts the query words in each field.
 fn count(tokens: &Tokens, asked: &[Asked]) -> Hits {
     let mut hits = vec![[0; 3]; asked.len()];
     for (field, list) in [&tokens.path, &tokens.symbols, &tokens.summary].into_iter().enumerate() {
@@ -99,7 +99,7 @@ fn count(tokens: &Tokens, asked: &[Asked]) -> Hits {
     hits
 }
 
-/// What every file's words sum up to; nothing for most.
+/// Returns the BM25 sum of every file; zero for most.
 fn scores(index: &mut Index, asked: &[Asked], apart: &[Hits]) -> Result<Vec<f64>, Damaged> {
     let (rows, files) = (index.base.count(), index.len());
     let gone = (0..rows).filter(|row| index.delta.is_gone(*row));
@@ -130,7 +130,7 @@ fn scores(index: &mut Index, asked: &[Asked], apart: &[Hits]) -> Result<Vec<f64>
     Ok(scores)
 }
 
-/// The files with the highest scores, those that are named left out.
+/// Returns the files with the highest scores, without those already matched by name.
 fn best(index: &Index, scores: &[f64], named: &[usize], wanted: usize) -> Vec<usize> {
     let mut best: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
     best.retain(|at| !named.contains(at));
@@ -146,7 +146,7 @@ fn best(index: &Index, scores: &[f64], named: &[usize], wanted: usize) -> Vec<us
     best
 }
 
-/// What was found in the files that are shown.
+/// Returns the word counts of the files to be shown.
 fn hits(index: &mut Index, asked: &[Asked], apart: &[Hits], best: &[usize]) -> Result<Vec<Hits>, Damaged> {
     let rows = index.base.count();
     let mut hits: Vec<Hits> = vec![Vec::with_capacity(asked.len()); best.len()];

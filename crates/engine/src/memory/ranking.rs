@@ -1,5 +1,5 @@
-//! A search for a task's files within a run, and its order by a model where the user wants that: one request before the task,
-//! a step like any other. Whatever goes wrong with it, the order by words stands.
+//! Searches the index for a task's files, optionally ranked by the model: one journaled request before the
+//! task starts. If it fails in any way, the ranking by words is kept.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,20 +16,20 @@ use crate::agent::{Attempt, AttemptResult, RankBy, Session, Spent, within};
 use crate::task_system::output;
 use crate::template::{OutputFormat, OutputKind};
 
-/// What such a step's argument is called; no other request has one of this name.
+/// Argument name that marks a ranking request; no other model request uses it.
 pub(crate) const ARGUMENT: &str = "rank";
 
-/// For each file that is wanted, so many are shown to the model.
+/// Number of candidates shown to the model per requested file.
 const CANDIDATES: usize = 4;
 
-/// No model is shown more.
+/// Maximum number of candidates shown to the model.
 const MOST: usize = 60;
 
 const SYSTEM: &str = "You choose which files of a project help with a task. You are given the task and files, each with what \
                       it says of itself and what it defines. Answer with a JSON array of their paths, the most helpful \
                       first, and nothing else. Leave out files that do not help. Call no tool.";
 
-/// Who asks, and with what.
+/// Dependencies of a search within a run.
 pub(crate) struct Asking<'a> {
     pub(crate) memory: &'a Arc<Memory>,
     pub(crate) session: &'a Session,
@@ -38,20 +38,20 @@ pub(crate) struct Asking<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// What a search came to.
+/// Result of a search.
 pub(crate) struct Searched {
-    /// The files, or why nothing can be said.
+    /// The files, or why the search failed.
     pub(crate) found: Result<Answer, String>,
-    /// What the model used up for their order.
+    /// Usage of the ranking request.
     pub(crate) spent: Spent,
-    /// Why their order is that of the words, where a model was asked.
+    /// Why the ranking is by words although the model was asked.
     pub(crate) problem: Option<String>,
-    /// How long the index was searched.
+    /// Duration of the index search in milliseconds.
     pub(crate) looked_ms: u64,
 }
 
 impl Asking<'_> {
-    /// The files that fit a query.
+    /// Returns the files that match a query.
     pub(crate) async fn search(&self, query: Query) -> Result<Searched, Stop> {
         let wanted = query.limit;
         let (limit, details) = match self.session.limits.memory_ranking {
@@ -87,7 +87,7 @@ impl Asking<'_> {
             AttemptResult::Error { error, .. } => {
                 (Err(error.message), Spent { active_ms, ..Spent::default() })
             }
-            AttemptResult::OutOfTime(_) => (Err("the time is over".to_owned()), Spent::default()),
+            AttemptResult::OutOfTime(_) => (Err("timed out".to_owned()), Spent::default()),
         };
         let problem = match order {
             Ok(order) => {
@@ -128,9 +128,9 @@ impl Asking<'_> {
     }
 }
 
-/// What readers are told where a model was asked and the order is that of the words.
+/// Warning that the model was asked for a ranking but the files are ranked by words.
 pub(crate) fn unordered(why: &str) -> Event {
-    let message = format!("the model did not order the files that were found ({why}); the words did");
+    let message = format!("the model did not rank the files ({why}); ranked by words instead");
     Event::Warning { code: "memory_ranking".to_owned(), message }
 }
 
@@ -142,18 +142,18 @@ fn request(words: &str, found: &Answer, about: &BTreeMap<String, String>) -> Str
     request
 }
 
-/// The paths that a reply names, those that were shown to it.
+/// Returns the paths named in the reply, limited to those that were shown to the model.
 fn chosen(reply: &Reply, found: &Answer) -> Result<Vec<String>, String> {
     match reply.stop {
-        StopReason::Refusal => return Err("it declined".to_owned()),
-        StopReason::Length => return Err("its reply was cut off".to_owned()),
-        _ if !reply.tool_calls.is_empty() => return Err("it called a tool instead".to_owned()),
+        StopReason::Refusal => return Err("the model refused".to_owned()),
+        StopReason::Length => return Err("the reply was cut off".to_owned()),
+        _ if !reply.tool_calls.is_empty() => return Err("the model called a tool instead".to_owned()),
         _ => {}
     }
     let format = OutputFormat { kind: OutputKind::Json, schema: None };
     let output::Output::Parsed(Value::Array(named)) = output::judge(&reply.text, Some(&format), None, true)
     else {
-        return Err("its answer is no list of paths".to_owned());
+        return Err("the answer is not a list of paths".to_owned());
     };
     let shown = |path: &&str| found.matches.iter().any(|found| found.path == *path);
     let mut order: Vec<String> = Vec::new();
@@ -162,10 +162,10 @@ fn chosen(reply: &Reply, found: &Answer) -> Result<Vec<String>, String> {
             order.push(path.to_owned());
         }
     }
-    if order.is_empty() { Err("it named none of the files".to_owned()) } else { Ok(order) }
+    if order.is_empty() { Err("the answer names none of the files".to_owned()) } else { Ok(order) }
 }
 
-/// What was named comes first, as it was named; the rest keeps its order.
+/// Moves the named files to the front, in the model's order; the others keep theirs.
 fn apply(matches: &mut [Found], order: &[String]) {
     let place = |found: &Found| order.iter().position(|path| *path == found.path).unwrap_or(usize::MAX);
     matches.sort_by_key(place);

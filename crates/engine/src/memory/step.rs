@@ -1,4 +1,4 @@
-//! Asking the index as a step of a run: what was found once is what was found, also after the files have changed.
+//! Queries the index as a journaled step, so that a replay gets the same result after the files have changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use super::{Answer, Memory, Query};
 
-/// Symbols of a file that are told of it.
+/// Maximum number of symbols listed per file.
 const SYMBOLS: usize = 12;
 
-/// Whether what the files are about is told along.
+/// Whether descriptions of the files are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Details {
     Left,
     Told,
 }
 
-/// What was found, and what the files are about if that was asked for.
+/// The result, with a description per file if requested.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Looked {
     pub(super) found: Answer,
@@ -27,7 +27,7 @@ pub(super) struct Looked {
     pub(super) about: BTreeMap<String, String>,
 }
 
-/// What fits a query, or why nothing can be said; with the step that says it.
+/// Runs the query as a step; the inner error says why the index could not answer.
 pub(super) async fn asked(
     memory: &Arc<Memory>,
     engine: &dyn Engine,

@@ -1,12 +1,13 @@
-//! What a file defines: by its grammar where there is one (`grammar.rs`), else line by line: a keyword after its
-//! modifiers, then a name. That needs no grammar, so it is right for most files of most languages, and never slow.
+//! Finds the symbols a file defines: with its grammar if there is one (`grammar.rs`), else line by line: a
+//! keyword after its modifiers, then a name. The line scanner is right for most files of most languages, and
+//! never slow.
 
-/// Symbols kept of one file.
+/// Maximum number of symbols kept per file.
 const MOST: usize = 200;
-/// Longer lines define nothing that people wrote.
+/// Longer lines are skipped: they are not hand-written definitions.
 const LONGEST: usize = 400;
 
-/// Words that may stand before the keyword.
+/// Words allowed before the keyword.
 const MODIFIERS: &[&str] = &[
     "pub",
     "export",
@@ -37,7 +38,7 @@ const MODIFIERS: &[&str] = &[
     "replace",
 ];
 
-/// Words after which a name is defined.
+/// Words that are followed by the name they define.
 const KEYWORDS: &[&str] = &[
     "fn",
     "struct",
@@ -69,10 +70,10 @@ const KEYWORDS: &[&str] = &[
     "val",
 ];
 
-/// Keywords that define something worth finding only at the beginning of a line.
+/// Keywords that count only at the beginning of a line.
 const OUTERMOST: &[&str] = &["const", "let", "var", "val", "type"];
 
-/// The symbols of a text.
+/// Returns the symbols of a text.
 pub(super) fn find(text: &str, language: &str) -> Vec<String> {
     #[cfg(feature = "grammars")]
     if let Some(found) = super::grammar::find(text, language) {
@@ -81,7 +82,7 @@ pub(super) fn find(text: &str, language: &str) -> Vec<String> {
     by_line(text, language)
 }
 
-/// Each name once, as many as are kept.
+/// Removes duplicates and applies the limit.
 #[cfg(feature = "grammars")]
 fn distinct(found: Vec<&str>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
@@ -89,7 +90,7 @@ fn distinct(found: Vec<&str>) -> Vec<String> {
     names.take(MOST).collect()
 }
 
-/// The symbols of a text by what its lines look like.
+/// Returns the symbols of a text with the line scanner.
 pub(super) fn by_line(text: &str, language: &str) -> Vec<String> {
     let mut symbols: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| line.len() <= LONGEST) {
@@ -135,7 +136,7 @@ fn defined(line: &str) -> Option<String> {
         if !MODIFIERS.contains(&word) {
             return None;
         }
-        // `pub(crate)` has its bounds in parentheses.
+        // `pub(crate)` has its scope in parentheses.
         let after = rest[word_end..].trim_start();
         rest = match after.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
             Some((_, behind)) => behind.trim_start(),
@@ -145,7 +146,7 @@ fn defined(line: &str) -> Option<String> {
     None
 }
 
-/// Go's methods name their receiver first: `func (s *Server) Serve`.
+/// Skips the receiver of a Go method: `func (s *Server) Serve`.
 fn receiver_skipped(text: &str) -> &str {
     match text.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
         Some((_, behind)) => behind.trim_start(),
@@ -165,7 +166,8 @@ fn heading(line: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// `int main(void) {`: a name before a parenthesis, after a type, at the beginning of a line.
+/// Finds a C function such as `int main(void) {`: a name before a parenthesis, after a type, at the line
+/// start.
 fn c_function(line: &str) -> Option<String> {
     if line.starts_with([' ', '\t', '#', '/', '}', '{', '*']) || line.trim_end().ends_with(';') {
         return None;

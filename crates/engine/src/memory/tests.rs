@@ -1,4 +1,4 @@
-//! The index of a real directory: what it holds, how it is kept up to date, what is found in it.
+//! The index of a real directory: its entries, incremental updates, search results.
 
 use std::fs;
 
@@ -103,7 +103,7 @@ fn a_damaged_index_is_made_again() {
     }
 }
 
-/// Sixty files, so that a few changes are kept apart from the rest.
+/// A tree of sixty files, enough for a few changes to stay in the delta.
 fn many() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for n in 0..60 {
@@ -113,7 +113,7 @@ fn many() -> tempfile::TempDir {
     folder
 }
 
-/// What an index that never saw anything else says of a tree.
+/// An index built from scratch, as the expected result.
 fn fresh(folder: &tempfile::TempDir) -> Memory {
     let memory = Memory::new(folder.path(), None);
     memory.update().unwrap();

@@ -1,12 +1,12 @@
-//! Words as numbers: a file's path, symbols and summary become short lists of hashes, so that a question over tens of
-//! thousands of files compares integers.
+//! Hashes words: a file's path, symbols and summary become short lists of integers, so that a query over tens
+//! of thousands of files compares integers.
 
 use crate::template::stem;
 
-/// Tokens kept of one field; the rest of a huge file's symbols tells nothing more.
+/// Maximum number of tokens kept per field; more of a huge file's symbols add nothing.
 const MOST: usize = 400;
 
-/// The words of an entry, by field.
+/// Hashed words of an entry, by field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
     pub(super) path: Vec<u32>,
@@ -15,12 +15,12 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Of all fields.
+    /// Number of words in all fields.
     pub(super) fn len(&self) -> usize {
         self.path.len() + self.symbols.len() + self.summary.len()
     }
 
-    /// Each word once, with how often it is in each field.
+    /// Returns each distinct word with its count in each field.
     pub(super) fn counted(&self) -> Vec<(u32, [u32; 3])> {
         let fields = [&self.path, &self.symbols, &self.summary].into_iter().enumerate();
         let all = fields.flat_map(|(field, words)| words.iter().map(move |word| (*word, field)));
@@ -50,12 +50,12 @@ pub(super) fn of_fields(path: &str, symbols: &[String], summary: &str) -> Tokens
     }
 }
 
-/// The words of a text by their stems.
+/// Returns the stemmed words of a text.
 pub(super) fn words(text: &str) -> Vec<String> {
     split(text).iter().map(|word| stem(word)).collect()
 }
 
-/// The words of a text: split where letters end and where the case changes, in lower case.
+/// Splits a text into lower-case words, at non-alphanumeric characters and at case changes.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -83,7 +83,7 @@ fn flush(word: &mut String, words: &mut Vec<String>) {
     word.clear();
 }
 
-/// FNV-1a, folded: the numbers are written to a file, so they must not change between processes.
+/// Folded FNV-1a. The hashes are written to disk, so they must be stable between processes.
 pub(super) fn hash(word: &str) -> u32 {
     let wide = hash_bytes(word.as_bytes());
     (wide ^ (wide >> 32)) as u32

@@ -1,4 +1,4 @@
-//! Walking a work tree: side by side, ignore files honoured, and only what changed is read.
+//! Scans a work tree in parallel, honouring ignore files and reading only what changed.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -14,34 +14,34 @@ use super::entry::{Entry, Stat};
 use super::index::{Known, Place};
 use super::tokens::hash_bytes;
 
-/// More files than this are not kept, and that is said.
+/// Maximum number of files in an index; the update reports when there are more.
 pub const MOST_FILES: usize = 500_000;
-/// Bytes read of one file: enough for its symbols.
+/// Bytes read per file: enough for its symbols.
 const HEAD: u64 = 256 * 1024;
-/// Threads of a walk.
+/// Maximum number of scanner threads.
 const THREADS: usize = 8;
 
-/// What a walk found beside what is as it was.
+/// Differences found by a scan.
 #[derive(Default)]
 pub(super) struct Walked {
-    /// Files that are there.
+    /// Number of files found.
     pub(super) files: usize,
-    /// Those that are new or changed, in no order.
+    /// New and changed files, unordered.
     pub(super) entries: Vec<Entry>,
-    /// Those with another time and the same content.
+    /// Files with a new mtime but unchanged content.
     pub(super) touched: Vec<(Place, i64)>,
-    /// Whether there are more than are kept.
+    /// Whether files were left out because of [`MOST_FILES`].
     pub(super) cut: bool,
 }
 
-/// What one file is to the index.
+/// State of a file relative to the index.
 enum Look {
     Same,
     Touched(Place, i64),
     Read(Box<Entry>),
 }
 
-/// Walks `root`; what is known and unchanged is only seen.
+/// Scans `root`; unchanged files are marked as seen but not read.
 pub(super) fn walk(root: &Path, known: &Known<'_>, commit: Option<&str>) -> Result<Walked, String> {
     if !root.is_dir() {
         return Err(format!("{} is not a directory", root.display()));
@@ -87,7 +87,7 @@ pub(super) fn walk(root: &Path, known: &Known<'_>, commit: Option<&str>) -> Resu
     Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What one thread found, handed over when it ends.
+/// Findings of one thread, merged into the total when it is dropped.
 struct Collected<'a> {
     all: &'a Mutex<Walked>,
     walked: Walked,
@@ -110,13 +110,13 @@ fn look(
     known: &Known<'_>,
     commit: Option<&str>,
 ) -> Option<Look> {
-    // A name that is not UTF-8 cannot be told to a model.
+    // Names that are not UTF-8 cannot be passed to a model.
     let relative = path.strip_prefix(root).ok()?.to_str()?;
     let metadata = metadata?;
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
     let stat = Stat { size: metadata.len(), mtime };
-    // A file of another size has other content, whatever its beginning.
+    // A different size means different content, whatever the head says.
     let old = known.see(relative).filter(|old| old.size == stat.size);
     if old.as_ref().is_some_and(|old| old.mtime == stat.mtime) {
         return Some(Look::Same);
@@ -124,7 +124,7 @@ fn look(
     let mut head = Vec::with_capacity(stat.size.min(HEAD) as usize);
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     if read.is_err() {
-        // Nobody can read it: what was known of it is not true any more.
+        // Unreadable: the existing entry is no longer true.
         known.unsee(relative);
         return None;
     }

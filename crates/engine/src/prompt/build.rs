@@ -1,5 +1,5 @@
-//! A tree of sections, checked as a whole and numbered once: an expansion or a disabled section never
-//! renumbers the rest.
+//! Builder for a tree of sections, which is checked as a whole and numbered once: expanding or disabling a
+//! section never renumbers the others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::marker::PhantomData;
@@ -13,18 +13,18 @@ use super::section::{Body, Condition, Section, Visibility};
 use super::task::{AnyTask, Fields, TaskFields};
 use super::template::{Template, trim};
 
-/// Deeper trees are refused: Markdown has six levels of headings.
+/// Maximum nesting depth: section headings start at level two, and Markdown has six levels.
 const DEEPEST: usize = 5;
 
-/// Something wrong with a prompt.
+/// A problem found while checking a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", at.as_ref().map(|at| format!("section `{at}`: ")).unwrap_or_default())]
 pub struct Problem {
-    /// The sort of problem, stable.
+    /// Stable code of the problem kind.
     pub code: &'static str,
-    /// The section, where there is one.
+    /// Path of the affected section, if any.
     pub at: Option<String>,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Prompt<T = AnyTask> {
     task: PhantomData<fn(T)>,
 }
 
-/// A section in its place. The tree is flat, in the order of the text.
+/// A section in its position. The tree is flattened in document order.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) path: SectionPath,
@@ -49,7 +49,7 @@ pub(crate) struct Node {
     pub(crate) enabled: Option<Condition<bool>>,
     pub(crate) params: BTreeMap<String, Value>,
     pub(crate) tools: Vec<String>,
-    /// How many of the following nodes stand inside this one.
+    /// Number of following nodes that are descendants of this one.
     pub(crate) inside: usize,
 }
 
@@ -59,19 +59,19 @@ pub(crate) enum NodeBody {
     Task,
 }
 
-/// Collects sections.
+/// Collects the sections of a [`Prompt`].
 pub struct PromptBuilder<T> {
     sections: Vec<Section>,
     task: PhantomData<fn(T)>,
 }
 
 impl<T: TaskFields> Prompt<T> {
-    /// Begins a prompt.
+    /// Starts an empty prompt.
     pub fn builder() -> PromptBuilder<T> {
         PromptBuilder { sections: Vec::new(), task: PhantomData }
     }
 
-    /// The prompt for this task.
+    /// Binds the prompt to a task.
     pub fn bind(&self, task: &T) -> Result<Bound<'_>, RenderProblem> {
         let fields = Fields::of(task).map_err(|message| RenderProblem::new("invalid_task", None, message))?;
         if self.has_task_section() && fields.set("request").is_none() {
@@ -83,37 +83,37 @@ impl<T: TaskFields> Prompt<T> {
 }
 
 impl<T> Prompt<T> {
-    /// The same prompt for a task whose fields are known only when it is bound.
+    /// Converts the prompt for tasks whose fields are known only when it is bound.
     pub fn for_any_task(&self) -> Prompt<AnyTask> {
         Prompt { sections: self.sections.clone(), delegation: self.delegation.clone(), task: PhantomData }
     }
 
-    /// The prompt of the tasks that it hands over, if it hands any over.
+    /// Returns the prompt of delegated tasks, if the prompt has a delegation section.
     pub fn delegation(&self) -> Option<&DelegationPrompt> {
         self.delegation.as_ref()
     }
 
-    /// The first section that carries this tool.
+    /// Returns the path of the first section that provides this tool.
     pub(crate) fn section_with(&self, tool: &str) -> Option<&str> {
         let carries = |node: &&Node| node.tools.iter().any(|name| name == tool);
         self.sections.iter().find(carries).map(|node| node.path.as_str())
     }
 
-    /// Whether the task is shown somewhere.
+    /// Whether the prompt has a task section.
     pub fn has_task_section(&self) -> bool {
         self.sections.iter().any(|node| matches!(node.body, NodeBody::Task))
     }
 }
 
 impl<T: TaskFields> PromptBuilder<T> {
-    /// Adds a section.
+    /// Appends a top-level section.
     #[must_use]
     pub fn section(mut self, section: Section) -> Self {
         self.sections.push(section);
         self
     }
 
-    /// The prompt, or everything that is wrong with it.
+    /// Checks the sections and returns the prompt, or all problems found.
     pub fn build(self) -> Result<Prompt<T>, Vec<Problem>> {
         let mut build = Build::default();
         build.add_all(self.sections, None, "", 0);
@@ -122,7 +122,7 @@ impl<T: TaskFields> PromptBuilder<T> {
             build.problem(
                 "several_tasks",
                 None,
-                format!("a prompt has one task section, this one has {tasks}"),
+                format!("a prompt can have only one task section, found {tasks}"),
             );
         }
         build.check_names(&field_names::<T>());
@@ -134,7 +134,7 @@ impl<T: TaskFields> PromptBuilder<T> {
     }
 }
 
-/// The fields of a task type, from its schema; none for a type whose fields are known only at run time.
+/// Returns the field names of a task type from its schema; empty if they are known only at run time.
 fn field_names<T: TaskFields>() -> Vec<String> {
     let schema = schemars::schema_for!(T);
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -168,7 +168,7 @@ impl Build {
                 self.problem(
                     "duplicate_key",
                     Some(&path),
-                    "two sections side by side have this key".to_owned(),
+                    "a sibling section already has this key".to_owned(),
                 );
             }
             self.add(section, path, format!("{number}{}", n + 1), depth);
@@ -177,7 +177,11 @@ impl Build {
 
     fn add(&mut self, section: Section, path: SectionPath, number: String, depth: usize) {
         if depth >= DEEPEST {
-            self.problem("too_deep", Some(&path), format!("sections nest at most {DEEPEST} deep"));
+            self.problem(
+                "too_deep",
+                Some(&path),
+                format!("sections can be nested at most {DEEPEST} levels deep"),
+            );
             return;
         }
         let title = trim(&section.title).to_owned();
@@ -218,7 +222,7 @@ impl Build {
     fn delegate(&mut self, delegation: DelegationPrompt, path: &SectionPath) {
         self.problems.extend(delegation.problems(path.as_str()));
         if self.delegation.replace(delegation).is_some() {
-            let message = "a prompt hands tasks over in one section, and this is another".to_owned();
+            let message = "a prompt can have only one delegation section".to_owned();
             self.problem("several_delegations", Some(path), message);
         }
     }
@@ -230,7 +234,7 @@ impl Build {
         })
     }
 
-    /// A placeholder that neither a field of the task nor a parameter can fill will never have a value.
+    /// Reports placeholders that neither a task field nor a parameter can fill.
     fn check_names(&mut self, fields: &[String]) {
         if fields.is_empty() {
             return;
@@ -262,14 +266,14 @@ impl Build {
         let summary = section.summary.as_deref().map(trim).unwrap_or_default();
         if matches!(section.body, Body::Task) {
             if may_close || section.summary.is_some() {
-                let message = "the task section is never summarised".to_owned();
+                let message = "the task section cannot be summarised".to_owned();
                 self.problem("summarised_task", Some(path), message);
             }
             if !section.children.is_empty() {
                 self.problem(
                     "task_with_children",
                     Some(path),
-                    "the task section has no sections inside".to_owned(),
+                    "the task section cannot have child sections".to_owned(),
                 );
             }
         } else if may_close && summary.is_empty() {

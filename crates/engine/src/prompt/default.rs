@@ -1,5 +1,5 @@
-//! The prompt of a plain run: texts of the product and of the project, as sections. The request is not among them: it
-//! is the first message.
+//! The default prompt of a plain run: built-in and project texts as sections. The request is not part of it;
+//! it is sent as the first message.
 
 use std::collections::BTreeSet;
 
@@ -10,49 +10,49 @@ use super::planning::PlanningStrategy;
 use super::section::Section;
 use super::task::AnyTask;
 
-/// How to work.
+/// General working instructions.
 const DEFAULT: &str = include_str!("default.md");
 
-/// The same where there are no tools: the files are in the request, and the answer holds them.
+/// Instructions for runs without tools: the files are in the request, and the answer contains them.
 const DIRECT: &str = include_str!("direct.md");
 
-/// What is added in review mode.
+/// Additional instructions in review mode.
 const REVIEW: &str = include_str!("review.md");
 
-/// What skills are.
+/// Introduction to the skills section.
 pub(super) const SKILLS: &str =
     "Instructions for certain kinds of work. Read the one that is about your task before you begin.";
 
-/// The sections whose text a project may override, with the product's own text.
+/// Sections whose text a project can override, with the built-in text.
 const OVERRIDABLE: [(&str, &str); 4] =
     [("work", DEFAULT), ("direct", DIRECT), ("review", REVIEW), ("skills", SKILLS)];
 
-/// The same of all prompts that the product has.
+/// Returns the overridable sections of all built-in prompts.
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     OVERRIDABLE.into_iter().chain(crate::review::OVERRIDABLE)
 }
 
-/// What kind of prompt it is to be.
+/// Selects the variant of the default prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PromptKind {
-    /// Whether nothing is to be changed.
+    /// Review mode: the model must not change anything.
     pub review: bool,
-    /// How to plan, where that was said.
+    /// Planning strategy to include, if one was chosen.
     pub planning: Option<PlanningStrategy>,
-    /// Whether the model answers once, with the files, and has no tools.
+    /// Direct mode: the model has no tools and answers once, with the files.
     pub direct: bool,
 }
 
-/// The prompt of a plain run, and what a person should know of it.
+/// The default prompt, with notices for the user.
 pub struct DefaultPrompt {
-    /// Its sections. They hold no placeholders.
+    /// The prompt. It has no placeholders.
     pub prompt: Prompt<AnyTask>,
-    /// The project's files that were not used as they are, and why.
+    /// Project files that were ignored or used only in part, with the reason.
     pub notices: Vec<String>,
 }
 
 impl DefaultPrompt {
-    /// For this environment.
+    /// Builds the prompt for an environment.
     pub fn new(environment: &Environment, kind: PromptKind) -> Result<Self, Vec<Problem>> {
         let (sections, notices) = sections(environment, kind);
         let builder =
@@ -61,7 +61,7 @@ impl DefaultPrompt {
     }
 }
 
-/// Its sections, and what a person should know of them.
+/// Returns the sections, and notices for the user.
 fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<String>) {
     let mut notices = environment.notices.clone();
     let mut text = |key: &str| overrides::worded(key, environment, &mut notices);
@@ -83,32 +83,32 @@ fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<S
     (sections, notices)
 }
 
-/// The sections of a task that another one hands over, where nothing else is said: those of every task.
+/// Returns the sections of a delegated task that has no prompt of its own: those of every task.
 pub(crate) fn usual_sections(environment: &Environment) -> Vec<Section> {
     sections(environment, PromptKind::default()).0
 }
 
-/// The product's own text of a section that can be overridden.
+/// Returns the built-in text of an overridable section.
 pub(crate) fn original(key: &str) -> Option<&'static str> {
     all().find(|(known, _)| *known == key).map(|(_, text)| text.trim())
 }
 
-/// The keys of the sections that can be overridden.
+/// Returns the keys of the overridable sections.
 pub fn overridable() -> impl Iterator<Item = &'static str> {
     all().map(|(key, _)| key)
 }
 
-/// The default prompt as mere text, without skills: for tasks that open no sections.
+/// Renders the default prompt without skills, for tasks that cannot open sections.
 pub fn default_system(environment: &Environment, kind: PromptKind) -> String {
     let environment = Environment { skills: Vec::new(), ..environment.clone() };
     let prompt = DefaultPrompt::new(&environment, kind).map(|default| default.prompt);
     let bound = prompt.as_ref().ok().and_then(|prompt| prompt.bind(&AnyTask::default()).ok());
     let rendered = bound.and_then(|bound| bound.render(&BTreeSet::new()).ok());
-    // Its keys and titles are ours and it has no placeholders, so it always renders.
+    // All keys and titles are built in and there are no placeholders, so this always renders.
     rendered.map_or_else(|| DEFAULT.trim().to_owned(), |rendered| rendered.text)
 }
 
-/// The first message: the request, and its background if there is one.
+/// Returns the text of the first message: the request, followed by the background if there is any.
 pub fn request_text(request: &str, background: Option<&str>) -> String {
     match background.map(str::trim).filter(|text| !text.is_empty()) {
         Some(background) => format!("{request}\n\n**Background:** {background}"),

@@ -1,47 +1,47 @@
-//! Handing a part of a task over. There are no tasks inside tasks: a part is a subtask with a prompt of its own, which
-//! ends in a recap of what was done so far and the task itself. `task_system` runs it.
+//! Delegation of a part of a task. A part is a subtask with its own prompt, which ends in a recap of the work
+//! so far and the task itself. `task_system` runs it.
 
 use super::build::{Problem, Prompt};
 use super::section::Section;
 use super::task::AnyTask;
 
-/// What the model that may hand parts over is told.
+/// Text of the delegation section, for the model that delegates.
 pub(super) const TEXT: &str = include_str!("delegation.md");
 
-/// What the one that a part is handed to is told of its place.
+/// Introduction of the recap, for the model that receives the part.
 const PLACE: &str =
     "This task is a part of another one, which waits for your answer and sees nothing else of your work.";
 
-/// The tool that hands a part over.
+/// Name of the tool that delegates a part.
 pub(super) const SPAWNING: &str = "spawn_subtask";
 
-/// Characters that a recap shows of a request, and of a plan.
+/// Maximum length of the request and of the plan in a recap, in characters.
 const MOST_CHARACTERS: usize = 2000;
 
-/// Files that a recap names of each sort.
+/// Maximum number of files of each kind named in a recap.
 const MOST_FILES: usize = 40;
 
-/// The prompt of the tasks that a prompt hands over.
+/// Prompt of the tasks that a prompt delegates.
 #[derive(Clone, Debug, Default)]
 pub struct DelegationPrompt {
     sections: Vec<Section>,
 }
 
-/// What the task that hands a part over has done so far, as the runtime saw it.
+/// Progress of the delegating task, as recorded by the runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recap {
-    /// What it was asked for.
+    /// Request of the delegating task.
     pub request: String,
-    /// Its plan in words; empty without one.
+    /// Its plan as text; empty if there is none.
     pub plan: String,
-    /// The files it read.
+    /// Files it has read.
     pub files_read: Vec<String>,
-    /// The files it changed.
+    /// Files it has changed.
     pub files_changed: Vec<String>,
 }
 
 impl Recap {
-    /// In words, for the model that goes on from here. It does not grow with the work.
+    /// Renders the recap for the model. Its length is bounded.
     pub fn text(&self) -> String {
         let request = shortened(self.request.trim());
         let mut text = format!("{PLACE}\n\n**The whole task:** {request}");
@@ -73,17 +73,19 @@ fn shortened(text: &str) -> String {
 }
 
 impl DelegationPrompt {
-    /// With these sections before the recap and the task; with none, what every task is told comes first.
+    /// Creates a prompt with these sections before the recap and the task; if empty, the default sections are
+    /// used.
     pub fn new(sections: Vec<Section>) -> Self {
         Self { sections }
     }
 
-    /// Its own sections.
+    /// Returns its own sections, without recap and task.
     pub(super) fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The prompt of one task that is handed over: its sections or else the `usual` ones, a recap, the task.
+    /// Builds the prompt of one delegated task: its own sections or else the `usual` ones, then the recap and
+    /// the task.
     pub fn prompt(&self, recap: &Recap, usual: Vec<Section>) -> Result<Prompt<AnyTask>, Vec<Problem>> {
         let sections = if self.sections.is_empty() { usual } else { self.sections.clone() };
         let recap = Section::literal("recap", "Recap", recap.text());
@@ -94,14 +96,14 @@ impl DelegationPrompt {
             .build()
     }
 
-    /// What is wrong with it, whatever is handed over.
+    /// Returns the problems that do not depend on the delegated task.
     pub(super) fn problems(&self, at: &str) -> Vec<Problem> {
         let mut problems = match self.prompt(&Recap::default(), Vec::new()) {
             Ok(_) => Vec::new(),
             Err(problems) => problems,
         };
         if self.sections.iter().any(Section::delegates) {
-            let message = "a task that was handed over hands nothing over itself".to_owned();
+            let message = "a delegated task cannot delegate further".to_owned();
             problems.push(Problem { code: "nested_delegation", at: None, message });
         }
         for problem in &mut problems {

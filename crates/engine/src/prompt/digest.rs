@@ -1,5 +1,5 @@
-//! A project in a page: languages, layout, build files, git state. Bounded, whatever the size of the project.
-//! `kept.rs` remembers what the files come to for as long as they are the same ones.
+//! One-page digest of a project: languages, layout, build files, git state. Its size is bounded for any
+//! project. `kept.rs` caches the file-based part until the files change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
-/// The name of the file beside a journal that digests are kept in.
+/// Name of the digest cache, stored next to the journal.
 pub const DIGEST_FILE: &str = "memory.digest";
 
-/// Files looked at; a larger project is told by its first ones, and the digest says so.
+/// Maximum number of files scanned. Larger projects are described by the first ones, and the digest says so.
 const MOST_FILES: usize = 20_000;
 
-/// Rows of each part.
+/// Maximum number of rows in each part.
 const LANGUAGES: usize = 8;
 const FOLDERS: usize = 24;
 const BUILD_FILES: usize = 12;
@@ -79,8 +79,8 @@ const BUILDS: &[&str] = &[
     "tox.ini",
 ];
 
-/// The digest of a project; `branch` and `changed` are what git says. What its files come to is kept in the file
-/// `kept`, where one is named, and looked up there for as long as the files are the same.
+/// Returns the digest of a project; `branch` and `changed` come from git. The file-based part is cached in
+/// the file `kept`, if one is given, until the files change.
 pub fn workspace_digest(
     root: &Path,
     kept: Option<&Path>,
@@ -102,7 +102,7 @@ pub fn workspace_digest(
     text
 }
 
-/// What the files come to, and what decided which those are.
+/// Describes the files, and returns the fingerprint of the scan for the cache.
 fn page(root: &Path) -> (String, Ground) {
     let (files, ground) = walk::tree_under(root, MOST_FILES);
     let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
@@ -132,7 +132,7 @@ fn languages(files: &[String]) -> String {
     if told.is_empty() { "none that is known".to_owned() } else { told.join(", ") }
 }
 
-/// The first two levels of folders with how many files are in them, and the files at the top.
+/// Lists the first two levels of folders with their file counts, and the top-level files.
 fn layout(files: &[String]) -> String {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     let mut top = Vec::new();
@@ -150,7 +150,7 @@ fn layout(files: &[String]) -> String {
         }
     }
     let shown = |(folder, count): (&String, &usize)| format!("- {folder} ({count})\n");
-    // The outer ones first where not all fit, and otherwise each with what is in it.
+    // If not all fit, outer folders come first; otherwise each is followed by its children.
     let mut in_order: Vec<_> = folders.iter().collect();
     if folders.len() > FOLDERS {
         in_order.sort_by_key(|(folder, _)| folder.matches('/').count());

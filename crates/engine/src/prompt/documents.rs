@@ -1,5 +1,5 @@
-//! Folders of documents as sections: reference documents, and skills (`NAME/SKILL.md`). Each is closed until a model
-//! opens it, and costs its summary until then.
+//! Folders of documents as sections: reference documents, and skills (`NAME/SKILL.md`). Each is closed and
+//! costs only its summary until the model opens it.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -13,47 +13,48 @@ use front::{Front, field};
 
 mod front;
 
-/// Documents of one folder; the rest is left out.
+/// Maximum number of documents of a folder; the rest is left out.
 const MOST: usize = 64;
 
-/// Levels of folders inside a folder of documents.
+/// Maximum depth of nested folders.
 const DEPTH: usize = 4;
 
-/// A longer document is cut, and the cut is marked.
+/// Longer documents are truncated, with a marker.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Characters of a summary, and of a skill's name.
+/// Maximum length of a summary, and of a skill's name, in characters.
 const SUMMARY: usize = 300;
 const TITLE: usize = 80;
 
-/// A longer skill is cut, and the cut is marked: it is kept with the session, and a model can read the rest.
+/// Longer skills are truncated, with a marker: skills are stored with the session, and the model can read the
+/// rest.
 const SKILL_BYTES: usize = 64 * 1024;
 
-/// All skills of a project together; those after that are left out.
+/// Maximum total size of a project's skills; those beyond it are left out.
 const SKILLS_BYTES: usize = 1 << 20;
 
-/// A text that can be opened.
+/// A text that the model can open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
-    /// Its key among the others.
+    /// Unique section key.
     pub key: String,
-    /// Its title.
+    /// Section title.
     pub title: String,
-    /// What is shown of it until it is opened.
+    /// Text shown until the document is opened.
     pub summary: String,
-    /// All of it.
+    /// The full text.
     pub text: String,
 }
 
 impl Document {
-    /// As a section that is closed at first.
+    /// Converts the document to an initially closed section.
     pub fn section(&self) -> Section {
         let summary = self.summary.replace('$', "$$");
         Section::literal(self.key.clone(), self.title.clone(), self.text.clone()).summarised(summary)
     }
 }
 
-/// The reference documents of some folders: Markdown and plain text, in order of path.
+/// Reads the reference documents of some folders: Markdown and plain text, sorted by path.
 pub fn references(folders: &[PathBuf]) -> Vec<Document> {
     let mut keys = HashSet::new();
     let mut documents = Vec::new();
@@ -75,34 +76,34 @@ pub fn references(folders: &[PathBuf]) -> Vec<Document> {
     documents
 }
 
-/// The skills of a project, and what is wrong with their files.
+/// Skills of a project, and the problems found in their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skills {
-    /// In order of path.
+    /// Skills, sorted by path.
     pub documents: Vec<Document>,
-    /// What a person should know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
-/// The skills of a folder: each a folder with a `SKILL.md`, whose front matter names and describes it. A link is
-/// followed only to a file within `root`.
+/// Reads the skills of a folder: each is a folder with a `SKILL.md`, whose front matter names and describes
+/// it. A link is followed only to a file within `root`.
 pub fn skills(folder: &Path, root: &Path) -> Skills {
     let is_skill = |path: &Path| path.file_name().is_some_and(|name| name == "SKILL.md");
     let (mut keys, mut found, mut room) = (HashSet::new(), Skills::default(), SKILLS_BYTES);
     for path in files(folder, &is_skill) {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         if found.documents.len() >= MOST || room == 0 {
-            let most = format!("{MOST} skills and {} KB are the most", SKILLS_BYTES / 1024);
-            found.notices.push(format!("the skill {name} and those after it are left out: {most}"));
+            let most = format!("the limit is {MOST} skills and {} KB", SKILLS_BYTES / 1024);
+            found.notices.push(format!("ignoring skill {name} and all after it: {most}"));
             break;
         }
         let Some((whole, all)) = read_within(root, &path, SKILL_BYTES) else {
-            let reason = "it is not a plain file of the project that can be read";
-            found.notices.push(format!("the skill {name} is left out: {reason}"));
+            let reason = "not a readable regular file inside the project";
+            found.notices.push(format!("ignoring skill {name}: {reason}"));
             continue;
         };
         if whole.trim().is_empty() {
-            found.notices.push(format!("the skill {name} is left out: it is empty"));
+            found.notices.push(format!("ignoring skill {name}: the file is empty"));
             continue;
         }
         let mut document = skill(&path, &name, &whole, &mut found.notices);
@@ -116,13 +117,14 @@ pub fn skills(folder: &Path, root: &Path) -> Skills {
     found
 }
 
-/// One skill. A file without front matter is a skill all the same: it is told what it lacks, and shown by its first words.
+/// Reads one skill. A file without front matter is accepted with a notice, and summarised by its first
+/// paragraph.
 fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Document {
     let (fields, body) = match Front::of(whole) {
         Front::Fields { fields, body } => (fields, body),
         Front::Nothing => ("", whole),
         Front::Open => {
-            notices.push(format!("the front matter of {name} has no end: it lacks a second line `---`"));
+            notices.push(format!("{name}: unterminated front matter: missing the closing `---` line"));
             ("", whole.trim_start_matches('-'))
         }
     };
@@ -130,8 +132,7 @@ fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Doc
     let place = parent.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let title = field(fields, "name").or_else(|| heading(body)).unwrap_or_else(|| place.clone());
     let summary = field(fields, "description").unwrap_or_else(|| {
-        notices
-            .push(format!("{name} has no `description` in its front matter: its first words stand for it"));
+        notices.push(format!("{name}: no `description` in the front matter; using its first paragraph"));
         first_words(body)
     });
     let folder = name.trim_end_matches("/SKILL.md");
@@ -139,7 +140,7 @@ fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Doc
     Document { key: place, title: shortened(&title, TITLE), summary: shortened(&summary, SUMMARY), text }
 }
 
-/// The files of a folder that are wanted, in order. A link to a folder is not followed, so a circle of them ends.
+/// Returns the wanted files of a folder, sorted. Links to folders are not followed, so link cycles end.
 fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![(folder.to_owned(), 0)]);
     while let Some((folder, depth)) = open.pop() {
@@ -180,7 +181,7 @@ fn heading(text: &str) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// The first paragraph that is no heading, shortened.
+/// Returns the first paragraph that is not a heading, shortened.
 fn first_words(text: &str) -> String {
     let is_words = |paragraph: &&str| !paragraph.trim().is_empty() && !paragraph.trim().starts_with('#');
     let paragraph = text.split("\n\n").find(is_words).unwrap_or(text);
@@ -194,7 +195,7 @@ fn shortened(words: &str, most: usize) -> String {
     }
 }
 
-/// A legal key made of a name, another than all before.
+/// Makes a valid, unused key from a name.
 fn new_key(name: &str, taken: &mut HashSet<String>) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let key: String = name.chars().map(legal).collect();

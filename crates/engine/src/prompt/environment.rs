@@ -1,5 +1,5 @@
-//! What a session finds where it starts, looked at once and kept as a step: the place, and what the project itself has
-//! to say to a model. `default.rs` makes a prompt of it.
+//! The environment a session starts in, read once and journaled as a step: directory, platform, and the
+//! project's own texts for the model. `default.rs` builds a prompt from it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,43 +10,43 @@ use super::digest::workspace_digest;
 use super::documents::{self, Document};
 use super::overrides::{self, Override};
 
-/// A project's instructions longer than this are cut, and the cut is marked.
+/// Longer project instructions are truncated, with a marker.
 const INSTRUCTIONS_BYTES: usize = 24 * 1024;
 
-/// What names a branch is a line.
+/// Maximum size of the git HEAD file, which holds one line.
 const HEAD_BYTES: u64 = 4 * 1024;
 
-/// The world a session starts in, looked at once.
+/// Snapshot of the environment at the start of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The project's directory.
+    /// Working directory.
     pub directory: String,
-    /// Operating system and processor.
+    /// Operating system and CPU architecture.
     pub platform: String,
-    /// The day, as the user's clock says.
+    /// Current date (UTC).
     pub date: String,
-    /// The git branch, where there is one.
+    /// Git branch, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The text of AGENTS.md, where there is one.
+    /// Text of the applicable AGENTS.md files, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// The project's skills.
+    /// Skills of the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Document>,
-    /// What the project would rather say in places.
+    /// Prompt sections that the project overrides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
-    /// The project in a page, where a prompt shows it.
+    /// One-page digest of the project, if the prompt shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What a person should know of these files.
+    /// Notices for the user about these files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
 impl Environment {
-    /// Looks at it.
+    /// Reads the environment of a directory.
     pub fn look(directory: &Path, now_ms: i64) -> Self {
         let date = jiff::Timestamp::from_millisecond(now_ms)
             .map(|now| now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
@@ -69,14 +69,14 @@ impl Environment {
         }
     }
 
-    /// The same with the project in a page, which is kept in a file where one is named.
+    /// Adds the project digest, cached in the file `kept` if one is given.
     #[must_use]
     pub fn digested(self, directory: &Path, kept: Option<&Path>) -> Self {
         let digest = workspace_digest(directory, kept, self.branch.as_deref(), None);
         Self { digest: Some(digest), ..self }
     }
 
-    /// The place, as a model is told it.
+    /// Renders directory, platform, branch and date for the model.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("- directory: {}\n- platform: {}\n", self.directory, self.platform);
         if let Some(branch) = &self.branch {
@@ -87,8 +87,8 @@ impl Environment {
     }
 }
 
-/// The first bytes of a file of the project. Nothing for a link that leads out of the project: a project is not to
-/// send to a model what its user keeps elsewhere. Nothing either for what is no plain file.
+/// Reads the head of a project file. Returns `None` for a link that leads out of the project, because a
+/// project must not send the user's other files to a model, and for anything that is not a regular file.
 pub(super) fn read_within(root: &Path, path: &Path, most: usize) -> Option<(String, Whole)> {
     let real = path.canonicalize().ok()?;
     if !real.starts_with(root.canonicalize().ok()?) || !real.is_file() {
@@ -102,20 +102,20 @@ pub(super) fn read_within(root: &Path, path: &Path, most: usize) -> Option<(Stri
     Some((text.trim_start_matches('\u{feff}').to_owned(), whole))
 }
 
-/// Whether all of a file was read.
+/// Whether a file was read completely or truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     All,
     Cut,
 }
 
-/// The project's root: the nearest ancestor with `.fusee` or `.git`, else the directory itself.
+/// Returns the project root: the nearest ancestor with `.fusee` or `.git`, else the directory itself.
 fn root(directory: &Path) -> &Path {
     let is_root = |path: &&Path| path.join(".fusee").is_dir() || path.join(".git").exists();
     directory.ancestors().find(is_root).unwrap_or(directory)
 }
 
-/// The branch that HEAD names, read without running git.
+/// Returns the branch that HEAD names, without running git.
 fn branch(directory: &Path) -> Option<String> {
     let git = directory.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
     let head = fusee_tools::plain::read_text(&git.join("HEAD"), HEAD_BYTES).ok()?;
@@ -123,7 +123,7 @@ fn branch(directory: &Path) -> Option<String> {
     Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(12).collect(), str::to_owned))
 }
 
-/// The text of the AGENTS.md files from the project's root down to the directory; the nearest one comes last.
+/// Joins the AGENTS.md files from the project root down to the directory; the nearest comes last.
 fn instructions(directory: &Path, root: &Path) -> Option<String> {
     let mut files: Vec<PathBuf> = directory
         .ancestors()

@@ -1,4 +1,4 @@
-//! Opening closed sections: what the tool `open_sections` asks for, checked, and what the next cycle is told.
+//! Opening closed sections: validates `open_sections` calls and builds the instructions for the next cycle.
 
 use std::collections::BTreeSet;
 
@@ -6,32 +6,32 @@ use super::key::normalise_path;
 use super::render::Bound;
 use super::section::Shown;
 
-/// The model asks to see more: apply the overrides, bind again, render again.
+/// Request of the model to open sections: apply the overrides, then bind and render again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisibilityExpansionRequired {
     /// Paths to open, closed ancestors included.
     pub requested_overrides: BTreeSet<String>,
-    /// Why, in the model's words.
+    /// Reason given by the model.
     pub reason: String,
-    /// The keys that were asked for and were closed, each once, as asked.
+    /// Requested keys that were closed, without duplicates, in the order of the request.
     pub section_keys: Vec<String>,
-    /// What the next cycle is told.
+    /// Instructions for the next cycle.
     pub expansion_instructions: String,
 }
 
-/// A call that opens nothing. It is a tool result; the run goes on.
+/// An `open_sections` call that opens nothing. It becomes a tool result, and the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenProblem {
-    /// The sort of problem, stable.
+    /// Stable code of the problem kind.
     pub code: &'static str,
-    /// What is wrong, for the model.
+    /// Description of the problem, for the model.
     pub message: String,
-    /// The key it is about, where it is about one.
+    /// The affected key, if any.
     pub section_path: Option<String>,
 }
 
-/// Checks a call of `open_sections`.
+/// Validates an `open_sections` call.
 pub fn open_sections(
     bound: &Bound<'_>,
     open: &BTreeSet<String>,
@@ -109,7 +109,7 @@ pub fn open_sections(
     })
 }
 
-/// Guidance for going on after an expansion. One full stop follows the reason, whoever wrote it.
+/// Builds the guidance after an expansion. The reason always ends in exactly one full stop.
 pub fn build_expansion_instructions(section_keys: &[String], reason: &str) -> String {
     let mut seen = BTreeSet::new();
     let keys: Vec<_> =

@@ -1,4 +1,4 @@
-//! A prompt in a file, TOML or JSON. Unknown fields are errors; what `build.rs` checks is checked here too.
+//! Prompt files in TOML or JSON. Unknown fields are errors, and all checks of `build.rs` apply.
 
 mod check;
 
@@ -16,16 +16,16 @@ use super::planning::PlanningStrategy;
 use super::section::{Section, Shown, Visibility};
 use super::task::AnyTask;
 
-/// A prompt read from a file.
+/// Parser for prompt files.
 pub struct PromptFile;
 
-/// A file that is no prompt.
+/// Error in a prompt file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileProblem {
-    /// It cannot be read as TOML or JSON, or has fields a prompt does not have.
+    /// The text is not valid TOML or JSON, or has unknown fields.
     #[error("{0}")]
     Syntax(String),
-    /// It can, and is wrong in these ways.
+    /// The file is well-formed but has these problems.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Content(Vec<Problem>),
 }
@@ -45,7 +45,7 @@ impl File {
         }
     }
 
-    /// The same, with the place of what is wrong apart from the words.
+    /// Like `read`, but returns the error position separately.
     fn read_placed(text: &str) -> Result<Self, (String, Option<Range<usize>>)> {
         if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| {
@@ -74,7 +74,7 @@ struct FileSection {
     #[serde(default)]
     params: BTreeMap<String, Value>,
     enabled: Option<bool>,
-    /// Tools that are offered once the section is open.
+    /// Tools offered while the section is open.
     #[serde(default)]
     tools: Vec<String>,
     #[serde(default)]
@@ -96,25 +96,25 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether its text is its own, and a body would be another one.
+    /// Whether the section's text is built in, so that a body is not allowed.
     fn has_own_text(self) -> bool {
         !matches!(self, Self::Text | Self::Delegation | Self::Task | Self::Planning)
     }
 }
 
 impl PromptFile {
-    /// Reads the text of a prompt file, without a project: sections that show one are absent. JSON is told by its first
-    /// character.
+    /// Parses a prompt file without a project; sections that show project data are absent. JSON is recognised
+    /// by its first character.
     pub fn parse(text: &str) -> Result<Prompt<AnyTask>, FileProblem> {
         Self::parsed(text, None)
     }
 
-    /// The same for a project.
+    /// Parses a prompt file for a project.
     pub fn parse_for(text: &str, environment: &Environment) -> Result<Prompt<AnyTask>, FileProblem> {
         Self::parsed(text, Some(environment))
     }
 
-    /// Whether it shows the project in a page. A file that cannot be read shows nothing.
+    /// Whether the prompt shows the project digest. `false` if the file cannot be read.
     pub fn wants_digest(text: &str) -> bool {
         let file = File::read(text);
         file.is_ok_and(|file| file.sections.iter().any(FileSection::wants_digest))
@@ -159,24 +159,27 @@ impl FileSection {
         };
         match kind {
             Kind::Task if self.body.is_some() => {
-                problem("task_with_body", "a task section has no body of its own");
+                problem("task_with_body", "a task section cannot have a body");
             }
             Kind::Planning if self.body.is_some() => {
                 problem(
                     "planning_with_body",
-                    "a planning section has the text of its strategy, and no body of its own",
+                    "a planning section takes its text from its strategy and cannot have a body",
                 );
             }
             _ if kind.has_own_text() && self.body.is_some() => {
-                problem("section_with_body", "a section of this kind has a text of its own, and no body");
+                problem(
+                    "section_with_body",
+                    "a section of this kind has built-in text and cannot have a body",
+                );
             }
             _ => {}
         }
         if self.strategy.is_some() && kind != Kind::Planning {
-            problem("stray_strategy", "only a section of kind \"planning\" has a strategy");
+            problem("stray_strategy", "`strategy` is only allowed in a section of kind \"planning\"");
         }
         if self.prompt.is_some() && kind != Kind::Delegation {
-            problem("stray_prompt", "only a section of kind \"delegation\" has a prompt of other tasks");
+            problem("stray_prompt", "`prompt` is only allowed in a section of kind \"delegation\"");
         }
         let title = self.title.unwrap_or_else(|| own_title.to_owned());
         let mut section = match kind {
@@ -226,7 +229,7 @@ impl FileSection {
     }
 }
 
-/// The section, or one in its place that is never shown: the numbers of the others stay.
+/// Returns the section, or a hidden one in its place, so that the other sections keep their numbers.
 fn present(section: Option<Section>) -> Section {
     section.unwrap_or_else(|| Section::literal("", "", "").enabled(std::sync::Arc::new(|_| false)))
 }

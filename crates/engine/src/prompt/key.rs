@@ -1,13 +1,13 @@
-//! Names of sections: keys, and paths that join them with dots.
+//! Section keys, and paths that join them with dots.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Longer keys are refused.
+/// Maximum length of a key, in bytes.
 const LONGEST: usize = 64;
 
-/// The path of a section: keys from the root, joined with dots.
+/// Path of a section: keys from the root, joined with dots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct SectionPath(String);
@@ -20,12 +20,12 @@ impl SectionPath {
         }
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The paths of the sections around this one, the outermost first.
+    /// Returns the paths of the enclosing sections, outermost first.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('.').map(|(at, _)| &self.0[..at])
     }
@@ -37,25 +37,25 @@ impl fmt::Display for SectionPath {
     }
 }
 
-/// A key as it is kept: trimmed and in lower case. The error says what is wrong with it.
+/// Normalises a key: trimmed and in lower case. The error says why the key is invalid.
 pub(crate) fn normalise(key: &str) -> Result<String, String> {
     let normal = key.trim().to_lowercase();
     let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     let first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if normal.is_empty() {
-        Err("a section has an empty key".to_owned())
+        Err("section key is empty".to_owned())
     } else if normal.len() > LONGEST {
-        Err(format!("the key `{normal}` is longer than {LONGEST} characters"))
+        Err(format!("section key `{normal}` is longer than {LONGEST} characters"))
     } else if !normal.starts_with(first) || !normal.chars().all(legal) {
         Err(format!(
-            "the key `{normal}` is not legal: letters, digits, `_` and `-`, beginning with a letter or a digit"
+            "invalid section key `{normal}`: use letters, digits, `_` and `-`, starting with a letter or digit"
         ))
     } else {
         Ok(normal)
     }
 }
 
-/// A path as a model or a user may write it.
+/// Normalises a path written by a model or a user.
 pub(crate) fn normalise_path(path: &str) -> String {
     path.trim().to_lowercase()
 }

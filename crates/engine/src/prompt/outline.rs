@@ -1,4 +1,4 @@
-//! All sections of a bound prompt, the hidden ones too: what a person looks at to see what a model sees and what it
+//! Outline of a bound prompt, including hidden sections: shows the user what the model sees, and what it
 //! would cost to show more.
 
 use std::collections::BTreeSet;
@@ -6,38 +6,38 @@ use std::collections::BTreeSet;
 use super::render::{Bound, RenderProblem};
 use super::section::Shown;
 
-/// What a model sees of a section.
+/// How much of a section the model sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionState {
-    /// All of it.
+    /// The full text.
     Open,
-    /// Its summary.
+    /// Only the summary.
     Closed,
-    /// Nothing: a closed section is around it.
+    /// Nothing, because an enclosing section is closed.
     Behind,
 }
 
 /// One section of an outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlined {
-    /// Its path.
+    /// Path of the section.
     pub path: String,
-    /// Its number.
+    /// Section number.
     pub number: String,
-    /// Its title.
+    /// Section title.
     pub title: String,
-    /// How many sections are around it.
+    /// Number of enclosing sections.
     pub depth: usize,
-    /// What a model sees of it.
+    /// How much of it the model sees.
     pub state: SectionState,
-    /// What is shown of it: nothing for one behind another.
+    /// The visible text; empty if an enclosing section is closed.
     pub shown: String,
-    /// What opening it would show in that place: of a closed one all that stands inside it too.
+    /// The text that opening would show; for a closed section this includes its descendants.
     pub whole: String,
 }
 
 impl Bound<'_> {
-    /// All sections that are enabled, in order; `open` holds the paths of those that were opened.
+    /// Returns all enabled sections in order; `open` holds the paths of opened sections.
     pub fn outline(&self, open: &BTreeSet<String>) -> Result<Vec<Outlined>, RenderProblem> {
         let (mut outline, mut at, mut hidden_before) = (Vec::new(), 0, 0);
         while let Some(node) = self.nodes.get(at) {

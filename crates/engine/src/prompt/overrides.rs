@@ -1,8 +1,8 @@
-//! A project's own wording of a section of the default prompt or of the reviewer's: `.fusee/prompts/KEY.md`.
+//! Project overrides for sections of the default and review prompts: `.fusee/prompts/KEY.md`.
 //!
-//! An override is made for a certain original text and names it by hash in its first line,
-//! `<!-- original: HASH -->`. Once the product says something else there, the override is not applied but reported:
-//! it may contradict what is new.
+//! An override names the hash of the original text it was written for in its first line, `<!-- original: HASH
+//! -->`. When the built-in text changes, the override is reported instead of applied, because it may
+//! contradict the new text.
 
 use std::path::Path;
 
@@ -12,37 +12,37 @@ use serde::{Deserialize, Serialize};
 use super::default::{original, overridable};
 use super::environment::{Environment, Whole, read_within};
 
-/// Longer overrides are not used.
+/// Maximum size of an override; longer ones are ignored.
 const MOST_BYTES: usize = 32 * 1024;
 
-/// Files of the folder that are looked at.
+/// Maximum number of files of the folder that are read.
 const MOST_FILES: usize = 64;
 
-/// Characters of a hash that name a text.
+/// Number of hash characters that identify a text.
 const HASH: usize = 12;
 
-/// The wording of a section that a project would rather have.
+/// A project's own text for a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// The section's key.
+    /// Key of the section.
     pub key: String,
-    /// The hash of the text it was made for, as it says.
+    /// Hash of the original it was written for, as given in the file.
     pub original: Option<String>,
-    /// What it says instead.
+    /// The replacement text.
     pub text: String,
 }
 
-/// The file that overrides a section and says the same as the product: a beginning for one's own wording.
+/// Returns an override file with the built-in text of a section, as a starting point.
 pub fn override_file(key: &str) -> Option<String> {
     original(key).map(|text| format!("<!-- original: {} -->\n{text}\n", hash_of(text)))
 }
 
-/// The hash that names a text in an override of it.
+/// Returns the hash that identifies an original text.
 fn hash_of(original: &str) -> String {
     ContentHash::of(original.trim().as_bytes()).to_string().chars().take(HASH).collect()
 }
 
-/// The overrides of a folder, and what is wrong with the files there.
+/// Reads the overrides of a folder, and reports the problems of its files.
 pub(super) fn read(folder: &Path, root: &Path) -> (Vec<Override>, Vec<String>) {
     let (mut found, mut notices) = (Vec::new(), Vec::new());
     let Ok(entries) = std::fs::read_dir(folder) else { return (found, notices) };
@@ -58,7 +58,7 @@ pub(super) fn read(folder: &Path, root: &Path) -> (Vec<Override>, Vec<String>) {
         match read_one(&folder.join(&name), root, key) {
             Ok(one) => found.push(one),
             Err(problem) => {
-                notices.push(format!("the override .fusee/prompts/{name} is not used: {problem}"));
+                notices.push(format!("ignoring override .fusee/prompts/{name}: {problem}"));
             }
         }
     }
@@ -70,44 +70,41 @@ fn read_one(path: &Path, root: &Path, key: &str) -> Result<Override, String> {
         let keys: Vec<&str> = overridable().collect();
         let near = fusee_text::near::nearest(key, keys.iter().copied());
         let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(format!(
-            "no section of the prompt is called `{key}` (there are {}){hint}",
-            keys.join(", ")
-        ));
+        return Err(format!("unknown prompt section `{key}` (known: {}){hint}", keys.join(", ")));
     }
     let (text, whole) = read_within(root, path, MOST_BYTES)
-        .ok_or_else(|| "it is not a plain file of the project that can be read".to_owned())?;
+        .ok_or_else(|| "not a readable regular file inside the project".to_owned())?;
     if whole == Whole::Cut {
-        return Err(format!("it is longer than {} KB", MOST_BYTES / 1024));
+        return Err(format!("longer than {} KB", MOST_BYTES / 1024));
     }
     let first = text.lines().next().unwrap_or_default().trim();
     let named = first.strip_prefix("<!-- original:").and_then(|rest| rest.strip_suffix("-->"));
     let original = named.map(|hash| hash.trim().to_owned());
     let body = if original.is_some() { text.split_once('\n').map_or("", |(_, body)| body) } else { &text };
     if body.trim().is_empty() {
-        return Err("it says nothing".to_owned());
+        return Err("the file is empty".to_owned());
     }
     Ok(Override { key: key.to_owned(), original, text: body.trim().to_owned() })
 }
 
-/// The text of a section as this project would have it, and what a person should know of its override.
+/// Returns the text of a section for this project, and adds a notice if its override is ignored.
 pub(crate) fn worded(key: &str, environment: &Environment, notices: &mut Vec<String>) -> String {
     apply(key, original(key).unwrap_or_default(), &environment.overrides, notices).to_owned()
 }
 
-/// The text of a section: the override's if it was made for this original. Otherwise the original, with what a person
-/// should know.
+/// Returns the override's text if it was written for this original, otherwise the original with a notice for
+/// the user.
 fn apply<'a>(key: &str, original: &'a str, overrides: &'a [Override], notices: &mut Vec<String>) -> &'a str {
     let Some(found) = overrides.iter().find(|found| found.key == key) else { return original };
     let hash = hash_of(original);
     let reason = match &found.original {
         Some(named) if *named == hash => return &found.text,
-        Some(named) => format!("it was made for another text ({named}) than the present one ({hash})"),
-        None => "it does not say which text it was made for".to_owned(),
+        Some(named) => format!("it was written for another version of the original ({named}, now {hash})"),
+        None => "it does not name the original it was written for".to_owned(),
     };
     notices.push(format!(
-        "the override .fusee/prompts/{key}.md is not used: {reason}; hold it against `fusee prompt render --original \
-         {key}` and begin it with `<!-- original: {hash} -->`"
+        "ignoring override .fusee/prompts/{key}.md: {reason}; compare it with `fusee prompt render --original \
+         {key}`, then start it with `<!-- original: {hash} -->`"
     ));
     original
 }

@@ -1,24 +1,24 @@
-//! How a model is told to plan: ready sections over the tool `plan_tasks`.
+//! Planning strategies: ready-made sections that use the tool `plan_tasks`.
 
 use serde::{Deserialize, Serialize};
 
 use super::section::Section;
 
-/// A way to work through a task.
+/// A strategy for working through a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanningStrategy {
-    /// Think, act, look at what came of it, and so on.
+    /// Alternate between thinking, acting and observing.
     React,
-    /// A plan first, then the work, then a second look at it.
+    /// Plan first, then act, then reflect on the result.
     #[default]
     PlanActReflect,
-    /// The goal is taken apart until each part can be done.
+    /// Break the goal down until each part can be done.
     GoalDecomposition,
 }
 
 impl PlanningStrategy {
-    /// What a model is told.
+    /// Returns the instructions for the model.
     pub fn text(self) -> &'static str {
         match self {
             Self::React => include_str!("planning/react.md"),
@@ -27,7 +27,7 @@ impl PlanningStrategy {
         }
     }
 
-    /// The section that says so and brings the tool.
+    /// Returns the section with the instructions and the planning tool.
     pub fn section(self) -> Section {
         Section::literal("planning", "Planning", self.text()).tool("plan_tasks")
     }

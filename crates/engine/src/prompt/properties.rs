@@ -1,4 +1,4 @@
-//! What holds for every prompt, whatever its tree: numbers, opening, tools, values.
+//! Properties that hold for every prompt tree: numbering, opening, tools, values.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What one generated section is like.
+/// Shape of one generated section.
 #[derive(Clone, Debug)]
 struct Plan {
     closed: bool,
@@ -26,7 +26,7 @@ fn plan() -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(nested, 1..5)
 }
 
-/// The section of a plan. Its tool carries its path, so that each is another.
+/// Builds the section of a plan. Tool names contain the path, so that they are unique.
 fn section(plan: &Plan, key: &str, path: &str) -> Section {
     let mut section = Section::text(key, key.to_uppercase(), "<${v}>").param("v", path);
     if plan.closed {
@@ -55,7 +55,7 @@ fn prompt(plans: &[Plan]) -> Prompt<AnyTask> {
     builder.build().expect("a legal tree")
 }
 
-/// The paths of sections that are enabled, with whether each is closed at first and whether it has a tool.
+/// Collects the enabled paths, with whether each is initially closed and whether it has a tool.
 fn enabled(plans: &[Plan], around: &str, found: &mut Vec<(String, bool, bool)>) {
     for (n, plan) in plans.iter().enumerate().filter(|(_, plan)| !plan.disabled) {
         let path = if around.is_empty() { format!("k{n}") } else { format!("{around}.k{n}") };
@@ -70,7 +70,7 @@ fn paths(plans: &[Plan]) -> Vec<(String, bool, bool)> {
     found
 }
 
-/// Whether a section is shown whole: neither it nor one around it is closed.
+/// Whether a section is shown in full: neither it nor an ancestor is closed.
 fn is_visible(path: &str, all: &[(String, bool, bool)], open: &BTreeSet<String>) -> bool {
     let around = |other: &str| path == other || path.starts_with(&format!("{other}."));
     all.iter().filter(|(other, ..)| around(other)).all(|(other, closed, _)| !closed || open.contains(other))

@@ -1,4 +1,4 @@
-//! Rendering: a pure function from a bound prompt and what is open to the bytes a model gets.
+//! Rendering: a pure function from a bound prompt and its open sections to the bytes the model receives.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use super::build::{Node, NodeBody};
 use super::section::{Shown, Visibility};
 use super::task::{AnyTask, EXPANSION, Fields, text};
 
-/// A prompt with a task, ready to be rendered.
+/// A prompt bound to a task, ready to be rendered.
 #[derive(Clone)]
 pub struct Bound<'p> {
     pub(crate) nodes: &'p [Node],
     fields: Fields,
 }
 
-/// A prompt that cannot be rendered.
+/// Error while binding or rendering a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", section_path.as_ref().map(|at| format!("section `{at}`: ")).unwrap_or_default())]
 pub struct RenderProblem {
-    /// The sort of problem, stable.
+    /// Stable code of the problem kind.
     pub code: &'static str,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// The section, where there is one.
+    /// Path of the affected section, if any.
     pub section_path: Option<String>,
 }
 
@@ -32,31 +32,31 @@ impl RenderProblem {
     }
 }
 
-/// What a model gets.
+/// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The text.
+    /// The text for the model.
     pub text: String,
-    /// The tools of open sections, then those that open the rest.
+    /// Tools of open sections, followed by the tools that open or read the others.
     pub tools: Vec<String>,
-    /// The sections that are shown, in order.
+    /// The visible sections, in order.
     pub sections: Vec<RenderedSection>,
-    /// The paths of all sections that are still closed.
+    /// Paths of all closed sections, including those inside closed ones.
     pub closed: Vec<String>,
 }
 
-/// One shown section.
+/// One visible section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedSection {
-    /// Its path.
+    /// Path of the section.
     pub path: String,
-    /// Its number.
+    /// Section number.
     pub number: String,
-    /// How it is shown.
+    /// Whether it is shown in full or as a summary.
     pub shown: Shown,
-    /// Its own text, without what stands inside it.
+    /// Its own text, without its children.
     pub text: Arc<str>,
-    /// Its place among all sections of the prompt.
+    /// Index of the section in the flattened tree.
     at: usize,
 }
 
@@ -65,19 +65,19 @@ impl<'p> Bound<'p> {
         Self { nodes, fields }
     }
 
-    /// The same prompt for the cycle after an expansion.
+    /// Sets the instructions for the cycle after an expansion.
     #[must_use]
     pub fn expanded(self, instructions: String) -> Self {
         Self { fields: self.fields.expanded(instructions), ..self }
     }
 
-    /// Renders it; `open` holds the paths of sections that were opened.
+    /// Renders the prompt; `open` holds the paths of opened sections.
     pub fn render(&self, open: &BTreeSet<String>) -> Result<Rendered, RenderProblem> {
         self.render_from(&[], open)
     }
 
-    /// Renders the cycle after an expansion. Sections that are shown whole as they were `before` are taken over; `before`
-    /// must be of the same prompt and, but for the expansion instructions, of the same task.
+    /// Renders the cycle after an expansion, reusing the text of unchanged full sections. `before` must come
+    /// from the same prompt and, apart from the expansion instructions, the same task.
     pub fn render_after(
         &self,
         before: &Rendered,
@@ -136,7 +136,7 @@ impl<'p> Bound<'p> {
         Ok(rendered)
     }
 
-    /// Those of some neighbouring nodes that are enabled, and whatever stands inside the others left out.
+    /// Filters the enabled nodes of a slice; the descendants of disabled nodes are skipped.
     pub(super) fn enabled<'n>(&self, nodes: &'n [Node]) -> impl Iterator<Item = &'n Node> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -151,16 +151,17 @@ impl<'p> Bound<'p> {
         })
     }
 
-    /// The task that it is bound to.
+    /// Returns the task the prompt is bound to.
     pub(crate) fn fields(&self) -> AnyTask {
         self.fields.to_task()
     }
 
-    /// Whether a section can be read: it is there, closed, and carries no tools. The error says what to do instead.
+    /// Checks that a section is enabled, closed, and provides no tools. The error tells the model what to do
+    /// instead.
     pub(crate) fn may_read(&self, path: &str, open: &BTreeSet<String>) -> Result<(), RenderProblem> {
         let path = super::key::normalise_path(path);
         let Some(at) = self.nodes.iter().position(|node| node.path.as_str() == path) else {
-            // The reader knows the near names.
+            // `read_section` reports unknown paths, with suggestions.
             return Ok(());
         };
         let node = &self.nodes[at];
@@ -179,7 +180,7 @@ impl<'p> Bound<'p> {
         Ok(())
     }
 
-    /// The whole text of one section and what stands inside it, as if it were open.
+    /// Returns the full text of a section and its descendants, as if it were open.
     pub fn read_section(&self, path: &str) -> Result<String, RenderProblem> {
         let path = super::key::normalise_path(path);
         let at = self.nodes.iter().position(|node| node.path.as_str() == path);
@@ -251,7 +252,7 @@ impl<'p> Bound<'p> {
         self.filled(node, template, &|_| None)
     }
 
-    /// A template with its values; some names have others.
+    /// Fills a template; values from `other` take precedence.
     pub(super) fn filled(
         &self,
         node: &Node,
@@ -259,13 +260,12 @@ impl<'p> Bound<'p> {
         other: &dyn Fn(&str) -> Option<String>,
     ) -> Result<String, RenderProblem> {
         template.fill(&|name| other(name).or_else(|| self.value(node, name))).map_err(|name| {
-            let message =
-                format!("`${{{name}}}` has no value: give it in `params` or as a field of the task");
+            let message = format!("`${{{name}}}` has no value: set it in `params` or as a task field");
             RenderProblem::new("missing_value", Some(node.path.as_str()), message)
         })
     }
 
-    /// The line that says how to open a closed section and what is behind it.
+    /// Returns the line that tells the model how to open a closed section and which children it has.
     fn invitation(&self, node: &Node, at: usize) -> String {
         let mut inside = Vec::new();
         let mut here = at + 1;
@@ -299,8 +299,8 @@ impl<'p> Bound<'p> {
     }
 }
 
-/// Whether a section's text is the same after an expansion, as long as it is shown the same way. A summary is not
-/// looked into: the line under it names what is enabled inside.
+/// Whether a section's text stays the same after an expansion if it is shown the same way. Summaries are
+/// always rendered again, because their last line names the enabled children.
 fn stays(node: &Node, shown: Shown) -> bool {
     match (&node.body, shown) {
         (NodeBody::Text(template), Shown::Full) => template.names().all(|name| name != EXPANSION),

@@ -1,4 +1,4 @@
-//! A part of a prompt, as its author gives it. `build.rs` checks a tree of these and numbers it.
+//! A prompt section as its author writes it. `build.rs` checks and numbers a tree of these.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,32 +9,32 @@ use serde_json::Value;
 use super::delegation::{self, DelegationPrompt};
 use super::documents::Document;
 
-/// What is said of the tools that look.
+/// Text of the workspace section.
 const WORKSPACE: &str = "You can look at every file of the project: list, find, search and read.";
 
-/// The tools that look.
+/// The read-only tools of the workspace section.
 const LOOKING: [&str; 5] = ["list_dir", "find_files", "search_text", "read_file", "read_files"];
 
-/// Whether a section is shown whole or by its summary.
+/// Whether a section is shown in full or as a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
-    /// Whole.
+    /// The full text.
     #[default]
     Full,
-    /// By its summary, until it is opened.
+    /// Summary only, until the section is opened.
     Summary,
 }
 
-/// Decides something from the values a prompt is bound to.
+/// Function that decides something from the values a prompt is bound to.
 pub type Condition<T> = Arc<dyn Fn(&dyn Fn(&str) -> Option<String>) -> T + Send + Sync>;
 
-/// How a section is shown, fixed or decided when the prompt is bound.
+/// Initial visibility of a section, fixed or decided when the prompt is bound.
 #[derive(Clone)]
 pub enum Visibility {
-    /// Always so, until opened.
+    /// Fixed until the section is opened.
     Fixed(Shown),
-    /// By the bound values.
+    /// Decided from the bound values.
     Decided(Condition<Shown>),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Visibility {
     }
 }
 
-/// One section and what it holds.
+/// A section and its children.
 #[derive(Clone)]
 pub struct Section {
     pub(crate) key: String,
@@ -80,44 +80,45 @@ pub(crate) enum Body {
 }
 
 impl Section {
-    /// A section whose body is a template.
+    /// Creates a section whose body is a template.
     pub fn text(key: impl Into<String>, title: impl Into<String>, body: impl Into<String>) -> Self {
         Self::with(key.into(), title.into(), Body::Template(body.into()))
     }
 
-    /// A section whose body is literal text, such as a project's own file.
+    /// Creates a section whose body is literal text, such as a project file.
     pub fn literal(key: impl Into<String>, title: impl Into<String>, body: impl Into<String>) -> Self {
         Self::with(key.into(), title.into(), Body::Literal(body.into()))
     }
 
-    /// The section that shows the task.
+    /// Creates the section that shows the task.
     pub fn task() -> Self {
         Self::with("task".to_owned(), "Task".to_owned(), Body::Task)
     }
 
-    /// The section with the instructions of a project's AGENTS.md.
+    /// Creates the section with the instructions of the project's AGENTS.md.
     pub fn instructions(text: &str) -> Self {
         Self::literal("agents", "The Project's Instructions (AGENTS.md)", text.trim())
     }
 
-    /// The section with skills, each closed until it is opened.
+    /// Creates the section with skills, each initially closed.
     pub fn skills(words: impl Into<String>, skills: &[Document]) -> Self {
         let parent = Self::literal("skills", "Skills", words);
         skills.iter().fold(parent, |parent, skill| parent.child(skill.section()))
     }
 
-    /// The section with a project in a page.
+    /// Creates the section with the project digest.
     pub fn workspace_digest(digest: impl Into<String>) -> Self {
         Self::literal("workspace-digest", "Workspace Digest", digest)
     }
 
-    /// The section that says what can be looked at, and brings the tools for it.
+    /// Creates the section that describes the workspace and provides the read-only tools.
     pub fn workspace() -> Self {
         let section = Self::literal("workspace", "Workspace", WORKSPACE);
         LOOKING.into_iter().fold(section, Self::tool)
     }
 
-    /// The section that lets a model hand parts of its task over, each to a task with this prompt. It brings the tool.
+    /// Creates the section that lets the model delegate parts of its task, each run with this prompt. It
+    /// provides the tool.
     pub fn delegation(prompt: DelegationPrompt) -> Self {
         Self {
             delegation: Some(prompt),
@@ -125,13 +126,13 @@ impl Section {
         }
     }
 
-    /// With another body, a template.
+    /// Replaces the body with a template.
     #[must_use]
     pub fn saying(self, body: impl Into<String>) -> Self {
         Self { body: Body::Template(body.into()), ..self }
     }
 
-    /// Whether tasks are handed over by it or inside it.
+    /// Whether this section or a descendant delegates tasks.
     pub(crate) fn delegates(&self) -> bool {
         self.delegation.is_some() || self.children.iter().any(Self::delegates)
     }
@@ -151,45 +152,45 @@ impl Section {
         }
     }
 
-    /// Under another key and title.
+    /// Replaces key and title.
     #[must_use]
     pub fn named(self, key: impl Into<String>, title: impl Into<String>) -> Self {
         Self { key: key.into(), title: title.into(), ..self }
     }
 
-    /// Closed until opened, showing this meanwhile.
+    /// Closes the section initially, showing this summary.
     #[must_use]
     pub fn summarised(self, summary: impl Into<String>) -> Self {
         Self { summary: Some(summary.into()), visibility: Visibility::Fixed(Shown::Summary), ..self }
     }
 
-    /// With a summary that is shown when `visibility` says so.
+    /// Adds a summary that is shown when `visibility` says so.
     #[must_use]
     pub fn with_summary(self, summary: impl Into<String>, visibility: Visibility) -> Self {
         Self { summary: Some(summary.into()), visibility, ..self }
     }
 
-    /// Shown at all only when this holds.
+    /// Shows the section only if the condition holds.
     #[must_use]
     pub fn enabled(self, condition: Condition<bool>) -> Self {
         Self { enabled: Some(condition), ..self }
     }
 
-    /// With a default for a placeholder.
+    /// Adds a default value for a placeholder.
     #[must_use]
     pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.params.insert(name.into(), value.into());
         self
     }
 
-    /// With a tool that is offered while the section is open.
+    /// Adds a tool that is offered while the section is open.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tools.push(name.into());
         self
     }
 
-    /// With a section inside.
+    /// Adds a child section.
     #[must_use]
     pub fn child(mut self, section: Section) -> Self {
         self.children.push(section);

@@ -1,12 +1,12 @@
-//! Text with placeholders: `$name`, `${name}`, and `$$` for a dollar sign. Substituted once, so that a `$`
-//! inside a value is inert.
+//! Text with placeholders: `$name`, `${name}`, and `$$` for a dollar sign. Substitution is a single pass, so
+//! a `$` inside a value has no effect.
 
-/// White space as prompts trim it: Unicode's, and the four separators U+001C to U+001F.
+/// White space as trimmed in prompts: Unicode's, and the four separators U+001C to U+001F.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// Trims both ends.
+/// Trims white space at both ends.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(is_space)
 }
@@ -24,7 +24,7 @@ enum Part {
 }
 
 impl Template {
-    /// Dedents, trims and parses. The error names the offending dollar sign.
+    /// Dedents, trims and parses a text. The error names the offending dollar sign.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = dedent(text);
         let text = trim(&text);
@@ -42,7 +42,7 @@ impl Template {
                 let line = text.len() - rest.len() + at;
                 let line = text[..line].matches('\n').count() + 1;
                 let shown: String = after.chars().take(10).collect();
-                format!("`${shown}` on line {line} is no placeholder: write `$name`, `${{name}}`, or `$$` for a dollar sign")
+                format!("`${shown}` on line {line} is not a valid placeholder: write `$name`, `${{name}}`, or `$$` for a dollar sign")
             })?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
@@ -57,13 +57,13 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Text that stands for itself.
+    /// Creates a template without placeholders.
     pub(crate) fn literal(text: &str) -> Self {
         let text = trim(text);
         Self { parts: if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] } }
     }
 
-    /// The names it needs.
+    /// Returns the names of the placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Name(name) => Some(name.as_str()),
@@ -71,7 +71,7 @@ impl Template {
         })
     }
 
-    /// The text with values put in, trimmed. The error is a name without a value.
+    /// Substitutes the values and trims the result. The error is the name of a placeholder without a value.
     pub(crate) fn fill(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
         let mut text = String::new();
         for part in &self.parts {
@@ -84,7 +84,7 @@ impl Template {
     }
 }
 
-/// The name after a dollar sign, and what follows it.
+/// Splits off the name after a dollar sign.
 fn placeholder(after: &str) -> Option<(&str, &str)> {
     let braced = after.strip_prefix('{');
     let text = braced.unwrap_or(after);
@@ -99,7 +99,7 @@ fn placeholder(after: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Removes the white space that all lines with text begin with; lines without text become empty.
+/// Removes the common leading white space of all non-blank lines; blank lines become empty.
 fn dedent(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let mut margin: Option<&str> = None;

@@ -1,4 +1,4 @@
-//! Bytes exactly as specified; whatever is wrong, all of it at once.
+//! Rendering is byte-exact as specified, and all problems are reported at once.
 
 use std::collections::BTreeSet;
 
@@ -184,7 +184,7 @@ fn a_value_that_is_missing_is_named_with_its_section() {
     assert_eq!((problem.code, problem.section_path.as_deref()), ("missing_value", Some("a")));
 }
 
-/// A task of a domain.
+/// A domain task.
 #[derive(Serialize, JsonSchema)]
 struct CodeReviewTask {
     request: String,

@@ -1,5 +1,6 @@
-//! A prompt made in Rust as the text of a prompt file, so that a run can keep it with its settings. What code decides is
-//! decided when it is bound to its task; from then on the text says the same, byte for byte. `file.rs` reads it.
+//! Serialises a prompt built in Rust to the text of a prompt file, so that it can be stored with the run's
+//! settings. Conditions are evaluated when the prompt is bound; from then on the output is byte-identical.
+//! `file.rs` reads it.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use super::section::{Body, Section, Visibility};
 use super::task::{EXPANSION, TaskFields};
 use super::template::Template;
 
-/// Stands for the one value that is another in each cycle while the text around it is written.
+/// Stands in for the one value that changes in each cycle while the text around it is written.
 const CYCLE: &str = "\u{1}cycle\u{1}";
 
 impl<T: TaskFields> Prompt<T> {
-    /// The prompt for this task as the text of a prompt file.
+    /// Returns the prompt for this task as the text of a prompt file.
     pub fn written(&self, task: &T) -> Result<String, RenderProblem> {
         let bound = self.bind(task)?;
         let writing = Writing { bound: &bound, delegation: self.delegation() };
@@ -92,7 +93,8 @@ impl Writing<'_> {
         Ok(section.into())
     }
 
-    /// A template that says what this one says for the task. The words are values, which nothing looks into.
+    /// Returns a template that renders like this one for the task. Its text becomes parameters, which are not
+    /// expanded.
     fn frozen(
         &self,
         node: &Node,
@@ -116,7 +118,7 @@ impl Writing<'_> {
         Ok(text)
     }
 
-    /// A name that no field of the task has: that would win.
+    /// Returns a name that no task field uses, because task fields take precedence.
     fn free_name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         while self.bound.has_field(&name) {
@@ -126,7 +128,7 @@ impl Writing<'_> {
     }
 }
 
-/// A section that is never shown. Its place and its tools still count, its words do not.
+/// Writes a section that is never shown: its position and tools are kept, its text is not.
 fn absent(node: &Node, mut inside: &[Node]) -> Value {
     let mut sections = Vec::new();
     while let Some((child, rest)) = inside.split_first() {
@@ -142,7 +144,8 @@ fn absent(node: &Node, mut inside: &[Node]) -> Value {
     section
 }
 
-/// A section of the prompt of tasks that are handed over. Their fields are not known yet, so nothing can be decided.
+/// Writes a section of a delegation prompt. The task fields are not known yet, so conditions cannot be
+/// evaluated.
 fn handed_over(section: &Section) -> Result<Value, RenderProblem> {
     let Visibility::Fixed(shown) = section.visibility else { return Err(undecided(section, "visibility")) };
     if section.enabled.is_some() {
@@ -170,7 +173,6 @@ fn handed_over(section: &Section) -> Result<Value, RenderProblem> {
 }
 
 fn undecided(section: &Section, what: &str) -> RenderProblem {
-    let message =
-        format!("its {what} is decided by code, and a run cannot keep that for the tasks it hands over");
+    let message = format!("its {what} is decided by code, which cannot be stored for delegated tasks");
     RenderProblem::new("undecided_section", Some(&section.key), message)
 }

@@ -1,4 +1,4 @@
-//! Reports that cannot be are not emitted.
+//! Invalid reports are not emitted.
 
 use std::collections::BTreeMap;
 
@@ -56,9 +56,9 @@ fn every_problem_of_another_is_named() {
             "tool_calls_total is not the sum of tool_call_counts",
             "tool_errors_total is not the sum of tool_error_counts",
             "a tool failed more often than it was called",
-            "files_read is not in order, or names a file twice",
-            "files_changed names files of the runtime",
-            "the task failed and error is missing",
+            "files_read is not sorted or contains duplicates",
+            "files_changed contains files of the runtime",
+            "the task failed but error is missing",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Findings: what they must look like, and that they are about lines that exist.
+//! Findings: their schema, and the check that they refer to existing lines.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::CodeReview;
 use crate::agent::{Accepted, AnswerCheck, JsonAnswer};
 
-/// Larger files are not counted; their lines are believed.
+/// Lines of larger files are not counted, and any line number is accepted.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Problems told at once.
+/// Maximum number of problems reported at once.
 const TOLD: usize = 8;
 
 /// How bad it is.
@@ -33,7 +33,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its name.
+    /// Returns the name used in JSON and reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -77,7 +77,8 @@ pub struct Findings {
     pub left_out: Vec<String>,
 }
 
-/// The JSON Schema of a review's answer.
+/// Returns the JSON Schema of a review's answer. The model sees it, including the doc comments of the types
+/// above.
 pub fn findings_schema() -> Value {
     let mut schema = schemars::schema_for!(Findings).to_value();
     if let Some(fields) = schema.as_object_mut() {
@@ -87,14 +88,14 @@ pub fn findings_schema() -> Value {
     schema
 }
 
-/// Checks a review's answer and writes it in the format that was asked for.
+/// Checks a review's answer and writes it in the requested format.
 pub struct FindingsCheck {
     json: JsonAnswer,
     review: CodeReview,
 }
 
 impl FindingsCheck {
-    /// For this review.
+    /// Creates the check for a review.
     pub fn new(review: &CodeReview) -> Result<Self, String> {
         Ok(Self { json: JsonAnswer::new(&findings_schema())?, review: review.clone() })
     }
@@ -110,7 +111,8 @@ impl AnswerCheck for FindingsCheck {
         Err(problems.into_iter().take(TOLD).map(|(_, problem)| problem).collect::<Vec<_>>().join("; "))
     }
 
-    /// Findings about lines that exist are kept, and the others named. If no finding is about one, none is believed.
+    /// Keeps the findings that refer to existing lines and lists the others. If none does, the answer is
+    /// rejected.
     fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
         let mut findings = self.read(answer)?;
         let problems = misplaced(&findings, workspace);
@@ -147,7 +149,7 @@ impl FindingsCheck {
     }
 }
 
-/// Findings about files or lines that are not there, by their place in the list.
+/// Returns the findings that refer to missing files or lines, with their index.
 fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)> {
     let mut known: HashMap<&str, Result<Option<u64>, String>> = HashMap::new();
     let mut problems = Vec::new();
@@ -165,7 +167,8 @@ fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)>
     problems
 }
 
-/// The number of lines of a file, unless it is too large to be counted. An empty file has one, to point at.
+/// Counts the lines of a file; `None` if it is too large. An empty file counts as one line, so that it can be
+/// named.
 fn lines_of(path: &str, workspace: &Workspace) -> Result<Option<u64>, String> {
     let located = workspace.locate(path).map_err(|problem| problem.to_string())?;
     match workspace.open_to_read(&located).map_err(|problem| problem.to_string())? {

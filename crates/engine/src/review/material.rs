@@ -1,5 +1,6 @@
-//! What the runtime looks up for a review before it begins: the digest, reference documents, what changed since a
-//! revision. All of it is one step of the run, so it is what the model saw, whatever becomes of the project.
+//! Context collected before a review starts: project digest, reference documents, and the diff since a
+//! revision. It is journaled as one step, so a replay sees what the model saw, even if the project has
+//! changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use super::CodeReview;
 use crate::prompt::{self, Document, workspace_digest};
 
-/// Bytes of a diff that are shown; the model can read the files for the rest.
+/// Maximum size of the diff shown; the model can read the files for the rest.
 const DIFF_BYTES: usize = 64 * 1024;
 
-/// Where a project's own reference documents are.
+/// Folder of the project's own reference documents.
 const REFERENCE: &str = ".fusee/reference";
 
-/// What a review is shown.
+/// Context shown to the reviewer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Material {
     pub(crate) digest: String,
@@ -26,25 +27,25 @@ pub(crate) struct Material {
     pub(crate) references: Vec<Document>,
     #[serde(default)]
     pub(crate) diff: Option<String>,
-    /// Why there can be no review.
+    /// Why the review cannot be done.
     #[serde(default)]
     pub(crate) problem: Option<String>,
 }
 
-/// Where to look, and with what.
+/// Inputs for collecting the context.
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
-    /// Where digests are kept.
+    /// Path of the digest cache.
     pub(crate) digests: PathBuf,
     pub(crate) branch: Option<String>,
     pub(crate) workspace: Arc<Workspace>,
-    /// Runs git, confined as any command is.
+    /// Runs git, sandboxed like any command.
     pub(crate) shell: Option<Arc<dyn Tool>>,
     pub(crate) cancel: CancellationToken,
 }
 
 impl Material {
-    /// Looks it up.
+    /// Collects the context of a review.
     pub(crate) async fn gather(review: &CodeReview, place: &Place) -> Self {
         let root = &place.directory;
         let missing: Vec<String> = review
@@ -54,7 +55,7 @@ impl Material {
             .map(|path| format!("`{path}`"))
             .collect();
         if !missing.is_empty() {
-            let problem = format!("there is no {} in {}", missing.join(", "), root.display());
+            let problem = format!("no such path: {} in {}", missing.join(", "), root.display());
             return Self { problem: Some(problem), ..Self::default() };
         }
         let diff = match &review.base {
@@ -62,7 +63,7 @@ impl Material {
             Some(base) => match place.git(&diff_arguments(base, &review.paths)).await {
                 Ok(diff) => Some(shortened(diff)),
                 Err(problem) => {
-                    let problem = format!("what changed since `{base}` cannot be told: {problem}");
+                    let problem = format!("cannot diff against `{base}`: {problem}");
                     return Self { problem: Some(problem), ..Self::default() };
                 }
             },
@@ -90,9 +91,9 @@ impl Material {
 }
 
 impl Place {
-    /// What git says. Programs that a repository's configuration names are not run.
+    /// Runs git and returns its output. Programs named in the repository's configuration are not run.
     async fn git(&self, arguments: &str) -> Result<String, String> {
-        let shell = self.shell.as_ref().ok_or("no commands can run here")?;
+        let shell = self.shell.as_ref().ok_or("commands are not available")?;
         let command = format!("git -c core.fsmonitor=false -c color.ui=false --no-pager {arguments} 2>&1");
         let context = CallContext {
             workspace: Arc::clone(&self.workspace),
@@ -117,7 +118,7 @@ fn diff_arguments(base: &str, paths: &[String]) -> String {
     format!("diff --no-ext-diff --no-textconv --end-of-options {} --{paths}", quoted(base))
 }
 
-/// One word for a shell.
+/// Quotes one word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -134,7 +135,7 @@ fn shortened(mut diff: String) -> String {
     diff
 }
 
-/// The first lines of a listing that may be long.
+/// Keeps the first lines of a long listing.
 fn first_lines(text: String) -> String {
     let most = 40;
     let lines = text.lines().count();

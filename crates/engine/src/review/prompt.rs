@@ -1,5 +1,5 @@
-//! The reviewer's prompt: guidance, the project in a page, what changed, documents to open, how to plan, the tools, and
-//! last the task.
+//! The reviewer's prompt: guidance, project digest, changes, reference documents, planning, tools, and
+//! finally the task.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{CodeReview, findings_schema};
 use crate::agent::Disclosure;
 use crate::prompt::{Environment, Prompt, Section, worded};
 
-/// What a review is asked for.
+/// Task type of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CodeReviewTask {
     /// The user's request in natural language.
@@ -40,12 +40,12 @@ const WORKSPACE: &str = "You can look at every file of the project: list, find, 
 const REFERENCE: &str =
     "Documents that the project is to be held to. Read those that matter for what you review.";
 
-/// The sections whose text a project may override, with the product's own text. The schema of findings always stands
-/// under the guidance.
+/// Sections whose text a project can override, with the built-in text. The schema of findings is always
+/// appended to the guidance.
 pub(crate) const OVERRIDABLE: [(&str, &str); 4] =
     [("guidance", GUIDANCE), ("planning", PLANNING), ("workspace", WORKSPACE), ("reference", REFERENCE)];
 
-/// The prompt of a review, bound to its task, and what a person should know of it.
+/// Returns the prompt of a review, bound to its task, and notices for the user.
 pub(crate) fn disclosure(
     review: &CodeReview,
     request: &str,

@@ -1,15 +1,15 @@
-//! Findings as text for people, as JSON, and as SARIF for the programs that show such things beside the code.
+//! Formats findings as text, JSON, or SARIF for tools that show them next to the code.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Findings, Severity};
 
-/// How findings are written.
+/// Output format of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// For people.
+    /// Plain text.
     #[default]
     Text,
     /// `{ "summary", "findings": [{ file, line, severity, claim, suggestion }] }`.
@@ -19,7 +19,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The findings, in order, as one text.
+    /// Formats the findings, in order, as one text.
     pub fn write(self, findings: &Findings) -> String {
         match self {
             Self::Text => text(findings),
@@ -57,7 +57,7 @@ fn indented(text: &str) -> String {
     text.trim().lines().map(|line| format!("  {line}\n")).collect()
 }
 
-/// The summary line.
+/// Returns the summary line.
 fn count(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let parts: Vec<String> = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Info]
@@ -120,7 +120,7 @@ fn sarif(findings: &Findings) -> Value {
     })
 }
 
-/// A path as a relative URI: what may not stand in one is written in percent.
+/// Converts a path to a relative URI, with percent-encoding.
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     path.trim_start_matches("./")

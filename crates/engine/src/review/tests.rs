@@ -1,4 +1,4 @@
-//! Findings are held to the files; a digest is bounded; the formats are what others read.
+//! Findings are checked against the files; a digest is bounded; the output formats are valid.
 
 use fusee_tools::Workspace;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ fn a_digest_tells_a_project_in_a_page() {
     );
 }
 
-/// The parts of SARIF 2.1.0 that are written, closed as the standard's own schema closes them.
+/// The parts of SARIF 2.1.0 that are written, with `additionalProperties` false as in the official schema.
 fn sarif_schema() -> Value {
     let text = json!({ "type": "object", "required": ["text"], "additionalProperties": false,
         "properties": { "text": { "type": "string", "minLength": 1 } } });

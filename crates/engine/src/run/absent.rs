@@ -1,4 +1,5 @@
-//! The model of a replay and of a workflow without tasks: it has a name and a wire format, and nobody ever asks it.
+//! Placeholder model for replays and for workflows without tasks: it has a name and a wire format but is
+//! never called.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,15 +23,15 @@ impl Absent {
     }
 }
 
-/// What a run has for a model when it needs none.
+/// Model name of a run that needs no model.
 pub const NO_MODEL: &str = "none";
 
-/// The model called [`NO_MODEL`].
+/// Returns the placeholder model named [`NO_MODEL`].
 pub fn no_model() -> Arc<dyn Model> {
     Arc::new(Absent { name: NO_MODEL.to_owned(), dialect: Dialect::default() })
 }
 
-/// The models that stages name, all absent too.
+/// Returns placeholders for the models named by stages.
 pub(crate) fn others(settings: &Settings) -> BTreeMap<String, Arc<dyn Model>> {
     let names = settings.flow.stages.iter().filter_map(|stage| stage.model.clone());
     let absent = |name: &String| Absent { name: name.clone(), ..Absent::new(settings) };
@@ -54,7 +55,7 @@ impl Model for Absent {
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async {
-            Err(ModelError::new(ErrorKind::Exhausted, "this run has no model: name one with -m"))
+            Err(ModelError::new(ErrorKind::Exhausted, "this run has no model; choose one with -m"))
         })
     }
 }

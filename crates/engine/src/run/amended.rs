@@ -1,4 +1,4 @@
-//! What resumes changed of a run's terms, as its `task_resumed` events keep it.
+//! Policy changes made by resumes, stored in `task_resumed` events.
 
 use fusee_journal::{Embedded, Event, Journal, RunId};
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::StartError;
 use crate::agent::{Amendment, Terms};
 
-/// Events read at once.
+/// Number of events read at once.
 const PAGE: usize = 256;
 
-/// All amendments of a run, in order.
+/// Reads all policy changes of a run, in order.
 pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<Amendment>, StartError> {
     let (mut amendments, mut after) = (Vec::new(), 0);
     loop {
@@ -31,13 +31,13 @@ pub(super) fn read(journal: &Journal, run: &RunId) -> Result<Vec<Amendment>, Sta
     }
 }
 
-/// New terms from the first step on that the journal does not hold yet.
+/// Creates a policy change that applies from the first step that is not in the journal yet.
 pub(super) fn from_here(embedded: &Embedded, terms: Terms) -> Amendment {
     let after = embedded.recorded_steps().map(|(branch, steps)| (branch.clone(), steps)).collect();
     Amendment { after, terms }
 }
 
-/// As the event keeps it.
+/// Encodes a policy change for the event.
 pub(super) fn written(amendment: &Amendment) -> Value {
     serde_json::to_value(amendment).unwrap_or_default()
 }

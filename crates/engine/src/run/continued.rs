@@ -1,5 +1,5 @@
-//! A run that continues an earlier one: what it takes over is read from the journal once, as a step of its own,
-//! so that resuming and replaying it need the earlier run no more. What that is, is [`Earlier`]'s.
+//! Continuation of an earlier run: its conversation is read from the journal once, as a journaled step, so
+//! that resuming and replaying do not need the earlier run. [`Earlier`] defines what is carried over.
 
 use fusee_journal::event::Event;
 use fusee_journal::{Branch, Engine, Journal, JournalError, Kind, RunId, RunStatus, Stop};
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{Carry, Settings, StartError, call, settings_of, value_body};
 use crate::agent::{EARLIER_STEP, Earlier};
 
-/// Events read at a time.
+/// Number of events read at once.
 const PAGE: usize = 512;
 
-/// Whether a run can be continued.
+/// Checks that a run can be continued.
 pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
     if journal.run(run.as_str())?.status == RunStatus::Open {
         return Err(StartError::NotEnded { run: run.clone() });
@@ -19,7 +19,7 @@ pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
     settings_of(journal, run).map(drop)
 }
 
-/// What the run takes over, if it continues one.
+/// Returns the carried-over conversation, if the run continues another one.
 pub(super) async fn earlier(
     engine: &dyn Engine,
     branch: &Branch,
@@ -37,7 +37,7 @@ pub(super) async fn earlier(
                 let earlier = shortened.map_or(earlier, |(shortened, _)| shortened);
                 serde_json::to_value(earlier).unwrap_or_default()
             }
-            Err(error) => Value::String(format!("the run {run} cannot be continued: {error}")),
+            Err(error) => Value::String(format!("cannot continue run {run}: {error}")),
         }
     };
     let recorded = engine.step(call(branch, Kind::Environment, EARLIER_STEP), value_body(read)).await?;
@@ -47,11 +47,11 @@ pub(super) async fn earlier(
     }
 }
 
-/// What a run leaves to the one after it.
+/// Collects what a run leaves to its continuation.
 pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
-    // A template or a workflow has conversations of its own; of the one around it, it is a request and an answer.
+    // A template or workflow has its own conversations; in the surrounding one it is a request and an answer.
     let aside = settings.continues.is_some() && !settings.work.is_request();
     let earlier = if aside { Earlier::before(&steps)? } else { Earlier::of(&steps)? };
     let mut earlier = if settings.work.is_request() { earlier.with_parts(&steps) } else { earlier };
@@ -63,7 +63,7 @@ pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<Earlier, String> 
     Ok(earlier.spoken(&settings.request, &answer))
 }
 
-/// What a run said at its end.
+/// Returns the final answer of a run.
 fn answer_of(journal: &Journal, run: &RunId) -> Result<String, JournalError> {
     let (mut after, mut answer) = (0, String::new());
     loop {

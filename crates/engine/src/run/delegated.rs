@@ -1,4 +1,4 @@
-//! A run whose prompt lets the model hand parts of its task over: who runs those is the task system.
+//! Sets up delegation for a run whose prompt allows it. The task system runs the delegated parts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::task_system::{InheritedContext, Place, SubtaskRequest, Subtasks, TaskSystem};
 
-/// The task, which hands parts over if its prompt says so.
+/// Adds the delegation tool to the task if its prompt has a delegation section.
 pub(super) fn delegating(
     task: AgentTask,
     settings: &Settings,
@@ -26,7 +26,7 @@ pub(super) fn delegating(
         environment: environment.clone(),
     };
     let place = Place::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
-    // A task that hands itself over, word for word, would go in a circle.
+    // Registered as its own ancestor: a task that delegates its own request verbatim would recurse forever.
     let own = SubtaskRequest { description: Some(settings.request.clone()), ..SubtaskRequest::default() };
     let subtasks = Subtasks::new(Arc::new(system), &place, &own, InheritedContext::default());
     task.spawning(Arc::new(subtasks.delegating(delegation)))

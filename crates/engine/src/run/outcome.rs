@@ -1,18 +1,18 @@
-//! How a run ended, and the exit code that says so.
+//! Outcome of a run, and its exit code.
 
 use fusee_journal::Stop;
 use fusee_journal::event::{ErrorCode, TaskStatus};
 
 use crate::agent::TaskOutcome;
 
-/// The end of a run.
+/// Outcome of a run.
 #[derive(Debug)]
 pub enum RunOutcome {
-    /// Its task ended.
+    /// The task ended, successfully or not.
     Ended(TaskOutcome),
-    /// Its journal failed, or holds another run than this.
+    /// The journal failed, or does not match this run.
     Stopped(Stop),
-    /// The program itself failed.
+    /// The run's task panicked or was aborted.
     Lost(String),
 }
 
@@ -20,7 +20,7 @@ pub enum RunOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Completed.
+    /// The task completed.
     Completed = 0,
     /// The task failed.
     Failed = 1,
@@ -30,12 +30,12 @@ pub enum Exit {
     Limit = 3,
     /// The model could not be reached.
     Unreachable = 4,
-    /// Cancelled.
+    /// The run was cancelled.
     Cancelled = 130,
 }
 
 impl RunOutcome {
-    /// The exit code for it.
+    /// Returns the exit code of the outcome.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Ended(outcome) => exit_of(outcome),
@@ -51,7 +51,7 @@ fn exit_of(outcome: &TaskOutcome) -> Exit {
         TaskStatus::Cancelled => Exit::Cancelled,
         TaskStatus::Failed if outcome.unreachable => Exit::Unreachable,
         TaskStatus::Failed => outcome.error.as_ref().map_or(Exit::Failed, |error| match error.code {
-            // A task's own inputs are no wrong usage of the program.
+            // Invalid inputs of a task are not wrong usage of the program.
             ErrorCode::InitFailed if error.reason == "input_validation_failure" => Exit::Failed,
             ErrorCode::InitFailed => Exit::Usage,
             ErrorCode::TurnFailed => Exit::Failed,

@@ -1,5 +1,5 @@
-//! What a conversation holds before its next message: what fills the model's window, by kind, and how much shorter it
-//! could be. Read from the journal alone; nothing is done here.
+//! Context usage report: what fills the model's context window before the next message, by kind, and how much
+//! a compaction would save. Reads only the journal and has no effects.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,23 @@ use crate::agent::{self, Earlier, Limits};
 
 pub use crate::agent::Shorter;
 
-/// One kind of what fills the window.
+/// One kind of content in the context window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The kind, for people.
+    /// Name of the kind, for display.
     pub kind: String,
-    /// How many there are.
+    /// Number of items.
     pub items: usize,
-    /// About how many tokens they take.
+    /// Estimated number of tokens.
     pub tokens: u64,
 }
 
-/// The conversation that the next message would continue.
+/// Returns the conversation that the next message would continue.
 pub fn conversation(journal: &Journal, run: &RunId) -> Result<Earlier, String> {
     continued::gather(journal, run)
 }
 
-/// What fills the window after this run, in the order in which a model reads it.
+/// Returns what fills the context window after this run, in the order the model reads it.
 pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<Share>, String> {
     let steps = journal.steps(run).map_err(|error| error.to_string())?;
     let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
@@ -47,13 +47,13 @@ pub fn window(journal: &Journal, run: &RunId) -> Result<Vec<Share>, String> {
     Ok(shares.found)
 }
 
-/// How much shorter the conversation after this run would be; nothing where too little could be saved.
+/// Returns how much a compaction would save after this run; `None` if it is not worth it.
 pub fn shorter(journal: &Journal, run: &RunId, limits: &Limits) -> Result<Option<Shorter>, String> {
     let shortened = continued::gather(journal, run)?.shortened(limits);
     Ok(shortened.map(|(_, shorter)| shorter))
 }
 
-/// What stands before the messages: bytes of the system prompt and of each tool.
+/// Sizes of what precedes the messages, in bytes: the system prompt and each tool.
 #[derive(Default)]
 struct Frame {
     system: usize,
@@ -64,7 +64,7 @@ impl Frame {
     fn of(steps: &[StepRow], settings: &Settings) -> Self {
         let main = Branch::main();
         let asked = steps.iter().filter(|step| step.kind == Kind::Model && step.key.branch == main);
-        // The newest request that names the system prompt has the one in force.
+        // The newest request with a system prompt has the one in force.
         let Some(args) = asked.map(|step| &step.args).rfind(|args| args.get("system").is_some()) else {
             return Self::default();
         };
@@ -74,7 +74,7 @@ impl Frame {
         Self { system: args["system"].as_str().unwrap_or_default().len(), tools }
     }
 
-    /// Tokens by bytes, corrected by what the server counted last.
+    /// Estimates tokens from bytes, calibrated with the server's latest count.
     fn estimator(&self, steps: &[StepRow], messages: &[Message]) -> Estimator {
         let mut estimator = Estimator::default();
         let bytes: usize = messages.iter().map(agent::size).sum();
@@ -91,7 +91,7 @@ impl Frame {
     }
 }
 
-/// Bytes of what a model is told of each tool.
+/// Returns the size of each tool's definition, in bytes.
 fn tool_sizes(settings: &Settings) -> BTreeMap<String, usize> {
     let size = |definition: &Definition| {
         definition.name.len() + definition.description.len() + definition.parameters.to_string().len()

@@ -1,5 +1,5 @@
-//! A run with a prompt of its own or with a rule for its answer. Both are texts in the settings, so they are read again
-//! with them.
+//! Sets up the prompt and the answer check of a run. Both are stored as text in the settings, so they are
+//! read again on resume.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use crate::prompt::{
 };
 use crate::review::Material;
 
-/// Whether the prompt can be shown with this task, and the answer be checked; all problems at once.
+/// Checks that the prompt renders with this task and that the answer check is valid; reports all problems at
+/// once.
 pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     answer_check(settings).map_err(StartError::Prompt)?;
     disclosure(settings, None, BTreeSet::new()).map(drop).map_err(StartError::Prompt)
 }
 
-/// The task with its prompt, what it continues, and how its answer is checked.
+/// Adds the prompt, the carried-over conversation and the answer check to the task.
 pub(super) fn dressed(
     task: AgentTask,
     settings: &Settings,
@@ -54,7 +55,7 @@ pub(super) fn dressed(
     })
 }
 
-/// What a model is told of a plan that a person changed.
+/// Tells the model about a plan that the user changed.
 fn changed_plan(plan: &Plan) -> String {
     if plan.tasks().is_empty() {
         return "**I have dropped the plan.**".to_owned();
@@ -62,7 +63,7 @@ fn changed_plan(plan: &Plan) -> String {
     format!("**I have changed the plan. It is now:**\n{}", plan.render())
 }
 
-/// The sort of default prompt that the settings ask for.
+/// Returns the variant of the default prompt for these settings.
 pub(super) fn kind(settings: &Settings) -> PromptKind {
     PromptKind {
         review: settings.review.is_some(),
@@ -71,7 +72,8 @@ pub(super) fn kind(settings: &Settings) -> PromptKind {
     }
 }
 
-/// The task with the default prompt. It opens sections only where there are skills; else its text is all there is.
+/// Adds the default prompt to the task. Sections can be opened only if there are skills; otherwise it is
+/// plain text.
 fn usual(
     task: AgentTask,
     settings: &Settings,
@@ -86,17 +88,17 @@ fn usual(
     usually(&prompt, settings, opened).map(|disclosure| task.disclosing(disclosure))
 }
 
-/// A check of the answer, and what the model is told of it.
+/// An answer check, and its description for the model.
 type Checked = (Arc<dyn AnswerCheck>, String);
 
-/// How the answer is checked.
+/// Returns the check of the answer, if the settings have an output schema.
 fn answer_check(settings: &Settings) -> Result<Option<Checked>, String> {
     let Some(schema) = &settings.output_schema else { return Ok(None) };
-    let check = JsonAnswer::new(schema).map_err(|error| format!("the output schema is wrong: {error}"))?;
+    let check = JsonAnswer::new(schema).map_err(|error| format!("invalid output schema: {error}"))?;
     Ok(Some((Arc::new(check), json_wanted(schema))))
 }
 
-/// All sections of the prompt that a run with these settings has, with what was opened before.
+/// Returns all sections of the prompt of a run with these settings; `opened` holds those opened before.
 pub fn sections(
     settings: &Settings,
     environment: &Environment,
@@ -105,7 +107,7 @@ pub fn sections(
     shown(settings, environment, opened)?.outline().map_err(|problem| problem.to_string())
 }
 
-/// The sections that have to be opened so that this one is open.
+/// Returns the sections that must be opened for this one to be open.
 pub fn open_section(
     settings: &Settings,
     environment: &Environment,
@@ -115,7 +117,7 @@ pub fn open_section(
     shown(settings, environment, opened)?.opening(key)
 }
 
-/// The prompt of a run with these settings, whether it is the usual one or not.
+/// Returns the prompt of a run with these settings, default or custom.
 fn shown(
     settings: &Settings,
     environment: &Environment,
@@ -131,7 +133,7 @@ fn shown(
     }
 }
 
-/// The usual prompt bound to the task.
+/// Binds the default prompt to the task.
 fn usually(
     prompt: &Prompt<AnyTask>,
     settings: &Settings,
@@ -145,7 +147,7 @@ fn told(problems: Vec<Problem>) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// The prompt bound to the task, if the settings have one.
+/// Binds the custom prompt to the task, if the settings have one.
 fn disclosure(
     settings: &Settings,
     environment: Option<&Environment>,

@@ -1,4 +1,4 @@
-//! A run of the code reviewer: what is looked up for it, as a step, and how its task is put together.
+//! Sets up a run of the code reviewer: collects its context as a step, and configures its task.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::agent::AgentTask;
 use crate::prompt::Environment;
 use crate::review::{self, CodeReview, FindingsCheck, Material, Place};
 
-/// What the review is shown; none if the run is no review of code.
+/// Collects the context of a code review; `None` if the run is not one.
 pub(super) async fn material(
     engine: &dyn Engine,
     branch: &Branch,
@@ -38,17 +38,17 @@ pub(super) async fn material(
     recorded.read().map(Some)
 }
 
-/// The tools that only look.
+/// Returns the read-only tools.
 pub(super) fn looking(toolbox: &Toolbox) -> Toolbox {
     let mut looking = Toolbox::new();
     for tool in toolbox.iter().filter(|tool| tool.definition().category != Category::Write) {
-        // No name comes twice in the box they are from.
+        // Names are unique in the source toolbox.
         let _ = looking.insert(Arc::clone(tool));
     }
     looking
 }
 
-/// The task with the reviewer's prompt and the check of its findings.
+/// Adds the reviewer's prompt and the check of its findings to the task.
 pub(super) fn dressed(
     task: AgentTask,
     settings: &Settings,

@@ -1,5 +1,5 @@
-//! What a run was started with: its step 0. Resuming needs no flags, and a run finishes on the settings it
-//! began with. Keys are never part of it, only what names them.
+//! Settings of a run, journaled as step 0. Resuming needs no flags, and a run ends on the settings it started
+//! with. API keys are never stored, only the names of their sources.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,110 +19,110 @@ use crate::flow::FlowSettings;
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
 use crate::review::CodeReview;
 
-/// Longer titles are cut in listings.
+/// Longer titles are truncated in listings.
 const TITLE_CHARACTERS: usize = 80;
 
-/// Everything that decides how a run goes, but for the world.
+/// Everything that determines how a run proceeds, except its environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The version of the product that began it.
+    /// Version of fusee that started the run.
     pub version: String,
-    /// What is asked.
+    /// Request of the user.
     pub request: String,
-    /// What is done about it.
+    /// Work to execute.
     #[serde(default, skip_serializing_if = "Work::is_request")]
     pub work: Work,
-    /// What is printed of it as JSON.
+    /// Form of the JSON output.
     #[serde(default, skip_serializing_if = "JsonForm::is_events")]
     pub json_form: JsonForm,
-    /// What is good to know for it.
+    /// Additional context for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
     /// The run whose conversation this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
-    /// How much of that conversation it takes over.
+    /// How much of that conversation is carried over.
     #[serde(default, skip_serializing_if = "Carry::is_whole")]
     pub carry: Carry,
-    /// The prompt that drives it, if that is not the usual one.
+    /// Custom prompt, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptText>,
-    /// Closed sections of the usual prompt that a person has opened.
+    /// Closed sections of the default prompt that the user opened.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub opened: BTreeSet<String>,
-    /// The plan as a person left it, in the place of the one before.
+    /// Plan edited by the user; replaces the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Where it works.
+    /// Working directory.
     pub workspace: PathBuf,
-    /// The model, as the user named it.
+    /// Model name as given by the user.
     pub model: String,
-    /// Where the model is, if that was said.
+    /// Base URL of the model server, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The format that the model speaks.
+    /// Wire format of the model.
     pub wire: Wire,
-    /// What the model's profile says about how it is talked to.
+    /// Request traits from the model's profile.
     #[serde(default, skip_serializing_if = "Traits::are_usual")]
     pub traits: Traits,
-    /// What its tokens cost, where that is known.
+    /// Token prices, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The knobs of each request.
+    /// Options of each model request.
     pub options: RequestOptions,
-    /// How much it may use up.
+    /// Limits on turns, tokens, cost and time.
     pub limits: Limits,
-    /// When a person is asked.
+    /// When the user is asked for approval.
     pub approve: Approve,
-    /// What the user decided about calls before they come.
+    /// Saved approval rules.
     #[serde(default, skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
-    /// Tools that MCP servers offered when the run began.
+    /// Tools that MCP servers offered when the run started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp: Vec<Offered>,
-    /// What the user said of the sandbox.
+    /// Sandbox mode chosen by the user.
     pub sandbox: SandboxMode,
-    /// What confined commands have beyond the usual.
+    /// Additional sandbox permissions and limits.
     #[serde(default)]
     pub confine: Confine,
-    /// What confines commands, in words, when the run began.
+    /// Description of the active sandbox when the run started.
     pub sandbox_state: String,
-    /// Whether that settles that commands may run.
+    /// Whether commands may run without approval because of it.
     pub commands_settled: bool,
-    /// Set in review mode.
+    /// Restrictions of review mode, if active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Restrictions>,
-    /// Set for the code reviewer.
+    /// Code review settings, if the run is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_review: Option<CodeReview>,
-    /// The JSON Schema that the answer must fit.
+    /// JSON Schema that the answer must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// How the work is done, and what the runtime adds.
+    /// Flow of the run, and what the runtime adds to it.
     #[serde(default)]
     pub flow: FlowSettings,
-    /// A file that records the model's traffic.
+    /// File that records the model's traffic, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
 
-/// A prompt file as it was when the run began.
+/// A prompt file as it was when the run started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptText {
-    /// The file, for people.
+    /// File name, for messages.
     pub file: String,
-    /// What it held.
+    /// Content of the file.
     pub text: String,
-    /// Fields of the task beside its request and its background.
+    /// Task fields other than request and background.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
-    /// Closed sections that a person has opened.
+    /// Closed sections that the user opened.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub opened: BTreeSet<String>,
 }
 
 impl PromptText {
-    /// A prompt made in Rust, for this task.
+    /// Serialises a prompt built in Rust for this task.
     pub fn of<T: TaskFields>(prompt: &Prompt<T>, task: &T) -> Result<Self, RenderProblem> {
         let text = prompt.written(task)?;
         let mut fields = prompt.bind(task)?.fields().0;
@@ -131,50 +131,51 @@ impl PromptText {
     }
 }
 
-/// How much of an earlier conversation a run takes over.
+/// How much of an earlier conversation is carried over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carry {
-    /// All of it.
+    /// The whole conversation.
     #[default]
     Whole,
-    /// As little as a compaction leaves, because a person wants it so.
+    /// The compacted conversation, as requested by the user.
     Shortened,
 }
 
 impl Carry {
-    /// Whether it is all of it, which older journals say nothing of.
+    /// Whether this is the default, which is not serialised; older journals do not have the field.
     pub(crate) fn is_whole(&self) -> bool {
         *self == Self::Whole
     }
 }
 
-/// What confined commands have beyond the usual, and how much of it.
+/// Additional permissions and resource limits of sandboxed commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confine {
-    /// Whom they can talk to.
+    /// Network access.
     pub network: Network,
-    /// More that they may read.
+    /// Additional readable paths.
     pub read: Vec<PathBuf>,
-    /// More that they may change.
+    /// Additional writable paths.
     pub write: Vec<PathBuf>,
-    /// How much they may use.
+    /// Resource limits.
     pub allowance: Allowance,
 }
 
-/// What the user said of the sandbox.
+/// Sandbox mode chosen by the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// Commands are confined, or asked about where that is not possible.
+    /// Commands are sandboxed, or need approval if that is not possible.
     #[default]
     On,
-    /// Commands run free.
+    /// Commands run unsandboxed.
     Off,
 }
 
 impl Settings {
-    /// A task of one's own type with the prompt for it. The run keeps both, so resuming and replaying need neither.
+    /// Creates settings for a task of a custom type with its prompt. Both are stored, so that resume and
+    /// replay need neither.
     pub fn prompted<T: TaskFields>(
         prompt: &Prompt<T>,
         task: &T,
@@ -188,7 +189,7 @@ impl Settings {
         Ok(Self { background, prompt, ..Self::new(request, model, workspace) })
     }
 
-    /// A plain request for a model, by the usual rules: the sandbox on, and nothing known of it yet.
+    /// Creates settings for a plain request with the defaults: sandbox on, its state not determined yet.
     pub fn new(request: impl Into<String>, model: impl Into<String>, workspace: &Path) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -224,7 +225,7 @@ impl Settings {
         }
     }
 
-    /// What of it a resume may change.
+    /// Returns the part of the settings that a resume may change.
     pub(crate) fn terms(&self) -> Terms {
         let Self { limits, approve, commands_settled, .. } = *self;
         Terms { limits, approve, commands_settled }
@@ -235,7 +236,7 @@ impl Settings {
         (self.limits, self.approve, self.commands_settled) = (limits, approve, commands_settled);
     }
 
-    /// The request on one line.
+    /// Returns the request on one line, truncated.
     pub(crate) fn title(&self) -> String {
         let line = self.request.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(TITLE_CHARACTERS) {

@@ -1,5 +1,5 @@
-//! What a run does: works on a request, runs a workflow, or runs the task of a template. Part of its settings, so a
-//! run finishes on the text it started with.
+//! The work of a run: a request, a workflow, or a template's task. It is part of the settings, so a run ends
+//! on the text it started with.
 
 use std::collections::BTreeMap;
 
@@ -9,78 +9,78 @@ use serde_json::{Map, Value};
 
 use crate::task_system::LimitOverrides;
 
-/// The work of a run.
+/// Work that a run executes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// The request, as one task.
     #[default]
     Request,
-    /// A program of tasks.
+    /// A workflow.
     Workflow(Box<Workflow>),
     /// The task of a template.
     Template(Box<TemplateTask>),
 }
 
 impl Work {
-    /// Whether it is the request itself, which older journals say nothing of.
+    /// Whether this is the default, which is not serialised; older journals do not have the field.
     pub(crate) fn is_request(&self) -> bool {
         *self == Self::Request
     }
 }
 
-/// What a face prints of a run where JSON is wanted: the same when it is resumed as when it began.
+/// Form of the JSON output. It is stored, so that a resumed run prints the same form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JsonForm {
-    /// Its events, one a line.
+    /// Events, one per line.
     #[default]
     Events,
-    /// The result of its task, as one object.
+    /// The task's result, as one object.
     Result,
 }
 
 impl JsonForm {
-    /// Whether it is what older journals say nothing of.
+    /// Whether this is the default, which is not serialised; older journals do not have the field.
     pub(crate) fn is_events(&self) -> bool {
         *self == Self::Events
     }
 }
 
-/// A workflow with everything that decides how it goes.
+/// A workflow with everything that determines its execution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// What diagnostics and errors call its text: the file, or a word where it has none.
+    /// Name used in diagnostics and errors: the file, or a placeholder for inline text.
     pub name: String,
-    /// Its text.
+    /// Source text.
     pub text: String,
-    /// The files it loads, by the name they are found under.
+    /// Loaded files, by the name they are referenced by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// Its parameters.
+    /// Values of its parameters.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
-    /// The templates and workflows that were registered when it began: what its text was checked against.
+    /// Templates and workflows registered at the start; the text was checked against these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Callable>,
-    /// The registered workflows among them, by name, and those that they call.
+    /// Registered workflows by name, including those they call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub library: BTreeMap<String, Workflow>,
 }
 
-/// A template's task with everything that decides how it goes.
+/// A template's task with everything that determines its execution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TemplateTask {
-    /// The template's name.
+    /// Name of the template.
     pub name: String,
-    /// The file it was read from, or a word where it has none.
+    /// File it was read from, or a placeholder if there is none.
     pub file: String,
-    /// Its text.
+    /// Source text of the template.
     pub text: String,
-    /// The inputs.
+    /// Input values.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
-    /// Limits that the user gave for this run: they win over the template's.
+    /// Limits that the user set for this run; they override the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitOverrides>,
 }

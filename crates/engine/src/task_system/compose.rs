@@ -1,5 +1,5 @@
-//! The prompt of a template's task, from its filled texts and the context that was prepared. Pure, so that
-//! `fusee task --dry-run` shows the same bytes that a model would get.
+//! Composes the prompt of a template's task from its filled-in texts and the prepared context. It is pure, so
+//! `fusee task --dry-run` shows exactly the bytes a model would receive.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,32 +15,32 @@ use crate::prompt::{
 };
 use crate::template::{OutputFormat, OutputKind, SectionText, Template};
 
-/// A file's content as the handler read it.
+/// A file's content as read by the handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadFile {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// What the reading tool showed of it.
+    /// Content as shown by the read tool.
     pub content: String,
 }
 
-/// What was prepared for a task.
+/// Context prepared for a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prepared {
-    /// From the parent, and from earlier steps.
+    /// Context from the parent and from earlier tasks.
     pub inherited: InheritedContext,
-    /// Files, in the order they are shown.
+    /// Files, in display order.
     pub files: Vec<ReadFile>,
     /// Whether files were searched for.
     pub searched: bool,
     /// Whether files were listed.
     pub listed: bool,
-    /// Turns of the conversation around it that it is shown, where it asks for them.
+    /// Number of conversation turns included, if the request asked for history.
     pub history_turns: Option<usize>,
 }
 
 impl Prepared {
-    /// Adds what earlier tasks came to.
+    /// Adds the results of earlier tasks.
     pub fn accumulate(&mut self, earlier: &[(String, TaskResult)], format: AccumulationFormat) {
         let parts = earlier.iter().map(|(name, result)| {
             let text = match format {
@@ -52,13 +52,13 @@ impl Prepared {
         self.inherited.parts.extend(parts);
     }
 
-    /// What tasks that this one begins may inherit: what it was given itself.
+    /// Returns the context that subtasks may inherit: what this task was given.
     pub fn for_subtasks(&self) -> InheritedContext {
         let files = self.files.iter().map(|file| file.path.clone()).collect();
         InheritedContext { parts: self.inherited.parts.clone(), files }
     }
 
-    /// Where the context comes from, for the notes.
+    /// Names the sources of the context, for the notes.
     pub fn source(&self) -> String {
         let named = [
             (!self.inherited.parts.is_empty(), "inherited"),
@@ -70,14 +70,14 @@ impl Prepared {
     }
 }
 
-/// What a model is told.
+/// A composed prompt.
 #[derive(Clone)]
 pub struct Composed {
-    /// First.
+    /// System prompt.
     pub system: String,
-    /// Then.
+    /// First user message.
     pub request: String,
-    /// In the place of the system prompt, where sections open while the task runs.
+    /// Sectioned prompt that replaces the system prompt, if sections can be opened while the task runs.
     pub disclosure: Option<Disclosure>,
 }
 
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Composed {
     }
 }
 
-/// Puts it together. The template's placeholders are filled already. The error says which section cannot be shown.
+/// Composes the prompt of a template whose placeholders are filled in. The error names the invalid section.
 pub fn compose(
     template: &Template,
     prepared: &Prepared,
@@ -112,16 +112,16 @@ pub fn compose(
     Ok(Composed { system, request, disclosure: Some(disclosure) })
 }
 
-/// A task that is handed over in words: the prompt that it has, and what the task that hands it over did so far.
+/// A task delegated as text: its prompt, and a recap of the delegating task.
 #[derive(Clone, Debug)]
 pub struct Handover {
-    /// Its prompt.
+    /// Prompt of the delegated task.
     pub prompt: DelegationPrompt,
-    /// What was done.
+    /// Progress of the delegating task.
     pub recap: Recap,
 }
 
-/// Puts the prompt of such a task together; its inputs are fields of the task.
+/// Composes the prompt of a delegated task; its inputs become task fields.
 pub(super) fn handed_over(
     template: &Template,
     prepared: &Prepared,
@@ -145,7 +145,7 @@ fn told(problems: Vec<Problem>) -> String {
 fn section(text: &SectionText) -> Section {
     let own = Section::literal(text.key.as_str(), text.title.as_str(), text.body.as_str());
     let own = match (&text.summary, text.closed) {
-        // Literal all the same: a summary is a template of its own kind, and a dollar sign in ours is none.
+        // Escaped, because section summaries are templates, and a dollar sign in this text is literal.
         (Some(summary), closed) => {
             let shown = if closed { Shown::Summary } else { Shown::Full };
             own.with_summary(summary.replace('$', "$$"), Visibility::Fixed(shown))
@@ -172,7 +172,7 @@ fn request(template: &Template, prepared: &Prepared) -> String {
     text
 }
 
-/// What the model is told of the form of its answer.
+/// Describes the required answer format to the model.
 fn wanted(format: &OutputFormat) -> Option<String> {
     if format.kind == OutputKind::Text {
         return None;
@@ -189,7 +189,7 @@ fn wanted(format: &OutputFormat) -> Option<String> {
     Some(format!("Answer with {sort} and nothing else: no words around it, no code fence."))
 }
 
-/// How an earlier task went and what was noted of it, but for the bookkeeping.
+/// Returns the status and the notes of an earlier task, without bookkeeping notes.
 fn noted(result: &TaskResult) -> String {
     const BOOKKEEPING: &[&str] =
         &["template_used", "context_source", "context_files_count", "execution_path", "metrics", "recovery"];

@@ -1,47 +1,47 @@
-//! What of the context a task is given: the subtype's defaults, then the template, then the request, field by field.
+//! Context settings of a task, merged field by field: subtype defaults, then the template, then the request.
 
 use serde::Serialize;
 
 use super::request::{AccumulationFormat, ContextOverrides, FreshContext, InheritContext, InheritedContext};
 use crate::template::words;
 
-/// The share of a part's words that must be the task's for the part to count as relevant to it.
+/// Minimum share of the task's words that a context part must contain to count as relevant.
 const RELEVANT: f64 = 0.08;
 
-/// What holds for one task.
+/// Effective context settings of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextSettings {
-    /// How much of the parent's context is given on.
+    /// How much of the parent's context is inherited.
     pub inherit_context: InheritContext,
-    /// Whether earlier steps' results are kept.
+    /// Whether the results of earlier tasks are included.
     pub accumulate_data: bool,
-    /// What is kept of them.
+    /// How much of them is included.
     pub accumulation_format: AccumulationFormat,
-    /// Whether files are searched.
+    /// Whether files are searched for.
     pub fresh_context: FreshContext,
 }
 
-/// Who set a value.
+/// The layer that set a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetBy {
-    /// The defaults of the subtype.
+    /// Default of the subtype.
     Subtype,
-    /// The template.
+    /// Set by the template.
     Template,
-    /// The request.
+    /// Set by the request.
     Request,
 }
 
-/// Two settings that exclude each other.
+/// Two mutually exclusive settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The subtype.
+    /// Subtype of the task.
     pub subtype: String,
-    /// What is inherited.
+    /// Value of `inherit_context`.
     pub inherit_context: InheritContext,
-    /// Who said so.
+    /// Layer that set `inherit_context`.
     pub inherit_set_by: SetBy,
-    /// Who enabled the search.
+    /// Layer that enabled `fresh_context`.
     pub fresh_set_by: SetBy,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for Conflict {
         };
         write!(
             f,
-            "`fresh_context` is enabled ({}) and `inherit_context` is {inherit} ({}): they exclude each other; set \
+            "`fresh_context` is enabled ({}), but `inherit_context` is {inherit} ({}); set \
              `inherit_context` to none, or disable `fresh_context`",
             who(self.fresh_set_by),
             who(self.inherit_set_by)
@@ -67,7 +67,7 @@ impl std::fmt::Display for Conflict {
     }
 }
 
-/// What a subtype has where nothing is said.
+/// Returns the default settings of a subtype.
 pub fn defaults(subtype: &str) -> ContextSettings {
     let (inherit_context, accumulate_data, fresh_context) = match subtype {
         "subtask" | "aider_automatic" => (InheritContext::None, false, FreshContext::Enabled),
@@ -78,7 +78,7 @@ pub fn defaults(subtype: &str) -> ContextSettings {
     ContextSettings { inherit_context, accumulate_data, accumulation_format, fresh_context }
 }
 
-/// What holds, or which layers contradict each other.
+/// Merges the layers; fails if `fresh_context` and `inherit_context` conflict.
 pub fn effective(
     subtype: &str,
     template: &ContextOverrides,
@@ -114,7 +114,7 @@ fn pick<T>(default: T, template: Option<T>, request: Option<T>) -> (T, SetBy) {
     }
 }
 
-/// What of the parent's context this task is given; listed files always are.
+/// Selects the parent's context for this task. Listed files are kept unless nothing is inherited.
 pub(super) fn inherited(
     settings: &ContextSettings,
     context: Option<&InheritedContext>,

@@ -1,5 +1,5 @@
-//! Why a task failed, in the vocabulary of the task system. The journal's own words for it ([`ErrorCode`]) are
-//! those of the turn loop; the two are held together here and in formats.md.
+//! Errors of the task system. The journal's [`ErrorCode`] belongs to the turn loop; the mapping between the
+//! two is defined here and documented in formats.md.
 
 use fusee_journal::event::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::agent::TaskOutcome;
 use crate::run::Exit;
 
-/// A failure. An inner one is kept whole as the cause, never flattened.
+/// Failure of a task. An inner failure is kept as the cause, never flattened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskError {
-    /// The sort of failure.
+    /// Kind of failure.
     #[serde(rename = "type")]
     pub kind: ErrorType,
-    /// The reason within the sort.
+    /// Reason within the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// What happened, and what to do.
+    /// Description of the failure, and what to do.
     pub message: String,
-    /// What was used up until then.
+    /// Resources used before the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Box<ResourceMetrics>>,
-    /// What it comes from.
+    /// Underlying cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Box<Cause>>,
 }
 
-/// The sorts of failure.
+/// Kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorType {
@@ -36,94 +36,94 @@ pub enum ErrorType {
     TaskFailure,
     /// The answer cannot be used at all.
     InvalidOutput,
-    /// What was asked, or what it was asked of, is not valid.
+    /// The request or the template is invalid.
     ValidationError,
-    /// A template is not XML.
+    /// A template is not well-formed XML.
     XmlParseError,
 }
 
-/// The reasons within the sorts.
+/// Reasons within the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Limit: assistant messages.
+    /// Limit on assistant messages.
     Turns,
-    /// Limit: tokens of the context.
+    /// Limit on context tokens.
     Context,
-    /// Limit: tokens of the answer.
+    /// Limit on answer tokens.
     Output,
-    /// Limit: working time.
+    /// Limit on active time.
     Time,
-    /// Limit: money.
+    /// Limit on cost.
     Cost,
-    /// A file or a command that the context needs could not be read or run.
+    /// A file could not be read, or a command could not run, for the context.
     ContextRetrievalFailure,
-    /// The index of files could not answer.
+    /// The file index could not answer.
     ContextMatchingFailure,
-    /// What was found for the context is not text.
+    /// A file of the context is not text.
     ContextParsingFailure,
-    /// The template does not fit the schema.
+    /// The template does not match the schema.
     XmlValidationFailure,
-    /// The answer is not as declared.
+    /// The answer does not match the declared format.
     OutputFormatFailure,
     /// A part took too long.
     ExecutionTimeout,
-    /// A guard rail ended it.
+    /// A guard rail stopped the task.
     ExecutionHalted,
-    /// A task that this one began failed.
+    /// A subtask failed.
     SubtaskFailure,
-    /// The inputs do not fit.
+    /// The inputs are invalid.
     InputValidationFailure,
-    /// There is no such template.
+    /// No such template.
     TemplateNotFound,
     /// A tool failed.
     ToolExecutionError,
-    /// Whatever the provider answered or failed to answer.
+    /// The model provider failed.
     LlmError,
-    /// Found before a request was sent.
+    /// Configuration problem found before a request was sent.
     ConfigurationError,
-    /// Anything else.
+    /// Any other failure.
     UnexpectedError,
 }
 
-/// What an error comes from.
+/// Cause of an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cause {
     /// Another failure.
     Error(TaskError),
-    /// An answer that is not as declared.
+    /// An answer that does not match the declared format.
     Mismatch(Mismatch),
 }
 
-/// Where an answer differs from what was declared.
+/// Difference between an answer and the declared format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatch {
-    /// `type_mismatch` or `schema_violation`.
+    /// `type_mismatch`, `schema_violation` or `invalid_schema`.
     pub error_type: String,
-    /// What is wrong.
+    /// Description of the difference.
     pub message: String,
-    /// A JSON pointer into the answer; empty is the whole of it.
+    /// JSON pointer into the answer; empty for the whole answer.
     pub location: String,
 }
 
-/// What a task used up.
+/// Resources used by a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceMetrics {
-    /// Assistant messages.
+    /// Number of assistant messages.
     pub turns: u32,
-    /// As reported, over all model calls.
+    /// Input tokens of all model calls, as reported.
     pub input_tokens: u64,
-    /// As reported, over all model calls.
+    /// Output tokens of all model calls, as reported.
     pub output_tokens: u64,
-    /// The most that a context held at once, in tokens.
+    /// Largest context size, in tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub peak_context_tokens: u64,
-    /// Working time in milliseconds: what all steps took. Waiting for a person is not in it.
+    /// Active time in milliseconds: the duration of all steps, without waiting for the user.
     #[serde(skip_serializing_if = "is_zero")]
     pub active_ms: u64,
-    /// What of it was spent on the model.
+    /// Part of the active time spent on model calls, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub model_ms: u64,
 }
@@ -134,7 +134,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl ResourceMetrics {
-    /// Of a task that ended.
+    /// Extracts the metrics of a finished task.
     pub fn of(outcome: &TaskOutcome) -> Self {
         let usage = outcome.usage;
         Self {
@@ -147,20 +147,20 @@ impl ResourceMetrics {
         }
     }
 
-    /// What is counted, without what differs from one run to the next.
+    /// Keeps only the counts that are the same in every run.
     #[must_use]
     pub fn counts(self) -> Self {
         Self { peak_context_tokens: 0, active_ms: 0, model_ms: 0, ..self }
     }
 
-    /// Both together.
+    /// Adds two metrics.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
             turns: self.turns + other.turns,
             input_tokens: self.input_tokens + other.input_tokens,
             output_tokens: self.output_tokens + other.output_tokens,
-            // Contexts of two tasks are two: the larger one is the peak.
+            // The contexts of two tasks are separate, so the larger one is the peak.
             peak_context_tokens: self.peak_context_tokens.max(other.peak_context_tokens),
             active_ms: self.active_ms + other.active_ms,
             model_ms: self.model_ms + other.model_ms,
@@ -169,7 +169,7 @@ impl ResourceMetrics {
 }
 
 impl Reason {
-    /// The name in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Turns => "turns",
@@ -194,19 +194,19 @@ impl Reason {
         }
     }
 
-    /// The reason of this name.
+    /// Parses a reason from its JSON name.
     pub fn named(name: &str) -> Option<Self> {
         serde_json::from_value(name.into()).ok()
     }
 }
 
 impl TaskError {
-    /// A failure of a task for this reason.
+    /// Creates a `TaskFailure` with this reason.
     pub fn failure(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(ErrorType::TaskFailure, Some(reason), message.into())
     }
 
-    /// A request or a template that is not valid.
+    /// Creates a `ValidationError` with this reason.
     pub fn invalid(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(ErrorType::ValidationError, Some(reason), message.into())
     }
@@ -215,7 +215,7 @@ impl TaskError {
         Self { kind, reason, message, metrics: None, cause: None }
     }
 
-    /// The failure of a subtask, wrapped.
+    /// Wraps the failure of a subtask.
     #[must_use]
     pub fn subtask(inner: Self, name: &str) -> Self {
         let message = format!("the subtask `{name}` failed: {}", inner.message);
@@ -224,19 +224,19 @@ impl TaskError {
         Self { metrics, cause, ..Self::failure(Reason::SubtaskFailure, message) }
     }
 
-    /// With what it comes from.
+    /// Sets the cause.
     #[must_use]
     pub fn caused_by(self, cause: Cause) -> Self {
         Self { cause: Some(Box::new(cause)), ..self }
     }
 
-    /// With what was used up.
+    /// Sets the metrics.
     #[must_use]
     pub fn measured(self, metrics: ResourceMetrics) -> Self {
         Self { metrics: Some(Box::new(metrics)), ..self }
     }
 
-    /// How the turn loop's failure is called here; `None` of a task that did not fail.
+    /// Converts a failure of the turn loop; `None` if the task did not fail.
     pub fn of(outcome: &TaskOutcome) -> Option<Self> {
         let error = outcome.error.as_ref()?;
         let limit = |reason| (ErrorType::ResourceExhaustion, Some(reason));
@@ -254,7 +254,7 @@ impl TaskError {
         Some(Self::new(kind, reason, error.message.clone()).measured(ResourceMetrics::of(outcome)))
     }
 
-    /// The journal's code for it.
+    /// Returns the journal's code for this error.
     pub fn code(&self) -> ErrorCode {
         match (self.kind, self.reason) {
             (ErrorType::ResourceExhaustion, Some(Reason::Turns)) => ErrorCode::MaxTurns,
@@ -275,8 +275,8 @@ impl TaskError {
         }
     }
 
-    /// The exit code for it, where the task was what a person asked for. A task's own inputs are no wrong usage of
-    /// the program.
+    /// Returns the exit code for a task that the user started directly. Invalid inputs of a task are not
+    /// wrong usage of the program.
     pub fn exit(&self) -> Exit {
         match self.code() {
             ErrorCode::InitFailed if self.reason == Some(Reason::InputValidationFailure) => Exit::Failed,
@@ -289,32 +289,36 @@ impl TaskError {
         }
     }
 
-    /// What the caller could do, for `notes.recovery`.
+    /// Suggests what the caller could do, for `notes.recovery`.
     pub fn recovery(&self) -> &'static str {
         let Some(reason) = self.reason else { return "start the task again" };
         match reason {
             Reason::Turns | Reason::Time | Reason::Cost => {
                 "raise the limit, or split the task into smaller ones; the partial answer is in `content`"
             }
-            Reason::Context | Reason::Output => "give the task less context, or a model that holds more",
+            Reason::Context | Reason::Output => {
+                "give the task less context, or use a model with a larger context window"
+            }
             Reason::ContextRetrievalFailure
             | Reason::ContextMatchingFailure
             | Reason::ContextParsingFailure => "correct the paths, the command or the query of the context",
             Reason::XmlValidationFailure => {
-                "`fusee check` shows every problem of the template with its place"
+                "run `fusee check` to see every problem of the template with its position"
             }
             Reason::OutputFormatFailure => {
                 "the answer is in `content`: use it as it is, loosen the declared format, or ask again"
             }
             Reason::ExecutionTimeout => "allow more time, or ask for less at once",
-            Reason::ExecutionHalted => "say in the instructions how to go on where the model went in circles",
-            Reason::SubtaskFailure => "see the cause: the inner failure is kept whole",
+            Reason::ExecutionHalted => {
+                "explain in the instructions how to proceed where the model was looping"
+            }
+            Reason::SubtaskFailure => "see `cause` for the failure of the subtask",
             Reason::InputValidationFailure => "correct the inputs that the message names",
-            Reason::TemplateNotFound => "`fusee templates` lists what is there",
-            Reason::ToolExecutionError => "see what the tool said, and correct its arguments",
-            Reason::LlmError => "see what the model's server said; the task can be started again",
+            Reason::TemplateNotFound => "run `fusee templates` to list the available templates",
+            Reason::ToolExecutionError => "check the tool's output and correct its arguments",
+            Reason::LlmError => "check the model server's message, then start the task again",
             Reason::ConfigurationError => "correct the configuration that the message names",
-            Reason::UnexpectedError => "start the task again; the journal holds what happened",
+            Reason::UnexpectedError => "start the task again; the journal has the details",
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Running a template's task: the eight steps from a request to a result.
+//! Runs a template's task: the eight steps from a request to a result.
 //!
-//! A request is validated, its template found, its context settled and prepared, its texts filled; then a handler of
-//! its own works through it, and what comes of that is held to the declared format. Whatever fails is a result.
+//! The request is validated, its template found, its context settings resolved and the context prepared, and
+//! its texts filled in. Then a separate handler works on the task, and the answer is checked against the
+//! declared format. Every failure becomes a result.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,55 +30,55 @@ use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::template::{Matching, Registry, Template, TemplateText, bind};
 
-/// A task named by words alone needs at least this score to be a template's.
+/// Minimum score for a description alone to select a template.
 const WORDS_THRESHOLD: f64 = 0.5;
 
-/// A JSON Schema larger than this is not read.
+/// Maximum size of a JSON Schema file.
 const SCHEMA_BYTES: u64 = 1 << 20;
 
 /// Runs tasks of templates.
 pub struct TaskSystem {
-    /// Finds templates. A replay has none: all that was found is in its journal.
+    /// Finds templates. Empty in a replay, which takes the templates from the journal.
     pub registry: Arc<Registry>,
-    /// What every handler is made from.
+    /// Session that every handler is derived from.
     pub base: Arc<Session>,
-    /// Writes everything down.
+    /// Journal of the run.
     pub engine: Arc<dyn Engine>,
-    /// The world that the run started in.
+    /// Environment in which the run started.
     pub environment: Environment,
-    /// Knows the files of the workspace.
+    /// File index of the workspace.
     pub memory: Arc<Memory>,
 }
 
-/// Where in a run a task stands.
+/// Position of a task within a run, and what it inherits from there.
 #[derive(Clone)]
 pub struct Place {
-    /// Its branch.
+    /// Branch of the task.
     pub branch: Branch,
-    /// The task that began it.
+    /// Branch of the parent task, if any.
     pub parent: Option<Branch>,
-    /// When it began, as the journal says.
+    /// Start time according to the journal.
     pub started_ms: i64,
-    /// Ends it early.
+    /// Cancels the task.
     pub cancel: CancellationToken,
-    /// How far it is.
+    /// Progress of the task.
     pub progress: Arc<Progress>,
-    /// How the request came here.
+    /// How the request was resolved.
     pub path: ExecutionPath,
-    /// The requests that led here, outermost first, by their hashes.
+    /// Hashes of the requests that led here, outermost first.
     pub chain: Vec<String>,
-    /// What is left for it and all it begins, if somebody counts that.
+    /// Remaining budget for the task and its subtasks, if it is limited.
     pub left: Option<Left>,
-    /// What tasks before it came to, for those that accumulate.
+    /// Results of earlier tasks, for tasks that accumulate them.
     pub earlier: Vec<(String, TaskResult)>,
-    /// Set where a task is handed over in words: the prompt that it has, and what was done before.
+    /// Prompt and recap, if the task was delegated as text.
     pub handover: Option<Handover>,
-    /// The conversation in which it was asked for, for those that want to know of it.
+    /// Conversation in which the task was requested, for tasks that include history.
     pub history: Arc<Vec<Message>>,
 }
 
 impl Place {
-    /// The place of a run's main task.
+    /// Creates the position of a run's main task.
     pub fn main(started_ms: i64, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
         Self {
             branch: Branch::main(),
@@ -95,30 +96,31 @@ impl Place {
     }
 }
 
-/// A request that fits its template: everything that needs nothing from outside is done.
+/// A validated request with its template filled in. Nothing outside the two was needed.
 #[derive(Clone, Debug)]
 pub struct Ready {
-    /// With every placeholder filled.
+    /// The template with every placeholder filled in.
     pub template: Template,
-    /// What holds for its context.
+    /// Effective context settings.
     pub context: ContextSettings,
 }
 
-/// What a lookup found, as the journal keeps it.
+/// Result of a template lookup, as journaled.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Found {
     Template(TemplateText),
     Missing(String),
-    /// No template fits the words: they are the task.
+    /// No template matches; the description is the task.
     Plain(String),
 }
 
-/// Checks a request against its template: inputs, placeholders, settings of the context. All problems at once.
+/// Validates a request against its template: inputs, placeholders, context settings. Reports all input
+/// problems.
 pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, TaskError> {
     if request.kind != "atomic" {
         let message = format!(
-            "a task of type `{}` cannot be run: tasks are `atomic`, workflows compose them",
+            "unsupported task type `{}`: tasks are `atomic`; use a workflow to compose them",
             request.kind
         );
         return Err(TaskError::invalid(Reason::InputValidationFailure, message));
@@ -127,15 +129,15 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, Tas
     let context =
         context::effective(subtype, &template.context_management, request.context_management.as_ref())
             .map_err(|conflict| {
-                let message = format!("the context of `{}` contradicts itself: {conflict}", template.name);
+                let message = format!("conflicting context settings for `{}`: {conflict}", template.name);
                 TaskError::invalid(Reason::ConfigurationError, message)
             })?;
     let wrong = |problems: Vec<String>| {
-        let message = format!("the inputs of `{}` do not fit: {}", template.name, problems.join("; "));
+        let message = format!("invalid inputs for `{}`: {}", template.name, problems.join("; "));
         TaskError::failure(Reason::InputValidationFailure, message)
     };
     let inputs = bind(template, &request.inputs).map_err(|problems| {
-        // Fields that a given object lacks are told with them.
+        // Also report fields that are missing in a given object.
         let given = |told: &String| {
             let field = told.strip_prefix("`{{").and_then(|rest| rest.split_once('.'));
             field.is_some_and(|(root, _)| request.inputs.contains_key(root))
@@ -149,7 +151,7 @@ pub fn ready(template: &Template, request: &SubtaskRequest) -> Result<Ready, Tas
 }
 
 impl TaskSystem {
-    /// Runs the task that a request names. Only a journal that fails is an error; everything else is a result.
+    /// Runs the task of a request. Only a journal failure is an error; everything else is a result.
     pub async fn execute_atomic_template(
         self: &Arc<Self>,
         request: SubtaskRequest,
@@ -159,7 +161,8 @@ impl TaskSystem {
         Ok(outcome.result.map_or_else(|| TaskResult::complete(outcome.answer), |result| *result))
     }
 
-    /// The older name: the values are resolved already, so it only delegates.
+    /// Alias of [`Self::execute_atomic_template`], kept for its specified name: the values are already
+    /// resolved.
     pub async fn execute_subtask_directly(
         self: &Arc<Self>,
         request: SubtaskRequest,
@@ -168,7 +171,7 @@ impl TaskSystem {
         self.execute_atomic_template(request, place).await
     }
 
-    /// The same, with the template at hand or to be found, and with how the task itself ended.
+    /// Runs a task with a given template, or looks one up, and returns the outcome of the task.
     pub fn execute<'a>(
         self: &'a Arc<Self>,
         request: SubtaskRequest,
@@ -197,10 +200,11 @@ impl TaskSystem {
         })
     }
 
-    /// Finds the template: by name, by subtype, by words. What was found is a step, so a run ends on the text it began with.
+    /// Finds the template by name, subtype or description, as a step, so that a run ends on the text it
+    /// started with.
     async fn look_up(&self, request: &SubtaskRequest, place: &mut Place) -> Result<Found, Stop> {
         let found = match (&place.handover, &request.name, &request.subtype, &request.description) {
-            // Words that are handed over are the task, whatever templates there are.
+            // A delegated description is the task itself, even if a template matches.
             (Some(_), None, None, Some(words)) => Found::Plain(words.clone()),
             _ => self.find(request),
         };
@@ -233,7 +237,7 @@ impl TaskSystem {
             }
             (Some(Err(missing)), None) => Found::Missing(missing.to_string()),
             (None, None) => Found::Missing(
-                "the request names no template: give `name`, `subtype` or `description`".to_owned(),
+                "the request names no template: set `name`, `subtype` or `description`".to_owned(),
             ),
         }
     }
@@ -248,7 +252,7 @@ impl TaskSystem {
                     name: name.clone(),
                     subtype: Some("subtask".to_owned()),
                     description: words.clone(),
-                    // Braces in words are words.
+                    // Braces in the description are literal.
                     instructions: Some(words.replace("{{", "{{{{")),
                     blocked_tools: place.handover.iter().map(|_| SPAWN_SUBTASK.to_owned()).collect(),
                     ..Template::default()
@@ -278,7 +282,7 @@ impl TaskSystem {
     ) -> Result<Work, Trouble> {
         let handover = place.handover.as_ref().filter(|_| place.path == ExecutionPath::Plain);
         let Ready { template, context } = match handover {
-            // Its inputs are fields of the task, not parameters.
+            // The inputs are task fields, not template parameters.
             Some(_) => ready(template, &SubtaskRequest { inputs: Map::new(), ..request.clone() })?,
             None => ready(template, request)?,
         };
@@ -290,7 +294,7 @@ impl TaskSystem {
             && toolbox.definitions().next().is_none()
             && !may_spawn(&template)
         {
-            // With tools on offer a constrained reply could never call one.
+            // If tools are offered, a constrained reply could never call one.
             options.extra.entry("response_format").or_insert(constraint);
         }
         let session = self.handler(toolbox, limits, options);
@@ -321,7 +325,7 @@ impl TaskSystem {
         Ok(Work { template, prepared, composed, schema, session, spent })
     }
 
-    /// The JSON Schema that an output format names, read as a step.
+    /// Reads the JSON Schema file of an output format, as a step.
     async fn schema(&self, template: &Template, place: &Place) -> Result<Option<Schema>, Trouble> {
         let Some(path) = template.output_format.as_ref().and_then(output::schema_file) else {
             return Ok(None);
@@ -345,14 +349,14 @@ impl TaskSystem {
         });
         let mut value = self.engine.step(call, body).await?.value;
         if let Some(problem) = value.get("problem").and_then(Value::as_str) {
-            let message = format!("the schema `{path}` cannot be used: {problem}");
+            let message = format!("cannot use schema `{path}`: {problem}");
             return Err(TaskError::invalid(Reason::ConfigurationError, message).into());
         }
         let value = value.get_mut("schema").map(Value::take).unwrap_or_default();
         Ok(Some(Schema { path: path.to_owned(), value }))
     }
 
-    /// Step seven and eight: the executor works through the body, and what came of it is noted.
+    /// Steps seven and eight: the executor works on the task, and notes are added to the result.
     async fn work(
         self: &Arc<Self>,
         work: Work,
@@ -397,7 +401,7 @@ impl TaskSystem {
         }
     }
 
-    /// A task that fails before a model was asked: it has a beginning and an end all the same.
+    /// Fails a task before the model is called, with start and end events.
     fn refused(
         &self,
         request: &SubtaskRequest,
@@ -421,7 +425,7 @@ impl TaskSystem {
     }
 }
 
-/// Tells of a task's beginning before it is prepared, where somebody is asked about what prepares it.
+/// Announces the start of a task while it is being prepared, if that already asks the user something.
 pub(super) struct Herald<'a> {
     system: &'a TaskSystem,
     request: &'a SubtaskRequest,
@@ -430,7 +434,7 @@ pub(super) struct Herald<'a> {
 }
 
 impl Herald<'_> {
-    /// Once.
+    /// Announces the start, unless this was done before.
     pub(super) fn tell(&self) {
         if !self.told.swap(true, Ordering::Relaxed) {
             let Self { system, request, place, .. } = self;
@@ -439,14 +443,14 @@ impl Herald<'_> {
     }
 }
 
-/// Everything that is ready for the handler.
+/// A fully prepared task.
 pub(super) struct Work {
     pub(super) template: Template,
     pub(super) prepared: Prepared,
     pub(super) composed: Composed,
     pub(super) schema: Option<Schema>,
     pub(super) session: Session,
-    /// What preparing it used up.
+    /// Resources used by the preparation.
     pub(super) spent: Spent,
 }
 
@@ -465,11 +469,11 @@ fn read_schema(workspace: &Workspace, path: &str) -> Result<Value, String> {
     let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
     let opened = workspace.open_to_read(&path).map_err(|problem| problem.to_string())?;
     let fusee_tools::workspace::Opened::File { file, .. } = opened else {
-        return Err("it is no file".to_owned());
+        return Err("not a regular file".to_owned());
     };
     let mut text = String::new();
     file.take(SCHEMA_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| format!("it is not JSON: {error}"))?;
-    jsonschema::validator_for(&value).map_err(|error| format!("it is not a JSON Schema: {error}"))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| format!("not valid JSON: {error}"))?;
+    jsonschema::validator_for(&value).map_err(|error| format!("not a valid JSON Schema: {error}"))?;
     Ok(value)
 }

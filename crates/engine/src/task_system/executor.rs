@@ -1,5 +1,5 @@
-//! Works through the body of one task: a handler of its own, the model's turns, the answer held to the declared format.
-//! What the body is made of was settled before, by `execute.rs`.
+//! Executes the body of one task: its own handler, the model's turns, and the check of the answer against the
+//! declared format. `execute.rs` prepares the body.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::agent::{TaskOutcome, Worked};
 use crate::flow::{FlowMode, FlowSettings};
 use crate::template::Template;
 
-/// Runs the body of one atomic task in its place.
+/// Executes the body of one atomic task.
 pub(super) struct AtomicTaskExecutor {
     pub(super) system: Arc<TaskSystem>,
     pub(super) place: Place,
-    /// Whether the task's beginning was told already.
+    /// Whether the start of the task was already announced.
     pub(super) announced: bool,
 }
 
 impl AtomicTaskExecutor {
-    /// Runs it to its end. The template's placeholders are filled, from the request's inputs alone.
+    /// Runs the task to its end. The template's placeholders were filled in from the request's inputs alone.
     pub(super) async fn execute_body(
         &self,
         work: Work,
@@ -63,7 +63,7 @@ impl AtomicTaskExecutor {
     }
 }
 
-/// The flow of a template; the checker knows their names.
+/// Returns the flow of a template; the template checker validates the name.
 fn flow_of(template: &Template) -> FlowMode {
     template.flow.as_deref().and_then(FlowMode::named).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What becomes of a model's answer: held to the declared format, or, where it asks for a further task, that task's result.
+//! Handles a model's answer: checks it against the declared format, or runs the continuation it requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,27 +15,27 @@ use super::subtask::{Ended, Subtasks, history};
 use crate::agent::{Conclude, Conclusion, Left, Spent, TaskOutcome};
 use crate::template::{OutputFormat, Template};
 
-/// Judges the answer of one task.
+/// Checks the answer of one task.
 pub(super) struct Finishing {
     format: Option<OutputFormat>,
     schema: Option<Schema>,
     repair: bool,
     subtasks: Arc<Subtasks>,
-    /// What the further task came to, if the answer asked for one.
+    /// Result of the continuation, if the answer requested one.
     continued: Mutex<Option<Continued>>,
 }
 
-/// A further task that ended.
+/// A finished continuation.
 #[derive(Clone)]
 struct Continued {
     result: TaskResult,
-    /// What the first one had said by then.
+    /// Content of the answer that requested it.
     before: String,
 }
 
 impl Finishing {
     pub(super) fn new(template: &Template, schema: Option<Schema>, subtasks: Arc<Subtasks>) -> Self {
-        // XML by hand is handed on word for word.
+        // Templates with manual XML pass the answer on verbatim.
         let format = template.output_format.clone().filter(|_| !template.manual_xml);
         Self { format, schema, repair: !template.disable_reparsing, subtasks, continued: Mutex::new(None) }
     }
@@ -89,14 +89,14 @@ impl Conclude for Finishing {
     }
 }
 
-/// A further task, as an answer asks for it.
+/// A continuation requested by an answer.
 struct Asked {
     request: Result<SubtaskRequest, String>,
-    /// What the answer says beside it.
+    /// Content of the requesting answer.
     before: String,
 }
 
-/// The further task that an answer asks for: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
+/// Parses the continuation of an answer: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
 fn continuation(answer: &str) -> Option<Asked> {
     let Output::Parsed(value) = output::judge(
         answer,
@@ -115,7 +115,7 @@ fn continuation(answer: &str) -> Option<Asked> {
 }
 
 fn mismatched(mismatch: Mismatch) -> TaskError {
-    let message = format!("the answer is not as declared: {}", mismatch.message);
+    let message = format!("the answer does not match the declared output format: {}", mismatch.message);
     TaskError::failure(Reason::OutputFormatFailure, message).caused_by(Cause::Mismatch(mismatch))
 }
 
@@ -128,13 +128,13 @@ fn event_error(error: &TaskError) -> EventError {
     EventError { code, reason, message: error.message.clone() }
 }
 
-/// The result of a task that ended.
+/// Builds the result of a finished task.
 pub(super) fn result_of(outcome: &TaskOutcome, finishing: &Finishing) -> TaskResult {
     let metrics = super::error::ResourceMetrics::of(outcome);
     let Some(Continued { result: continued, before }) = finishing.continued() else {
         return judged(outcome, finishing, metrics);
     };
-    // The further task's failure is this one's; its answer is held to the format of this one.
+    // A failure of the continuation is a failure of this task; its answer must match this task's format.
     let mut result = match continued.error() {
         Some(error) => {
             let partial = if continued.content.is_empty() { before } else { continued.content };
@@ -170,7 +170,7 @@ fn judged(
             result.note("parseError", problem);
             result
         }
-        // Only of a flow in parts, whose parts end by other rules.
+        // Only for a multi-stage flow, whose stages end by other rules.
         (None, Output::Mismatched(mismatch)) => {
             let mut result = TaskResult::complete(answer);
             result.note("parseError", mismatched(mismatch).message);
@@ -181,5 +181,5 @@ fn judged(
 }
 
 fn blocked(answer: &str) -> String {
-    format!("the model says that something stands in its way: {answer}")
+    format!("the model reports that it is blocked: {answer}")
 }

@@ -1,4 +1,4 @@
-//! What the handler of one task has: its limits, its tools, its model.
+//! Limits, tools and model of one task's handler.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::agent::{Left, Limits, SPAWN_SUBTASK, Session, control_names};
 use crate::template::Template;
 
 impl TaskSystem {
-    /// A handler of its own for each task: nothing leaks between two of them.
+    /// Creates a separate handler for each task, so that nothing leaks between tasks.
     pub(super) fn handler(
         &self,
         toolbox: Toolbox,
@@ -23,8 +23,8 @@ impl TaskSystem {
         Session { toolbox, options, ..self.base.for_child(limits) }
     }
 
-    /// The handler with the model that is asked for. What a request asks for is kept or refused; a template's own
-    /// choice gives way to the run's, and that is said.
+    /// Switches to the requested model. A model named by the request is used or refused; a model named by the
+    /// template falls back to the run's model with a warning.
     pub(super) fn asked_for_model(
         &self,
         session: Session,
@@ -32,7 +32,7 @@ impl TaskSystem {
         request: &SubtaskRequest,
         place: &Place,
     ) -> Result<Session, TaskError> {
-        // The main task's model was settled when the run began.
+        // The main task's model was chosen when the run started.
         let Some(parent) = &place.parent else { return Ok(session) };
         let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(session) };
         let has = session.model.name();
@@ -44,11 +44,11 @@ impl TaskSystem {
         }
         if request.model.is_some() {
             let message =
-                format!("this run has one model, `{has}`; `{}` is asked for with `{wanted}`", template.name);
+                format!("`{}` requests the model `{wanted}`, but this run only has `{has}`", template.name);
             return Err(TaskError::failure(Reason::ConfigurationError, message));
         }
         let message = format!(
-            "`{}` names the model `{wanted}`; this run has `{has}`, which answers instead",
+            "`{}` names the model `{wanted}`, but this run only has `{has}`, which is used instead",
             template.name
         );
         self.engine.emit(parent, Event::Warning { code: "other_model".to_owned(), message });
@@ -56,7 +56,7 @@ impl TaskSystem {
     }
 }
 
-/// The limits of a task: as configured, then the template, then the request, never more than is left.
+/// Merges the limits of a task: configuration, then template, then request, capped by the remaining budget.
 pub fn limits(
     base: Limits,
     template: &LimitOverrides,
@@ -66,7 +66,7 @@ pub fn limits(
     let mut limits = base;
     for layer in [Some(template), request].into_iter().flatten() {
         limits.max_turns = layer.max_turns.unwrap_or(limits.max_turns);
-        // A model holds what it holds: a template can only ask for less.
+        // The context window is fixed, so a template can only lower the limit.
         limits.max_tokens = layer.max_tokens.map_or(limits.max_tokens, |most| most.min(limits.max_tokens));
         limits.task_timeout_s = layer.timeout.or(limits.task_timeout_s);
     }
@@ -80,8 +80,8 @@ pub fn limits(
     limits
 }
 
-/// Whether a template names a tool that is nearly one of these, and none of them: a slip, told before anything begins. A
-/// name that is far from all may be the tool of a server not yet asked; [`toolbox`] knows them all.
+/// Reports tool names in a template that look like typos of known tools, before anything starts. A name
+/// unlike all others may belong to an MCP server that is not connected yet; [`toolbox`] checks those.
 pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError> {
     let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
     let slips: Vec<String> = named
@@ -94,22 +94,22 @@ pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError>
     if slips.is_empty() { Ok(()) } else { Err(not_there(template, &slips)) }
 }
 
-/// The tool of a name or alias, in whatever case a person wrote it.
+/// Finds a tool by name or alias, ignoring case.
 fn in_any_case<'b>(base: &'b Toolbox, name: &str) -> Option<&'b Arc<dyn Tool>> {
     base.find(name).or_else(|| base.find(&name.to_lowercase()))
 }
 
-/// What steers a task is always there, or is offered elsewhere.
+/// Whether a name is not a control tool; those are always available or offered elsewhere.
 fn steers_not(name: &str) -> bool {
     name != SPAWN_SUBTASK && !control_names().any(|known| known == name)
 }
 
 fn not_there(template: &Template, tools: &[String]) -> TaskError {
-    let message = format!("`{}` names tools that are not there: {}", template.name, tools.join(", "));
+    let message = format!("`{}` names unknown tools: {}", template.name, tools.join(", "));
     TaskError::invalid(Reason::ConfigurationError, message)
 }
 
-/// The tools that a template has, found by name or alias.
+/// Returns the tools of a template, resolved by name or alias.
 pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
     let mut unknown: Vec<String> = Vec::new();
     let mut resolve = |names: &[String]| -> Vec<String> {
@@ -137,14 +137,14 @@ pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError
     for tool in base.iter() {
         let name = tool.definition().name.to_string();
         if allowed.as_ref().is_none_or(|allowed| allowed.contains(&name)) && !blocked.contains(&name) {
-            // Their names differ already.
+            // Names are unique in the source toolbox.
             let _ = chosen.insert(Arc::clone(tool));
         }
     }
     Ok(chosen)
 }
 
-/// Whether a template's tasks may begin others by a call: as with any tool.
+/// Whether tasks of a template may call `spawn_subtask`; the tool lists apply to it like to any tool.
 pub(super) fn may_spawn(template: &Template) -> bool {
     let names = |names: &[String]| names.iter().any(|name| name == SPAWN_SUBTASK);
     template.allowed_tools.as_deref().is_none_or(names) && !names(&template.blocked_tools)

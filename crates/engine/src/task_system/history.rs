@@ -1,19 +1,19 @@
-//! What of a conversation a task is shown, where its request asks for that (`history_config`).
+//! Excerpt of a conversation for a task whose request asks for it (`history_config`).
 //!
-//! The conversation is that of the task that asks for the further one; for what a run begins itself, the one that the run
-//! continues. Where there is none, nothing is shown, and the notes say so.
+//! The conversation is that of the requesting task or, for a run's main task, the one that the run continues.
+//! If there is none, nothing is shown, and the notes say so.
 
 use fusee_model::Message;
 
 use super::request::{ContextPart, HistoryConfig};
 
-/// Characters of a conversation that are shown; of an older one the beginning is left out.
+/// Maximum length of the excerpt in characters; older turns are left out.
 const LONGEST: usize = 40_000;
 
-/// Characters of one message: the beginning of a long output is enough to know what it was.
+/// Maximum length of one message in characters: the beginning of a long output shows what it was.
 const MESSAGE: usize = 4_000;
 
-/// The part of a context that a conversation makes, and how many of its turns are in it; none where it is not asked for.
+/// Returns the excerpt and its number of turns; `None` if the request does not ask for history.
 pub(crate) fn part(
     messages: &[Message],
     config: Option<&HistoryConfig>,
@@ -37,7 +37,7 @@ pub(crate) fn part(
     Some(((count > 0).then(|| ContextPart { source, text: shown.join("\n\n") }), count))
 }
 
-/// A turn is a reply with what was said to the model before it and the results of its calls.
+/// Splits a conversation into turns: a reply with the messages before it and the results of its calls.
 fn turns(messages: &[Message]) -> Vec<&[Message]> {
     let (mut turns, mut start, mut replied) = (Vec::new(), 0, false);
     for (at, message) in messages.iter().enumerate() {

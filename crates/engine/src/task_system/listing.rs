@@ -1,7 +1,7 @@
-//! The files of a task's context, each a step: the command that lists some, and the reading of a listed one.
+//! File sources of a task's context, each a step: the command that lists files, and reading a listed file.
 //!
-//! Both are the tools of models underneath, with the same gates and the same sandbox. A model reads in pages and
-//! both streams of a command at once; a template's files are shown whole, and only stdout lists them.
+//! Both use the model's tools with the same approval and sandbox. But a model reads in pages and sees both
+//! output streams, while a template's files are included in full and only stdout lists them.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::agent::Calling;
 use crate::workflow::RunScript;
 
-/// Bytes of stdout that a command may list files with.
+/// Maximum stdout size of a file-listing command.
 pub(super) const LISTING_BYTES: usize = 256 * 1024;
 
-/// The shell, with stdout apart from stderr and kept as far as files may be listed.
+/// The shell tool with stdout separate from stderr, and an output limit for file lists.
 pub(super) struct ListingShell {
     shell: Arc<dyn Tool>,
     script: RunScript,
@@ -66,11 +66,11 @@ impl Tool for ListingShell {
     }
 }
 
-/// A listed file, as the journal keeps it.
+/// A listed file, as journaled.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Listed {
     ok: bool,
-    /// Its lines, or why there are none.
+    /// The text, or why it cannot be included.
     pub(super) content: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     seen: Vec<Seen>,
@@ -78,7 +78,7 @@ pub(super) struct Listed {
     not_shown: Option<Why>,
 }
 
-/// Why a file is not shown.
+/// Why a file is not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Why {
@@ -88,7 +88,7 @@ pub(super) enum Why {
 }
 
 impl Listed {
-    /// What came of reading it, without secrets that are known.
+    /// Reads a file and removes known secrets.
     pub(super) async fn read(path: &str, most: usize, context: &CallContext, secrets: &Secrets) -> Self {
         let refused = |why, content| Self { ok: false, content, seen: Vec::new(), not_shown: Some(why) };
         match read_whole(path, most as u64, context).await {
@@ -103,7 +103,7 @@ impl Listed {
         }
     }
 
-    /// The same as a step.
+    /// Reads a file as a step.
     pub(super) async fn step(calling: &Calling<'_>, path: &str, most: usize) -> Result<Self, Stop> {
         let call = Call {
             branch: calling.branch.clone(),
@@ -122,7 +122,7 @@ impl Listed {
         calling.engine.step(call, body).await?.read()
     }
 
-    /// Why there is nothing to show, if so.
+    /// Returns why the file is not included, if it is not.
     pub(super) fn not_shown(&self) -> Option<Why> {
         self.not_shown.or((!self.ok).then_some(Why::Unread))
     }

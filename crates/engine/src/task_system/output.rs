@@ -1,7 +1,7 @@
-//! What an answer is held to: text, or JSON of a declared sort.
+//! Checks an answer against its declared format: text, or JSON of a declared type.
 //!
-//! Bad JSON keeps the task complete, with the text and a note of what is wrong; JSON of another sort than declared fails
-//! it. The text is never changed: only what is parsed from it is.
+//! Invalid JSON leaves the task complete, with the text and a note about the problem; JSON of the wrong type
+//! fails it. The text itself is never changed, only what is parsed from it.
 
 use fusee_tools::arguments;
 use serde_json::Value;
@@ -9,29 +9,29 @@ use serde_json::Value;
 use super::error::Mismatch;
 use crate::template::{OutputFormat, OutputKind, schema::SCHEMA_WORDS};
 
-/// What an answer came to.
+/// Result of checking an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Nothing was declared, or text.
+    /// No format or text was declared.
     Text,
     /// JSON as declared.
     Parsed(Value),
-    /// Not JSON: why.
+    /// Not JSON; holds the parse error.
     Unparsed(String),
-    /// JSON, and not of the declared sort.
+    /// JSON of another type than declared.
     Mismatched(Mismatch),
 }
 
 /// A declared JSON Schema, read from its file.
 #[derive(Debug)]
 pub struct Schema {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The schema.
+    /// The schema itself.
     pub value: Value,
 }
 
-/// Whether a format names a file that holds a JSON Schema.
+/// Returns the JSON Schema file that a format names, if any.
 pub fn schema_file(format: &OutputFormat) -> Option<&str> {
     format
         .schema
@@ -39,7 +39,7 @@ pub fn schema_file(format: &OutputFormat) -> Option<&str> {
         .filter(|schema| format.kind == OutputKind::Json && !SCHEMA_WORDS.contains(schema))
 }
 
-/// Holds an answer against its format. `repair` allows one pass over an answer that is nearly JSON.
+/// Checks an answer against its format. `repair` allows one lenient pass over almost valid JSON.
 pub fn judge(answer: &str, format: Option<&OutputFormat>, schema: Option<&Schema>, repair: bool) -> Output {
     let Some(format) = format.filter(|format| format.kind == OutputKind::Json) else { return Output::Text };
     let value = match parse(answer, repair) {
@@ -54,7 +54,7 @@ pub fn judge(answer: &str, format: Option<&OutputFormat>, schema: Option<&Schema
     mismatch.map_or(Output::Parsed(value), Output::Mismatched)
 }
 
-/// The JSON of an answer: the answer itself, the one code fence in it, or what a lenient reader makes of either.
+/// Parses the JSON of an answer: the answer itself, its only code fence, or a lenient reading of either.
 fn parse(answer: &str, repair: bool) -> Result<Value, String> {
     let text = answer.trim();
     let strict = match serde_json::from_str(text) {
@@ -67,7 +67,8 @@ fn parse(answer: &str, repair: bool) -> Result<Value, String> {
     }
     if repair {
         let inner = fenced.unwrap_or(text);
-        // A bare word means one thing only where it is one of Python's; other words are an answer without JSON.
+        // A bare word is unambiguous only if it is one of Python's literals; other words are an answer
+        // without JSON.
         let means_one_thing =
             inner.starts_with(['{', '[', '\'']) || ["True", "False", "None"].contains(&inner);
         if means_one_thing && let Ok(value) = arguments::lenient(inner) {
@@ -77,7 +78,7 @@ fn parse(answer: &str, repair: bool) -> Result<Value, String> {
     Err(strict)
 }
 
-/// What stands in the only code fence of a text.
+/// Returns the content of the only code fence of a text.
 fn fenced(text: &str) -> Option<&str> {
     let start = text.find("```")?;
     let inside = &text[start + 3..];
@@ -122,7 +123,7 @@ fn sort(value: &Value) -> &'static str {
     }
 }
 
-/// The first place where a value differs from its schema.
+/// Returns the first violation of a JSON Schema.
 fn violation(value: &Value, schema: &Schema) -> Option<Mismatch> {
     let validator = match jsonschema::validator_for(&schema.value) {
         Ok(validator) => validator,
@@ -143,7 +144,7 @@ fn violation(value: &Value, schema: &Schema) -> Option<Mismatch> {
     })
 }
 
-/// The fields that make a provider answer in this format, for those that can.
+/// Returns the request fields that make a provider answer in this format, if supported.
 pub fn constraint(format: Option<&OutputFormat>, schema: Option<&Schema>) -> Option<Value> {
     let format = format.filter(|format| format.kind == OutputKind::Json)?;
     let value = match (schema, format.schema.as_deref()) {

@@ -1,7 +1,8 @@
-//! The context of a task, prepared before the model is asked: files are listed, found and read, each as a step.
+//! Prepares the context of a task before the model is called: files are listed, searched and read, each as a
+//! step.
 //!
-//! The index of files knows paths and words; only the handler's own tools read content or run commands, through the same
-//! gates as a model's calls.
+//! The file index only knows paths and words. Content is read and commands are run by the handler's own
+//! tools, with the same approval as a model's calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,37 +24,37 @@ use crate::memory::{Answer, Asking, Query, unordered};
 use crate::template::{FilePaths, Template, shown};
 use crate::workflow::printed;
 
-/// The share of the context that what was prepared may fill where nothing is said.
+/// Default share of the context window that the prepared context may fill.
 const FRACTION: f64 = 0.5;
 
-/// Bytes a token takes, roughly; the turn loop counts better once a server has answered.
+/// Approximate bytes per token; the turn loop counts better once a server has answered.
 const TOKEN_BYTES: f64 = 4.0;
 
-/// Files that a command or a list may name.
+/// Maximum number of listed files.
 const MOST_FILES: usize = 200;
 
-/// How often a command that lists files is run anew after its process was killed.
+/// How often an interrupted file-listing command is run again.
 const LISTED_AGAIN: usize = 3;
 
-/// Files that a search gives.
+/// Maximum number of files a search returns.
 pub(super) const MATCHES: usize = 5;
 
-/// Where a task is prepared.
+/// Dependencies of the preparation.
 pub(super) struct Preparing<'a> {
     pub(super) system: &'a TaskSystem,
     pub(super) session: &'a Session,
     pub(super) branch: &'a Branch,
     pub(super) cancel: &'a fusee_model::CancellationToken,
     pub(super) herald: &'a Herald<'a>,
-    /// What was used up so far.
+    /// Resources used so far.
     pub(super) spent: Mutex<Spent>,
 }
 
-/// A step that failed the task, or the run.
+/// Failure of the preparation.
 pub(super) enum Trouble {
-    /// The task fails so.
+    /// The task fails with this error.
     Failed(Box<TaskError>),
-    /// The run cannot go on.
+    /// The run cannot continue.
     Stopped(Stop),
 }
 
@@ -70,7 +71,7 @@ impl From<TaskError> for Trouble {
 }
 
 impl Preparing<'_> {
-    /// Everything the task is given beside its own words.
+    /// Prepares everything the task is given besides its own texts.
     pub(super) async fn prepare(
         &self,
         template: &Template,
@@ -87,7 +88,7 @@ impl Preparing<'_> {
         dedup(&mut listed);
         if listed.len() > MOST_FILES {
             let message = format!(
-                "{} files are listed, and at most {MOST_FILES} are shown; let `<file_paths>` name fewer",
+                "{} files are listed, but at most {MOST_FILES} can be included; list fewer in `<file_paths>`",
                 listed.len()
             );
             return Err(TaskError::failure(Reason::ContextRetrievalFailure, message).into());
@@ -118,7 +119,7 @@ impl Preparing<'_> {
         Ok(prepared)
     }
 
-    /// The paths that the request lists, else those of the template.
+    /// Returns the paths listed by the request, else those of the template.
     async fn listed(&self, template: &Template, request: &SubtaskRequest) -> Result<Vec<String>, Trouble> {
         if let Some(paths) = &request.file_paths {
             return Ok(paths.clone());
@@ -134,13 +135,13 @@ impl Preparing<'_> {
         }
     }
 
-    /// The paths that a command prints on stdout. It runs through the same tool and the same gate as a model's commands.
+    /// Returns the paths printed by a command. It uses the same tool and approval as a model's commands.
     async fn printed(&self, command: &str) -> Result<Vec<String>, Trouble> {
         let failed = |message: String| TaskError::failure(Reason::ContextRetrievalFailure, message);
         let shell: Arc<dyn Tool> = Arc::new(ListingShell::new(self.tool("shell")?));
         let mut called = self.call(&shell, json!({ "command": command })).await?;
         for _ in 0..LISTED_AGAIN {
-            // It is there to say what is there, so one that was cut off with its process may say it again.
+            // Listing files has no side effects, so a command that was killed with its process may run again.
             if called.fate == Some(Fate::Interrupted) {
                 called = self.call(&shell, json!({ "command": command })).await?;
             }
@@ -151,12 +152,12 @@ impl Preparing<'_> {
             let closing = output.content.lines().last().unwrap_or_default();
             let said = [printed.stderr.trim(), closing].join(" ");
             return Err(
-                failed(format!("the command `{command}` that lists files failed: {}", said.trim())).into()
+                failed(format!("the file-listing command `{command}` failed: {}", said.trim())).into()
             );
         }
         if output.truncated {
             let message = format!(
-                "the command `{command}` prints more than {} KiB, and lists at most {MOST_FILES} files; let it print fewer",
+                "the file-listing command `{command}` printed more than {} KiB; let it list at most {MOST_FILES} files",
                 LISTING_BYTES / 1024
             );
             return Err(failed(message).into());
@@ -165,7 +166,7 @@ impl Preparing<'_> {
         Ok(lines.map(str::to_owned).collect())
     }
 
-    /// Adds files that fit the task, as far as there is room.
+    /// Adds files that match the task, as far as they fit.
     async fn search(
         &self,
         template: &Template,
@@ -179,7 +180,7 @@ impl Preparing<'_> {
             if prepared.files.iter().any(|file| file.path == found.path) {
                 continue;
             }
-            // A file that is gone or no text since it was indexed is no reason to fail.
+            // A file that was deleted or is no longer text since it was indexed is skipped.
             let called = self.call(reader, json!({ "path": found.path })).await?;
             if called.output.ok && called.output.content.len() <= left {
                 left -= called.output.content.len();
@@ -189,10 +190,10 @@ impl Preparing<'_> {
         Ok(())
     }
 
-    /// Asks the index of files, as a step.
+    /// Searches the file index, as a step.
     async fn found(&self, words: &str, limit: usize) -> Result<Answer, Trouble> {
         if self.session.limits.memory_ranking == RankBy::Model {
-            // A run that is cut off there has begun.
+            // The run has started if it is interrupted during the ranking request.
             self.herald.tell();
         }
         let asking = Asking {
@@ -205,17 +206,17 @@ impl Preparing<'_> {
         let searched = asking.search(Query { words: words.to_owned(), limit }).await?;
         self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&searched.spent);
         if let Some(why) = &searched.problem {
-            // What is said about a task comes after its beginning.
+            // Messages about a task must come after its start event.
             self.herald.tell();
             self.system.engine.emit(self.branch, unordered(why));
         }
         searched.found.map_err(|problem| {
-            let message = format!("the files of the workspace cannot be searched: {problem}");
+            let message = format!("cannot search the workspace: {problem}");
             TaskError::failure(Reason::ContextMatchingFailure, message).into()
         })
     }
 
-    /// What was used up.
+    /// Returns the resources used.
     pub(super) fn spent(&self) -> Spent {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,7 +236,7 @@ impl Preparing<'_> {
 
     fn tool(&self, name: &str) -> Result<&Arc<dyn Tool>, Trouble> {
         self.system.base.toolbox.find(name).ok_or_else(|| {
-            let message = format!("there is no tool `{name}` to prepare the context with");
+            let message = format!("cannot prepare the context: no tool `{name}`");
             TaskError::failure(Reason::ToolExecutionError, message).into()
         })
     }
@@ -255,7 +256,7 @@ impl Preparing<'_> {
                 Gate::Ask(reason) => {
                     let name = definition.name.to_string();
                     let call_id = format!("{}:context", self.branch);
-                    // What is asked about a task comes after its beginning.
+                    // Questions about a task must come after its start event.
                     self.herald.tell();
                     let question = Question { call_id, name, arguments: arguments.clone(), reason };
                     if let Some(refusal) = calling.ask(question).await? {
@@ -269,7 +270,7 @@ impl Preparing<'_> {
     }
 }
 
-/// A file that was read, or why it is not shown.
+/// Why a listed file is not included.
 pub(super) enum Unshown {
     Failed(Box<TaskError>),
     TooLarge(String),
@@ -284,18 +285,18 @@ pub(super) fn shown_file(path: &str, listed: Listed) -> Result<ReadFile, Unshown
     Err(match why {
         _ if path.trim().is_empty() => failed(
             Reason::ContextRetrievalFailure,
-            "a listed path is empty: give the input that it is made of, or take it out of `<file_paths>`"
+            "a listed path is empty: set the input it is built from, or remove it from `<file_paths>`"
                 .to_owned(),
         ),
         Why::TooLarge => Unshown::TooLarge(format!("{}: {said}", does_not_fit(path))),
         Why::NotText => failed(
             Reason::ContextParsingFailure,
-            format!("the file `{path}` cannot be shown: {said}; only text can be listed in `<file_paths>`"),
+            format!("cannot include the file `{path}`: {said}; `<file_paths>` can only list text files"),
         ),
         Why::Unread => failed(
             Reason::ContextRetrievalFailure,
             format!(
-                "the file `{path}` cannot be shown: {said}; correct what `<file_paths>` or the request lists"
+                "cannot include the file `{path}`: {said}; correct the paths in `<file_paths>` or in the request"
             ),
         ),
     })
@@ -307,7 +308,7 @@ fn does_not_fit(path: &str) -> String {
 
 fn no_room(what: &str, room: usize) -> Trouble {
     let message = format!(
-        "{what}: files and inherited context may fill about {} tokens (`context_fraction` of `max_tokens`)",
+        "{what}: files and inherited context may use about {} tokens (`context_fraction` of `max_tokens`)",
         room / 4
     );
     let failure = TaskError::failure(Reason::Context, message);
@@ -315,16 +316,17 @@ fn no_room(what: &str, room: usize) -> Trouble {
 }
 
 fn refused(why: &str) -> Trouble {
-    // Told to a person, who has other ways than a model.
+    // The message is for the user, so the advice for the model is removed.
     let why = why.strip_prefix("Not run: ").unwrap_or(why).trim_end_matches('.');
     let why = why.strip_suffix(UNANSWERED_ADVICE).unwrap_or(why);
     let message = format!(
-        "the command that lists files may not run: {why}; allow it, or name the files with `<path>` in the template"
+        "the file-listing command was not allowed to run: {why}; allow it, or list the files with `<path>` in the template"
     );
     TaskError::failure(Reason::ContextRetrievalFailure, message).into()
 }
 
-/// What files are searched by: the request's description, else its inputs as far as the template lets them count.
+/// Returns the search words: the request's description, else its inputs that count as relevant for the
+/// template.
 pub(super) fn query_words(template: &Template, request: &SubtaskRequest) -> String {
     if let Some(description) = &request.description {
         return description.clone();

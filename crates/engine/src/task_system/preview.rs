@@ -1,5 +1,5 @@
-//! What a model would be told, without a run: for `fusee task --dry-run`. Files are read and searched as a run would;
-//! no command is started.
+//! Prompt preview without a run, for `fusee task --dry-run`. Files are read and searched as in a run; no
+//! command is started.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::memory::{Memory, Query};
 use crate::prompt::Environment;
 use crate::template::{FilePaths, Template};
 
-/// What would be sent first.
+/// The prompt that a run would send first.
 #[derive(Debug)]
 pub struct Preview {
-    /// The texts.
+    /// The composed texts.
     pub composed: Composed,
-    /// What they were made with.
+    /// The context they contain.
     pub prepared: Prepared,
-    /// What only a run would find out.
+    /// Parts that only a run can determine.
     pub left_out: Vec<String>,
 }
 
-/// Shows a task as far as it can be known before it runs.
+/// Composes a task's prompt as far as it is known before the run.
 pub async fn preview(
     template: &Template,
     request: &SubtaskRequest,
@@ -65,7 +65,7 @@ pub async fn preview(
         match read(path, workspace).await {
             Ok(file) => files.push(file),
             Err(error) if at < named => return Err(error),
-            // A file that is gone or no text since it was indexed is no reason to fail.
+            // A file that was deleted or is no longer text since it was indexed is skipped.
             Err(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What is asked of a task: everything is resolved before, so that a request is a value that can be written down.
+//! Request for a task: a self-contained value with everything resolved, so that it can be journaled.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -7,38 +7,38 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubtaskRequest {
-    /// The sort of task: `atomic`, the only one there is.
+    /// Task type; always `atomic`.
     #[serde(rename = "type", default = "atomic")]
     pub kind: String,
-    /// The template.
+    /// Template name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The subtype: it finds the template where no name is given, and wins over the template's own.
+    /// Subtype: finds the template if no name is given, and overrides the template's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtype: Option<String>,
-    /// The task in words: it finds the template where neither name nor subtype is given, and is what files are
-    /// searched by.
+    /// Task in words: finds the template if neither name nor subtype is given, and serves as the query for
+    /// the file search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The values of the template's parameters.
+    /// Values of the template's parameters.
     #[serde(default)]
     pub inputs: Map<String, Value>,
-    /// Files to include, instead of the template's.
+    /// Files to include instead of the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_paths: Option<Vec<String>>,
-    /// Settings of the context that win over the template's.
+    /// Context settings that override the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_management: Option<ContextOverrides>,
-    /// What of the caller's conversation goes along.
+    /// How much of the caller's conversation is included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_config: Option<HistoryConfig>,
-    /// What the caller was given and has found out, as a value.
+    /// The caller's context and findings, as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited_context: Option<InheritedContext>,
-    /// Limits that win over the template's.
+    /// Limits that override the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitOverrides>,
-    /// A model instead of the template's.
+    /// Model that overrides the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -48,12 +48,12 @@ fn atomic() -> String {
 }
 
 impl SubtaskRequest {
-    /// A request for the template of this name.
+    /// Creates a request for the template of this name.
     pub fn named(name: impl Into<String>, inputs: Map<String, Value>) -> Self {
         Self { name: Some(name.into()), inputs, ..Self::default() }
     }
 
-    /// What it is called where it is told of: its name, its subtype or its words.
+    /// Returns a title for messages: name, subtype or description.
     pub fn title(&self) -> &str {
         let named = self.name.as_deref().or(self.subtype.as_deref());
         named.or(self.description.as_deref()).unwrap_or("a task")
@@ -78,26 +78,26 @@ impl Default for SubtaskRequest {
     }
 }
 
-/// How much of the parent's context a task is given.
+/// How much of the parent's context a task inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InheritContext {
-    /// All of it.
+    /// All of the context.
     Full,
-    /// Nothing.
+    /// Nothing at all.
     None,
-    /// What is relevant to this task.
+    /// The parts relevant to this task.
     Subset,
 }
 
-/// What is kept of earlier steps.
+/// How much is included of earlier results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccumulationFormat {
     /// Their notes.
     #[default]
     NotesOnly,
-    /// Their whole output.
+    /// Their full output.
     FullOutput,
 }
 
@@ -105,23 +105,23 @@ pub enum AccumulationFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FreshContext {
-    /// Yes; then nothing is inherited.
+    /// Files are searched; nothing can be inherited.
     Enabled,
-    /// No.
+    /// Files are not searched.
     Disabled,
 }
 
-/// Settings of a task's context as one layer gives them; what is absent is left to the layer below.
+/// Context settings of one layer; absent values are left to the layer below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextOverrides {
-    /// How much of the parent's context is given on.
+    /// How much of the parent's context is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherit_context: Option<InheritContext>,
-    /// Whether earlier steps' results are kept for this one.
+    /// Whether the results of earlier tasks are included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulate_data: Option<bool>,
-    /// What is kept of them.
+    /// How much of them is included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulation_format: Option<AccumulationFormat>,
     /// Whether files are searched.
@@ -129,16 +129,16 @@ pub struct ContextOverrides {
     pub fresh_context: Option<FreshContext>,
 }
 
-/// What of the caller's conversation goes into a task, and whether the task goes into it.
+/// How a task relates to the caller's conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistoryConfig {
     /// Whether the conversation is shown to the task.
     pub use_session_history: bool,
-    /// How many of its last turns; all that fit where this is absent.
+    /// Maximum number of last turns to include; as many as fit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_turns_to_include: Option<u32>,
-    /// Whether the task's result is kept for tasks that are begun after it and accumulate what came before.
+    /// Whether the result is kept for later tasks that accumulate data.
     pub record_in_session_history: bool,
 }
 
@@ -148,42 +148,42 @@ impl Default for HistoryConfig {
     }
 }
 
-/// Limits of one task as a request or a template gives them.
+/// Limits of one task, set by a request or a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitOverrides {
-    /// Assistant messages.
+    /// Maximum number of assistant messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// Tokens the context may hold at once.
+    /// Maximum number of tokens in the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The share of the context that what was prepared may fill.
+    /// Share of the context that the prepared context may fill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_fraction: Option<f64>,
-    /// Working time in seconds.
+    /// Maximum active time in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
 }
 
-/// What the caller of a task was given and has found out. Text alone is one part.
+/// Context and findings of the caller. Plain text deserialises to one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InheritedContext {
-    /// In the order they were found out.
+    /// Parts, oldest first.
     pub parts: Vec<ContextPart>,
-    /// Files that belong to it.
+    /// Files that belong to the context.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
 
-/// One thing that was found out.
+/// One piece of context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextPart {
-    /// Where it comes from: `parent`, or the name of an earlier task.
+    /// Source: `parent`, or the name of an earlier task.
     #[serde(default = "parent")]
     pub source: String,
-    /// What it says.
+    /// The content.
     pub text: String,
 }
 
@@ -192,12 +192,12 @@ fn parent() -> String {
 }
 
 impl InheritedContext {
-    /// One part, from the parent.
+    /// Creates a context of one part from the parent.
     pub fn text(text: impl Into<String>) -> Self {
         Self { parts: vec![ContextPart { source: parent(), text: text.into() }], files: Vec::new() }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no parts and no files.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.files.is_empty()
     }

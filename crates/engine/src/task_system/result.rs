@@ -1,31 +1,31 @@
-//! What comes of a task: the JSON object that `fusee task --json` prints.
+//! Result of a task: the JSON object that `fusee task --json` prints.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{ResourceMetrics, TaskError};
 
-/// How it went.
+/// Status of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
-    /// Done.
+    /// The task is done.
     Complete,
-    /// Done so far: `notes.subtask_request` is wanted next.
+    /// Done so far; `notes.subtask_request` asks for the next task.
     Continuation,
-    /// Not done: `notes.error` says why.
+    /// The task failed; `notes.error` says why.
     Failed,
 }
 
-/// The result of a task, a tool or a workflow.
+/// Result of a task, a tool or a workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// How it went.
+    /// Status of the task.
     pub status: Status,
-    /// The text; of a failed task, what there was of it.
+    /// Text of the answer; partial if the task failed.
     #[serde(default)]
     pub content: String,
-    /// The text as data, where it was declared to be data and is.
+    /// Parsed answer, if JSON was declared and is valid.
     #[serde(
         rename = "parsedContent",
         default,
@@ -33,37 +33,37 @@ pub struct TaskResult {
         deserialize_with = "present"
     )]
     pub parsed_content: Option<Value>,
-    /// Everything else.
+    /// Additional data: error, metrics, bookkeeping.
     #[serde(default)]
     pub notes: Map<String, Value>,
 }
 
-/// A field that is there and null is a value, not an absent field.
+/// Distinguishes an explicit null, which is a value, from an absent field.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// How a request came to what ran, for the notes.
+/// How a request was resolved, for the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionPath {
-    /// A workflow.
+    /// To a workflow.
     SExpression,
-    /// A template.
+    /// To a template.
     Template,
-    /// A tool, called directly.
+    /// To a direct tool call.
     Tool,
-    /// No template: the words themselves were the task.
+    /// To no template; the description itself was the task.
     Plain,
 }
 
 impl TaskResult {
-    /// A completed one.
+    /// Creates a completed result.
     pub fn complete(content: impl Into<String>) -> Self {
         Self { status: Status::Complete, content: content.into(), parsed_content: None, notes: Map::new() }
     }
 
-    /// A failed one, with what there is of an answer.
+    /// Creates a failed result, with the partial answer.
     pub fn failed(error: &TaskError, content: impl Into<String>) -> Self {
         let mut result = Self { status: Status::Failed, ..Self::complete(content) };
         result.note("error", error);
@@ -71,23 +71,23 @@ impl TaskResult {
         result
     }
 
-    /// Adds a note; a later one of the same name wins.
+    /// Sets a note, replacing one of the same name.
     pub fn note(&mut self, name: &str, value: impl Serialize) {
-        // Our own values have string keys and finite numbers, the only ways this could fail.
+        // Only non-string keys or non-finite numbers could fail, and the values have neither.
         self.notes.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
     }
 
-    /// Adds what was used up: of a failure all that is known, else what is the same in every run like it.
+    /// Adds the metrics: everything for a failure, else only what is the same in every run.
     pub fn measure(&mut self, metrics: ResourceMetrics) {
         self.note("metrics", if self.is_ok() { metrics.counts() } else { metrics });
     }
 
-    /// The error, of a failed one.
+    /// Returns the error of a failed result.
     pub fn error(&self) -> Option<TaskError> {
         self.notes.get("error").and_then(|error| serde_json::from_value(error.clone()).ok())
     }
 
-    /// Whether it did not fail.
+    /// Whether the task did not fail.
     pub fn is_ok(&self) -> bool {
         self.status != Status::Failed
     }

@@ -1,4 +1,4 @@
-//! Tasks that a task begins: how deep, never in a circle, within what the first one may use up.
+//! Subtasks of a task: limited in depth, checked for cycles, and charged to the first task's budget.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,23 +16,23 @@ use super::result::{ExecutionPath, TaskResult};
 use crate::agent::{Facts, Left, Progress, Spawn, Spawned, Spent};
 use crate::prompt::{DelegationPrompt, Recap};
 
-/// Tasks begin tasks no deeper than this.
+/// Maximum nesting depth of subtasks.
 pub const DEEPEST: usize = 5;
 
-/// Of the answer of a task that a call began, so many characters are the call's result.
+/// Maximum length of a subtask's answer in a tool result, in characters.
 const SHOWN: usize = 50_000;
 
-/// Those of one task.
+/// Runs the subtasks of one task.
 pub(crate) struct Subtasks {
     system: Arc<TaskSystem>,
     branch: Branch,
     started_ms: i64,
     cancel: CancellationToken,
-    /// The requests that led here, this task's own included.
+    /// Hashes of the requests that led here, including this task's own.
     chain: Vec<String>,
-    /// What the task was given.
+    /// Context that the task was given.
     context: InheritedContext,
-    /// The prompt of tasks that are handed over in words, if the task has one for them.
+    /// Prompt of tasks delegated as text, if the task has one.
     delegation: Option<DelegationPrompt>,
     state: Mutex<State>,
 }
@@ -43,7 +43,7 @@ struct State {
     earlier: Vec<(String, TaskResult)>,
 }
 
-/// How one ended.
+/// A finished subtask.
 pub(super) struct Ended {
     pub(super) result: TaskResult,
     pub(super) spent: Spent,
@@ -71,7 +71,7 @@ impl Subtasks {
         }
     }
 
-    /// The same, where tasks in words have a prompt of their own.
+    /// Sets the prompt of tasks delegated as text.
     pub(crate) fn delegating(self, prompt: DelegationPrompt) -> Self {
         Self { delegation: Some(prompt), ..self }
     }
@@ -80,7 +80,7 @@ impl Subtasks {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one to its end, with what is left for it. A failure is wrapped.
+    /// Runs a subtask to its end within the remaining budget. A failure is wrapped.
     pub(super) async fn run(
         &self,
         request: Result<SubtaskRequest, String>,
@@ -187,7 +187,7 @@ impl Spawn for Subtasks {
     }
 }
 
-/// What was said so far, for a task that wants it: a whole conversation is copied only then.
+/// Returns the conversation for a subtask that asks for it; it is copied only then.
 pub(super) fn history(request: &Result<SubtaskRequest, String>, said: &[Message]) -> Arc<Vec<Message>> {
     let wanted = request.as_ref().ok().and_then(|request| request.history_config);
     match wanted.is_some_and(|history| history.use_session_history) {
@@ -196,7 +196,7 @@ pub(super) fn history(request: &Result<SubtaskRequest, String>, said: &[Message]
     }
 }
 
-/// The failure of one is its caller's to tell, with the inner failure whole.
+/// Wraps a failure, keeping the inner error as its cause.
 fn wrapped(result: TaskResult, name: &str) -> TaskResult {
     let Some(error) = result.error() else { return result };
     let mut wrapped = TaskResult::failed(&TaskError::subtask(error, name), result.content.as_str());
@@ -206,7 +206,7 @@ fn wrapped(result: TaskResult, name: &str) -> TaskResult {
     wrapped
 }
 
-/// A result in words for the model that asked for it, and whether something was cut.
+/// Renders a result for the calling model; the flag says whether it was truncated.
 fn shown(result: &TaskResult) -> (String, bool) {
     let mut text = match (result.error(), result.content.trim()) {
         (None, _) => result.content.clone(),
@@ -225,10 +225,10 @@ fn invalid(problem: String) -> TaskError {
     TaskError::failure(Reason::InputValidationFailure, format!("the request is not valid: {problem}"))
 }
 
-/// The same for the same request: what it asks for, not how the caller's context stands.
+/// Hashes what a request asks for, independent of the caller's context.
 fn hash(request: &SubtaskRequest) -> String {
     let essence = SubtaskRequest { inherited_context: None, history_config: None, ..request.clone() };
-    // Where a template is named, the words beside it only say why.
+    // If a template is named, the description is only a comment.
     let description = essence.description.clone().filter(|_| essence.name.is_none());
     let essence = SubtaskRequest { description, ..essence };
     let mut value = serde_json::to_value(&essence).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The shapes that outsiders read, byte for byte.
+//! Externally visible JSON shapes, byte for byte.
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,6 @@
-//! Holds a document against the table: every violation, each at its place, with what to do about it.
+//! Checks a document against the schema table: reports every violation with its position and a suggested fix.
 //!
-//! What the table cannot say (declared placeholders, defaults that fit, …) is checked where the template is made,
-//! in `make.rs`.
+//! Checks that the table cannot express (declared placeholders, matching defaults, …) are in `make.rs`.
 
 use std::collections::HashMap;
 
@@ -10,17 +9,18 @@ use fusee_text::{Diagnostic, Diagnostics, Source, near};
 
 use super::schema::{AttributeRule, Content, ElementRule, Kind, Occurs, TASK};
 
-/// Checks a whole document. `whole` says that it was read without mistakes, so that what is missing is really missing.
+/// Checks a document. `whole` means that it was parsed without errors, so that a missing element is really
+/// missing.
 pub(crate) fn check(source: &Source, document: &Document, whole: bool, problems: &mut Diagnostics) {
     let Some(root) = document.root() else { return };
     let element = document.element(root);
     let mut check = Check { source, document, whole, problems };
     if element.name != TASK.name {
-        let message = format!("the outermost element is `<{}>`, and must be `<task>`", element.name);
+        let message = format!("the root element must be `<task>`, found `<{}>`", element.name);
         check.error("unknown-root", element.name_span, message, None);
         return;
     }
-    // A stack instead of recursion: sections nest, and the reader bounds how deep.
+    // A stack instead of recursion: sections nest, and the parser limits the depth.
     let mut open = vec![(root, &TASK)];
     while let Some((id, rule)) = open.pop() {
         check.attributes(document.element(id), rule);
@@ -54,11 +54,10 @@ impl Check<'_> {
             match rule.attribute(&attribute.name) {
                 Some(known) => self.value(attribute, known, rule),
                 None if attribute.name == "xmlns" && !attribute.value.is_empty() => {
-                    let message =
-                        format!("templates have no namespace, and this one is in `{}`", attribute.value);
+                    let message = format!("templates must not use a namespace, found `{}`", attribute.value);
                     self.error("namespace", attribute.name_span, message, Some("remove `xmlns`".to_owned()));
                 }
-                // Those of other vocabularies, such as the place of a schema, are none of ours.
+                // Attributes of other vocabularies, such as a schema location, are ignored.
                 None if attribute.name.contains(':') || attribute.name == "xmlns" => {}
                 None => {
                     let known = rule.attributes.iter().map(|attribute| attribute.name);
@@ -71,7 +70,7 @@ impl Check<'_> {
         let missing =
             rule.attributes.iter().filter(|known| known.required && element.attribute(known.name).is_none());
         for known in missing {
-            let message = format!("`<{}>` lacks the attribute `{}`", element.name, known.name);
+            let message = format!("`<{}>` is missing the attribute `{}`", element.name, known.name);
             let help = format!("add `{}=\"…\"`: {}", known.name, known.kind.expects());
             self.error("missing-attribute", element.tag_span, message, Some(help));
         }
@@ -82,7 +81,7 @@ impl Check<'_> {
             return;
         }
         let (name, value) = (&attribute.name, &attribute.value);
-        let message = format!("`{value}` cannot be the `{name}` of `<{}>`", rule.name);
+        let message = format!("invalid value `{value}` for `{name}` of `<{}>`", rule.name);
         let mut help = expectation(value, known.kind);
         if rule.name == TASK.name && name == "type" {
             help.push_str("; tasks are composed in workflows (`.fusee` files), not in templates");
@@ -112,7 +111,7 @@ impl Check<'_> {
                 let start = span.start() + raw.find(inner).unwrap_or(0);
                 let place = fusee_text::Span::new(start, start + inner.len());
                 let shown: String = inner.chars().take(30).collect();
-                let message = format!("text stands directly in `<{}>`: `{shown}`", element.name);
+                let message = format!("unexpected text in `<{}>`: `{shown}`", element.name);
                 let help = "put it into an element, such as `<instructions>`".to_owned();
                 self.error("stray-text", place, message, Some(help));
             }
@@ -126,17 +125,17 @@ impl Check<'_> {
             let Some(known) = rule.child(&child.name) else {
                 let names = rule.children().iter().map(|child| child.name);
                 let help = near::did_you_mean(&child.name, names.clone()).unwrap_or_else(|| {
-                    format!("`<{}>` holds {}", rule.name, names.collect::<Vec<_>>().join(", "))
+                    format!("`<{}>` can contain {}", rule.name, names.collect::<Vec<_>>().join(", "))
                 });
                 let message =
-                    format!("`<{}>` is not known in `<{}>` and is left out", child.name, element.name);
+                    format!("unknown element `<{}>` in `<{}>` is ignored", child.name, element.name);
                 self.warning("unknown-element", child.name_span, message, Some(help));
                 continue;
             };
             let count = counted.entry(known.name).or_default();
             *count += 1;
             if *count > 1 && known.occurs != Occurs::Many {
-                let message = format!("`<{}>` stands in `<{}>` more than once", child.name, element.name);
+                let message = format!("duplicate `<{}>` in `<{}>`", child.name, element.name);
                 self.error(
                     "duplicate-element",
                     child.name_span,
@@ -151,13 +150,13 @@ impl Check<'_> {
         if matches!(rule.content, Content::SomeElements(_)) && counted.is_empty() {
             let names: Vec<String> =
                 rule.children().iter().map(|child| format!("`<{}>`", child.name)).collect();
-            let help = format!("add {}, or leave `<{}>` out", names.join(" or "), rule.name);
+            let help = format!("add {}, or remove `<{}>`", names.join(" or "), rule.name);
             let message = format!("`<{}>` is empty", element.name);
             self.error("empty-element", element.tag_span, message, Some(help));
         }
         for known in rule.children() {
             if known.occurs == Occurs::Required && !counted.contains_key(known.name) {
-                let message = format!("`<{}>` lacks `<{}>`", element.name, known.name);
+                let message = format!("`<{}>` is missing `<{}>`", element.name, known.name);
                 let help = format!("add `<{0}>…</{0}>`: {1}", known.name, known.about);
                 self.error("missing-element", element.tag_span, message, Some(help));
             }
@@ -165,7 +164,7 @@ impl Check<'_> {
         if rule.name == TASK.name && !counted.contains_key("instructions") && !counted.contains_key("section")
         {
             let message = "`<task>` has neither `<instructions>` nor a `<section>`".to_owned();
-            let help = "add `<instructions>…</instructions>`: what the model is asked".to_owned();
+            let help = "add `<instructions>…</instructions>`: the instructions for the model".to_owned();
             self.error("missing-element", element.tag_span, message, Some(help));
         }
     }
@@ -173,8 +172,7 @@ impl Check<'_> {
     fn text(&mut self, id: ElementId, rule: &ElementRule) {
         let element = self.document.element(id);
         for (_, child) in self.document.children(id) {
-            let message =
-                format!("`<{}>` holds text alone, and `<{}>` stands in it", element.name, child.name);
+            let message = format!("`<{}>` can only contain text, found `<{}>`", element.name, child.name);
             let help = "write `&lt;` for `<`, or put the text into `<![CDATA[ … ]]>`".to_owned();
             self.error("markup-in-text", child.tag_span, message, Some(help));
         }
@@ -185,7 +183,7 @@ impl Check<'_> {
                 self.error("empty-element", element.tag_span, message, Some(rule.about.to_owned()));
             }
             Content::Value(kind) if !kind.accepts(&text) => {
-                let message = format!("`{}` cannot be the value of `<{}>`", text.trim(), element.name);
+                let message = format!("invalid value `{}` for `<{}>`", text.trim(), element.name);
                 let help = expectation(text.trim(), kind);
                 self.error("invalid-value", element.text_span(), message, Some(help));
             }
@@ -194,22 +192,22 @@ impl Check<'_> {
     }
 }
 
-/// What would have been right, with the nearest of the known words first.
+/// Describes the expected value, with the closest known word first.
 fn expectation(value: &str, kind: Kind) -> String {
     let nearest = match kind {
         Kind::OneOf(words) => near::did_you_mean(value, words.iter().copied()),
         Kind::InputNames if value.split(',').any(|name| name.trim().is_empty()) => {
-            Some("a name is empty: remove the comma that is too many.".to_owned())
+            Some("empty name: remove the extra comma.".to_owned())
         }
         _ => None,
     };
     match nearest {
-        Some(nearest) => format!("{nearest} Expected is {}", kind.expects()),
-        None => format!("expected is {}", kind.expects()),
+        Some(nearest) => format!("{nearest} Expected {}", kind.expects()),
+        None => format!("expected {}", kind.expects()),
     }
 }
 
 fn listed(rule: &ElementRule) -> Option<String> {
     let names: Vec<&str> = rule.attributes.iter().map(|attribute| attribute.name).collect();
-    (!names.is_empty()).then(|| format!("its attributes are {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("known attributes: {}", names.join(", ")))
 }

@@ -1,17 +1,16 @@
-//! Placeholders in a command that lists files: each stands for one word of the shell, whatever its value holds.
+//! Placeholders in file-listing commands: each becomes exactly one shell word, whatever its value contains.
 //!
-//! A value is put into single quotes. That makes one word only where the shell reads words, so a placeholder inside
-//! of the command's own quotes, a comment, a here-document or right after `\` or `$` is refused.
+//! Values are put into single quotes. That yields one word only where the shell reads words, so a placeholder
+//! inside the command's own quotes, a comment or a here-document, or right after `\` or `$`, is rejected.
 
 use serde_json::{Map, Value};
 
 use super::placeholder::{Part, parts, shown, value_of};
 
-/// What every refusal says to do.
-pub(crate) const ADVICE: &str =
-    "write it without quotes, as a word of its own: its value is quoted for the shell";
+/// Suggested fix for every rejection.
+pub(crate) const ADVICE: &str = "write it unquoted, as a separate word: its value is quoted for the shell";
 
-/// Where in a command the reading of a text stands.
+/// Lexical context within a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     Words,
@@ -21,13 +20,13 @@ enum Where {
     Comment,
 }
 
-/// Reads the text of a command, piece by piece, and knows what a word would stand in.
+/// Tracks the lexical context while scanning a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     stands: Where,
-    /// The character before, if it is not escaped itself.
+    /// The previous character, unless it was escaped.
     last: Option<char>,
-    /// A here-document or quotes of a kind that only some shells have: nothing after it is sure.
+    /// A here-document or a non-portable kind of quotes was seen; the context after it is uncertain.
     odd: Option<&'static str>,
 }
 
@@ -36,14 +35,14 @@ impl Reading {
         Self { stands: Where::Words, last: None, odd: None }
     }
 
-    /// Goes on over text that is the command's own.
+    /// Scans text of the command itself.
     pub(crate) fn pass(&mut self, text: &str) {
         for c in text.chars() {
             self.next(c);
         }
     }
 
-    /// Goes on over a value in its quotes.
+    /// Scans a quoted value.
     pub(crate) fn pass_word(&mut self) {
         self.last = Some('x');
     }
@@ -75,7 +74,7 @@ impl Reading {
         self.last = Some(c);
     }
 
-    /// Why a placeholder may not stand here: where it is.
+    /// Returns where the placeholder is, if it is not allowed there.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         match (self.stands, self.last) {
             (Where::SingleQuotes, _) => Some("inside single quotes"),
@@ -89,7 +88,7 @@ impl Reading {
     }
 }
 
-/// The command with every placeholder as one word of the shell. What is wrong is added to the problems.
+/// Fills in the command with every placeholder as one shell word. Problems are added to `problems`.
 pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &mut Vec<String>) -> String {
     let (mut filled, mut reading) = (String::with_capacity(text.len()), Reading::new());
     let mut told = |problem: String| {
@@ -114,7 +113,7 @@ pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &m
                 match (value, reading.refusal()) {
                     (None, _) => told(format!("`{{{{{path}}}}}` has no value")),
                     (Some(_), Some(place)) => {
-                        told(format!("`{{{{{path}}}}}` stands {place} in a command: {ADVICE}"));
+                        told(format!("`{{{{{path}}}}}` is {place} in a command: {ADVICE}"));
                     }
                     (Some(value), None) => filled.push_str(&quoted(&shown(value))),
                 }
@@ -125,7 +124,7 @@ pub(crate) fn fill_command(text: &str, inputs: &Map<String, Value>, problems: &m
     filled
 }
 
-/// A value as one word of the shell.
+/// Quotes a value as one shell word.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }

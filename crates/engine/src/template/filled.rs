@@ -1,4 +1,4 @@
-//! A template with its placeholders filled: one pass over every text that may hold some.
+//! Fills in a template's placeholders: one pass over every text that may contain them.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::placeholder::fill;
 use super::{FilePaths, SectionText, Template};
 
 impl Template {
-    /// The same template with every placeholder filled from these inputs, or what is wrong with all that cannot be.
+    /// Returns the template with every placeholder filled in from these inputs, or all problems.
     pub fn filled(&self, inputs: &Map<String, Value>) -> Result<Self, Vec<String>> {
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
         let mut text = |text: &str| fill(text, inputs, &mut missing);

@@ -1,35 +1,35 @@
-//! A request's inputs held against what a template declares: defaults filled in, words of a command line turned into
-//! values, and everything that is missing, unknown or of the wrong type told at once.
+//! Checks a request's inputs against a template's declarations: applies defaults, converts command-line words
+//! to values, and reports all missing, unknown and mistyped inputs at once.
 
 use fusee_text::near;
 use serde_json::{Map, Value};
 
 use super::{Input, InputType, Template};
 
-/// One thing wrong with the inputs.
+/// A problem with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputProblem {
-    /// It must be given.
+    /// A required input is missing.
     Missing {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// What it takes.
+        /// Declared type.
         kind: InputType,
     },
-    /// It is not declared.
+    /// The input is not declared.
     Unknown {
-        /// As it was given.
+        /// Name as given.
         name: String,
-        /// Names that were probably meant, and all there are.
+        /// Similar names, or all declared names.
         help: String,
     },
-    /// It is of another type.
+    /// The value has the wrong type.
     WrongType {
-        /// The input.
+        /// Name of the input.
         name: String,
-        /// What it takes.
+        /// Declared type.
         kind: InputType,
-        /// What was given.
+        /// The given value.
         value: String,
     },
 }
@@ -46,7 +46,7 @@ impl std::fmt::Display for InputProblem {
     }
 }
 
-/// The inputs with defaults, or everything that is wrong with them.
+/// Returns the inputs with defaults applied, or all problems.
 pub fn bind(
     template: &Template,
     given: &Map<String, Value>,
@@ -74,8 +74,8 @@ pub fn bind(
     if problems.is_empty() { Ok(bound) } else { Err(problems) }
 }
 
-/// A value as the input takes it. Text is taken for everything that can be shown, because a caller that has data
-/// and a template that wants words do not contradict each other; a word is never taken for data here.
+/// Converts a value for an input. A text input accepts any value, because every value can be rendered as
+/// text; text is never parsed as data here.
 fn fitting(input: &Input, value: &Value) -> Option<Value> {
     match input.kind {
         kind if kind.accepts(value) => Some(value.clone()),
@@ -88,13 +88,13 @@ fn known(template: &Template, name: &str) -> String {
     let names = || template.inputs.iter().map(|input| input.name.as_str());
     match near::did_you_mean(name, names()) {
         Some(near) => near,
-        None if template.inputs.is_empty() => format!("`{}` takes none", template.name),
+        None if template.inputs.is_empty() => format!("`{}` takes no inputs", template.name),
         None => format!("`{}` takes {}", template.name, names().collect::<Vec<_>>().join(", ")),
     }
 }
 
-/// The value that a word of a command line stands for: text as it is, anything else as JSON. A word that is not of the
-/// type stays text, and [`bind`] says so.
+/// Converts a command-line word to a value: text as is, any other type as JSON. A word that is not valid JSON
+/// stays text, and [`bind`] reports it.
 pub fn typed(kind: InputType, word: &str) -> Value {
     match kind {
         InputType::String => Value::String(word.to_owned()),

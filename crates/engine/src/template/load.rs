@@ -1,4 +1,4 @@
-//! Templates from folders. One that has mistakes does not register; the others do.
+//! Loads templates from folders. A template with errors is not registered; the others are.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,41 +10,41 @@ use fusee_text::{Diagnostic, Severity, Source, xml};
 use super::registry::{Layer, Registered, Registry};
 use super::{Template, TemplateText};
 
-/// Folders nest no deeper.
+/// Maximum nesting depth of folders.
 const DEEPEST: usize = 16;
 
-/// More files than this are not read, and that is said.
+/// Maximum number of files; more are reported and not read.
 const MOST_FILES: usize = 20_000;
 
-/// A folder of templates and the layer it is.
+/// A folder of templates and its layer.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Where.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// Which layer.
+    /// Layer of its templates.
     pub layer: Layer,
-    /// What its files are called in messages: the path below this is shown, if there is one.
+    /// Root that is stripped from file names in messages, if any.
     pub shown_below: Option<PathBuf>,
 }
 
-/// What was found.
+/// Result of loading templates.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The templates.
+    /// The valid templates.
     pub registry: Registry,
-    /// What is wrong with the others, warnings left out.
+    /// Errors in the others, without warnings.
     pub problems: Vec<Diagnostic>,
-    /// The texts that the problems are about.
+    /// Source texts of the problems.
     pub sources: Vec<Source>,
 }
 
-/// Reads all templates of these folders. A folder that is not there is empty.
+/// Loads all templates of these folders. A missing folder counts as empty.
 pub fn load(folders: &[Folder]) -> Loaded {
     let mut loaded = Loaded::default();
     for folder in folders {
         let mut files = Vec::new();
         if !find(&folder.path, 0, &mut files) {
-            let message = format!("more than {MOST_FILES} files are there; the rest is not read");
+            let message = format!("more than {MOST_FILES} files; the rest is ignored");
             let file = folder.path.display().to_string();
             loaded.problems.push(Diagnostic::file_error("too-many-templates", file, message));
         }
@@ -55,8 +55,8 @@ pub fn load(folders: &[Folder]) -> Loaded {
 }
 
 impl Loaded {
-    /// Takes over what stood before in files that have mistakes now, and names what that is: an edit under way takes
-    /// nothing away.
+    /// Keeps the previous templates of files that have errors now, and returns their names, so that an
+    /// unfinished edit does not remove a template.
     pub fn keep(&mut self, before: &Registry) -> Vec<String> {
         let broken: HashSet<&str> = self.problems.iter().map(|problem| problem.file.as_ref()).collect();
         let stood = before.all().into_iter().filter(|known| broken.contains(known.text.file.as_str()));
@@ -64,7 +64,7 @@ impl Loaded {
         let mut kept = Vec::new();
         for known in stood {
             let name = known.template.name.clone();
-            // Another file may have the name by now.
+            // Another file may have taken the name.
             if self.registry.register_template(known).is_ok() {
                 kept.push(name);
             }
@@ -98,14 +98,14 @@ impl Loaded {
     }
 }
 
-/// The bytes of a file, one more than are read at most: enough to be refused.
+/// Reads a file up to one byte beyond the limit, which is enough for it to be rejected.
 pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(xml::LARGEST as u64 * 4 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// All `.xml` files below; false if there are too many.
+/// Collects all `.xml` files below a folder; returns false if there are too many.
 fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return true };
     for entry in entries.flatten() {

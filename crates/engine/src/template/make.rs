@@ -1,5 +1,5 @@
-//! From a document that fits the table to a template, and the checks that the table cannot make. Those of placeholders
-//! are in `make/placeholders.rs`.
+//! Builds a template from a valid document, with the checks that the schema table cannot express. Placeholder
+//! checks are in `make/placeholders.rs`.
 
 mod placeholders;
 
@@ -13,7 +13,7 @@ use super::schema::{is_input_name, read_bool};
 use super::{FilePaths, Input, InputType, OutputFormat, OutputKind, SectionText, Template, inputs};
 use crate::task_system::{ContextOverrides, FreshContext, InheritContext, LimitOverrides};
 
-/// The template, with what is wrong with its meaning added to the problems.
+/// Builds the template, and adds semantic problems.
 pub(super) fn make(source: &Source, document: &Document, problems: &mut Diagnostics) -> Option<Template> {
     let root = document.root()?;
     let mut make = Make { source, document, problems };
@@ -22,7 +22,7 @@ pub(super) fn make(source: &Source, document: &Document, problems: &mut Diagnost
     Some(template)
 }
 
-/// The checks of meaning alone, of a document that does not fit the table.
+/// Runs only the semantic checks, on a document that does not match the schema.
 pub(super) fn check_meaning(source: &Source, document: &Document, problems: &mut Diagnostics) {
     let Some(root) = document.root().filter(|root| document.element(*root).name == "task") else { return };
     let mut make = Make { source, document, problems };
@@ -45,7 +45,7 @@ impl Make<'_> {
         self.document.children(parent).find(|(_, element)| element.name == name).map(|(id, _)| id)
     }
 
-    /// The text of an element inside, without what indents it.
+    /// Returns the dedented text of a child element.
     fn text(&self, parent: ElementId, name: &str) -> Option<String> {
         let text = dedent(&self.document.text(self.child(parent, name)?));
         (!text.is_empty()).then_some(text)
@@ -55,7 +55,7 @@ impl Make<'_> {
         self.text(parent, name).map(|text| read_bool(&text))
     }
 
-    /// A word of an enumeration, as its type reads it.
+    /// Parses an enumeration word.
     fn word<T: serde::de::DeserializeOwned>(&self, parent: ElementId, name: &str) -> Option<T> {
         serde_json::from_value(Value::String(self.text(parent, name)?.trim().to_owned())).ok()
     }
@@ -106,7 +106,7 @@ impl Make<'_> {
         }
         let Some(params) = document.element(root).attribute("params") else { return inputs };
         let mut names: Vec<&str> = Vec::new();
-        // One that cannot be a name is told of for that.
+        // Invalid names are reported by the schema check.
         for name in params.value.split(',').map(str::trim).filter(|name| is_input_name(name)) {
             if names.contains(&name) {
                 let message = format!("the input `{name}` is declared twice");
@@ -119,14 +119,14 @@ impl Make<'_> {
             return names.into_iter().map(plain_input).collect();
         }
         let named: HashSet<&str> = names.iter().copied().collect();
-        // One without a name is told of for that.
+        // A missing name is reported by the schema check.
         let listed: HashSet<&str> =
             inputs.iter().map(|input| input.name.as_str()).filter(|name| !name.is_empty()).collect();
         let mut different: Vec<&str> = named.symmetric_difference(&listed).copied().collect();
         if !different.is_empty() {
             different.sort_unstable();
-            let message = format!("`params` and `<inputs>` do not agree on `{}`", different.join("`, `"));
-            let help = "name the same inputs in both, or leave `params` out".to_owned();
+            let message = format!("`params` and `<inputs>` disagree on `{}`", different.join("`, `"));
+            let help = "declare the same inputs in both, or remove `params`".to_owned();
             self.error("inputs-disagree", params.value_span, message, help);
         }
         inputs
@@ -139,7 +139,7 @@ impl Make<'_> {
             let value = inputs::typed(kind, &attribute.value);
             if !kind.accepts(&value) {
                 let message = format!("the default `{}` is not of type {}", attribute.value, kind.as_str());
-                let help = "lists and objects are written as JSON".to_owned();
+                let help = "write lists and objects as JSON".to_owned();
                 self.error("default-type", attribute.value_span, message, help);
             }
             value
@@ -165,12 +165,12 @@ impl Make<'_> {
             };
             let span = element.attribute("key").map_or(element.tag_span, |key| key.value_span);
             if sections.iter().any(|other| other.key == section.key) {
-                let message = format!("two sections side by side have the key `{}`", section.key);
+                let message = format!("duplicate section key `{}`", section.key);
                 self.error("duplicate-section", span, message, "give one of them another key".to_owned());
             }
             if section.closed && section.summary.is_none() {
                 let message = format!("the section `{}` is closed and has no `<summary>`", section.key);
-                let help = "add one: it is what the model sees until it opens the section".to_owned();
+                let help = "add one; the model sees it until it opens the section".to_owned();
                 self.error("missing-summary", element.tag_span, message, help);
             }
             sections.push(section);
@@ -183,7 +183,7 @@ impl Make<'_> {
         let value = |name: &str| element.attribute(name).map(|attribute| attribute.value.trim().to_owned());
         let kind = if value("type")? == "json" { OutputKind::Json } else { OutputKind::Text };
         if let (OutputKind::Text, Some(schema)) = (kind, element.attribute("schema")) {
-            let message = "an answer that is text has no `schema`".to_owned();
+            let message = "`schema` is not allowed for a text answer".to_owned();
             let help = "set `type=\"json\"`, or remove `schema`".to_owned();
             self.error("schema-of-text", schema.name_span, message, help);
         }
@@ -218,9 +218,9 @@ impl Make<'_> {
             return Some(FilePaths::Literal(paths));
         }
         let Some(text) = self.text(id, wanted) else {
-            // One that holds nothing at all is told of for that.
+            // An empty element is reported by the schema check.
             if self.document.children(id).next().is_some() {
-                let message = format!("`<file_paths source=\"{source}\">` lacks `<{wanted}>`");
+                let message = format!("`<file_paths source=\"{source}\">` is missing `<{wanted}>`");
                 let help = format!("add `<{wanted}>…</{wanted}>`");
                 self.error("missing-element", element.tag_span, message, help);
             }
@@ -233,7 +233,7 @@ impl Make<'_> {
         })
     }
 
-    /// Each source of files has its own element.
+    /// Reports elements that belong to another source of files.
     fn foreign_files(&mut self, id: ElementId, source: &str, wanted: &str) {
         let document = self.document;
         for (_, child) in document.children(id) {
@@ -246,7 +246,7 @@ impl Make<'_> {
             };
             if child.name != wanted {
                 let message =
-                    format!("`<{}>` does not belong to `<file_paths source=\"{source}\">`", child.name);
+                    format!("`<{}>` is not allowed in `<file_paths source=\"{source}\">`", child.name);
                 let help = format!("set `source=\"{meant}\"`, or use `<{wanted}>`");
                 self.error("foreign-element", child.name_span, message, help);
             }
@@ -291,31 +291,32 @@ impl Make<'_> {
         self.check_provider(root, template);
     }
 
-    /// A provider alone chooses no model.
+    /// Warns about a provider without a model, which has no effect.
     fn check_provider(&mut self, root: ElementId, template: &Template) {
         if let (Some(_), None, Some(id)) = (&template.provider, &template.model, self.child(root, "provider"))
         {
             let span = self.document.element(id).tag_span;
-            let message = "`<provider>` says nothing without `<model>`: the configured model is asked";
+            let message = "`<provider>` has no effect without `<model>`: the configured model is used";
             let warning = Diagnostic::warning("provider-without-model", self.source, span, message);
-            self.problems.push(warning.help("add `<model>…</model>`, or leave `<provider>` out"));
+            self.problems.push(warning.help("add `<model>…</model>`, or remove `<provider>`"));
         }
     }
 
-    /// Where the work is done in parts there is no one answer that could be held to a format.
+    /// Warns about JSON output in a multi-stage flow, which has no single answer to check.
     fn check_flow(&mut self, root: ElementId, template: &Template) {
         let in_parts = matches!(template.flow.as_deref(), Some("staged3" | "branched" | "direct"));
         let is_json = template.output_format.as_ref().is_some_and(|format| format.kind == OutputKind::Json);
         if in_parts && is_json {
             let span = self.child(root, "flow").map(|flow| self.document.element(flow).tag_span);
-            let message = "the answer of a flow in parts is not held to `<output_format>`".to_owned();
-            let help = "take `flat` or `staged`, or leave `<output_format>` out".to_owned();
+            let message =
+                "the answer of a multi-stage flow is not checked against `<output_format>`".to_owned();
+            let help = "use `flat` or `staged`, or remove `<output_format>`".to_owned();
             let span = span.unwrap_or_default();
             self.problems.push(Diagnostic::warning("format-not-held", self.source, span, message).help(help));
         }
     }
 
-    /// Where an input is declared.
+    /// Returns where an input is declared.
     fn declaration(&self, root: ElementId, name: &str) -> Span {
         let element = self.document.element(root);
         let inputs = self.child(root, "inputs").into_iter().flat_map(|inputs| self.document.children(inputs));
@@ -339,7 +340,7 @@ impl Make<'_> {
         }
     }
 
-    /// Searching files and inheriting exclude each other.
+    /// Reports `fresh_context` combined with inheritance, which are mutually exclusive.
     fn check_context(&mut self, root: ElementId, template: &Template) {
         let settings = template.context_management;
         let Some(block) = self.child(root, "context_management") else { return };
@@ -347,8 +348,7 @@ impl Make<'_> {
         if settings.fresh_context == Some(FreshContext::Enabled) && inherits {
             let place = self.child(block, "fresh_context").unwrap_or(block);
             let span = self.document.element(place).text_span();
-            let message =
-                "`fresh_context` enabled and an `inherit_context` other than none exclude each other";
+            let message = "`fresh_context` can only be enabled if `inherit_context` is none";
             let help = "set `<inherit_context>none</inherit_context>`, or disable `fresh_context`".to_owned();
             self.error("context-conflict", span, message.to_owned(), help);
         }
@@ -359,7 +359,7 @@ fn plain_input(name: &str) -> Input {
     Input { name: name.to_owned(), kind: InputType::String, default: None, description: None }
 }
 
-/// Without the indentation that all lines share, and without blank space at both ends.
+/// Removes the common indentation, and blank space at both ends.
 pub(crate) fn dedent(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let lines = || text.lines().skip(usize::from(!text.starts_with('\n') && !text.is_empty()));

@@ -1,6 +1,7 @@
-//! Which template fits some words: the likeness of word sets, with the description weighing most.
+//! Matches templates against a description: word set similarity, in which the template's description weighs
+//! most.
 //!
-//! An index of words keeps the cost of a question to the templates that share a word with it.
+//! An inverted index limits the cost of a query to the templates that share a word with it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,18 +9,18 @@ use std::sync::Arc;
 use super::Template;
 use super::registry::Registered;
 
-/// How much of a score is the likeness to the description; the rest is how much of the question is covered.
+/// Weight of the similarity to the description; the rest is the covered share of the query.
 const LIKENESS: f64 = 0.6;
 
-/// Longer questions are cut: their tail decides nothing.
+/// Maximum number of query words; the rest is ignored.
 const MOST_WORDS: usize = 200;
 
-/// What a match must be.
+/// Requirements for a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matching {
-    /// The lowest score that counts.
+    /// Minimum score.
     pub threshold: f64,
-    /// At most so many.
+    /// Maximum number of matches.
     pub limit: usize,
 }
 
@@ -29,40 +30,40 @@ impl Default for Matching {
     }
 }
 
-/// A template that fits.
+/// A matching template.
 #[derive(Clone, Debug)]
 pub struct Match {
-    /// How well: above 0, at most 1.
+    /// Score: above 0, at most 1.
     pub score: f64,
-    /// The template.
+    /// The matched template.
     pub registered: Arc<Registered>,
 }
 
-/// The words of all templates: each word has the numbers of the templates it stands in.
+/// Inverted index: for each word, the numbers of the templates that contain it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     words: HashMap<String, Vec<Posting>>,
-    /// By number; one that was removed leaves its number unused.
+    /// By number; a removed template leaves its slot empty.
     templates: Vec<Option<Known>>,
     numbers: HashMap<String, u32>,
 }
 
-/// A word in a template.
+/// Occurrence of a word in a template.
 #[derive(Clone, Copy, Debug)]
 struct Posting {
     template: u32,
-    /// Whether it stands in the description, and not only in the name or the subtype.
+    /// Whether it is in the description, not only in the name or subtype.
     described: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
     name: String,
-    /// How many different words its description has.
+    /// Number of distinct words in its description.
     description: u32,
 }
 
-/// How many of the asked words a template has.
+/// Number of query words that a template contains.
 #[derive(Clone, Copy, Default)]
 struct Shared {
     described: u32,
@@ -91,14 +92,14 @@ impl Index {
         let Some(number) = self.numbers.remove(name) else { return };
         self.templates[number as usize] = None;
         for postings in self.words.values_mut() {
-            // Numbers only grow, so each list is in order.
+            // Numbers only grow, so each list is sorted.
             if let Ok(at) = postings.binary_search_by_key(&number, |posting| posting.template) {
                 postings.remove(at);
             }
         }
     }
 
-    /// Names with their scores, best first, ties by name.
+    /// Returns names with scores, best first, ties broken by name.
     pub(super) fn scored(&self, question: &str, matching: &Matching) -> Vec<(f64, String)> {
         let asked = words(question);
         if asked.is_empty() || matching.limit == 0 {
@@ -138,14 +139,14 @@ fn score(asked: u32, description: u32, shared: Shared) -> f64 {
     (score.min(1.0) * 1000.0).round() / 1000.0
 }
 
-/// Words that say nothing of a task.
+/// Stop words.
 const EMPTY_WORDS: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "in", "into", "is", "it",
     "its", "me", "my", "of", "on", "or", "our", "please", "so", "some", "that", "the", "their", "them",
     "then", "there", "these", "this", "to", "up", "us", "was", "we", "what", "which", "with", "you", "your",
 ];
 
-/// The words of a text by their stems. A text of empty words alone keeps them.
+/// Returns the stemmed words of a text without stop words. A text of only stop words keeps them.
 pub(crate) fn words(text: &str) -> HashSet<String> {
     let all = text
         .split(|c: char| !c.is_alphanumeric())
@@ -158,7 +159,7 @@ pub(crate) fn words(text: &str) -> HashSet<String> {
     kept.iter().map(|word| stem(word)).collect()
 }
 
-/// A word without its commonest endings, so that `tests` and `testing` are one word, and `summarize` is `summarise`.
+/// Strips common endings, so that `tests` matches `testing`, and `summarize` matches `summarise`.
 pub(crate) fn stem(word: &str) -> String {
     const SHORTEST: usize = 3;
     if !word.is_ascii() {

@@ -1,24 +1,24 @@
-//! `{{name}}` and `{{name.field}}`: found in a text, and filled from a request's inputs in one pass.
+//! Placeholders `{{name}}` and `{{name.field}}`: parsed, and filled in from a request's inputs in one pass.
 
 use serde_json::{Map, Value};
 
 use super::schema::is_input_name;
 
-/// The longest placeholder, in bytes between its braces.
+/// Maximum length of a placeholder, in bytes between its braces.
 const LONGEST: usize = 1024;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'t> {
-    /// As it stands.
+    /// Literal text.
     Text(&'t str),
     /// A literal `{{`, written `{{{{`.
     Braces,
-    /// A placeholder: its place in the text, the input's name, and the fields after it.
+    /// A placeholder: its offset, the input's name, and the fields after it.
     Name { at: usize, name: &'t str, fields: Vec<&'t str> },
 }
 
-/// The parts of a text, in order. Braces around anything that is no name are text.
+/// Splits a text into parts. Braces around anything that is not a name are text.
 pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut plain, mut at) = (Vec::new(), 0, 0);
     while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
@@ -40,7 +40,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
                 at = end + 2;
                 plain = at;
             }
-            // One further, so that a brace before a placeholder is text.
+            // Advance by one, so that a brace before a placeholder is text.
             None => at = start + 1,
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// What begins like a placeholder with a name and is none, each with its braces.
+/// Returns everything that begins like a placeholder with a name but is not one, including its braces.
 pub(crate) fn malformed(text: &str) -> Vec<&str> {
     let mut wrong = Vec::new();
     for part in parts(text) {
@@ -59,7 +59,7 @@ pub(crate) fn malformed(text: &str) -> Vec<&str> {
             let Some(end) = closing(text, at) else { continue };
             let inside = text[at..end].trim();
             let like_a_name = inside.starts_with(|c: char| c.is_alphabetic() || c == '_');
-            // Other languages have double braces too, around lines and other braces.
+            // Other languages use double braces too, spanning lines or nested.
             if like_a_name && !inside.contains(['{', '}', '\n']) {
                 wrong.push(&text[start..end + 2]);
                 at = end + 2;
@@ -69,7 +69,7 @@ pub(crate) fn malformed(text: &str) -> Vec<&str> {
     wrong
 }
 
-/// Where the braces close, looked for no farther than a placeholder is long.
+/// Finds the closing braces within the maximum length of a placeholder.
 fn closing(text: &str, from: usize) -> Option<usize> {
     let near = text.as_bytes().get(from..)?;
     let near = &near[..near.len().min(LONGEST)];
@@ -90,7 +90,7 @@ fn names(inside: &str) -> Option<(&str, Vec<&str>)> {
     fields.iter().all(legal).then_some((name, fields))
 }
 
-/// The text with every placeholder filled. Names without a value, as they were written, are added to `missing`.
+/// Fills in every placeholder. Names without a value are added to `missing` as written.
 pub(crate) fn fill(text: &str, inputs: &Map<String, Value>, missing: &mut Vec<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     for part in parts(text) {
@@ -112,7 +112,7 @@ pub(crate) fn fill(text: &str, inputs: &Map<String, Value>, missing: &mut Vec<St
     filled
 }
 
-/// The value that a placeholder names.
+/// Returns the value that a placeholder refers to.
 pub(crate) fn value_of<'v>(name: &str, fields: &[&str], inputs: &'v Map<String, Value>) -> Option<&'v Value> {
     fields.iter().try_fold(inputs.get(name)?, |value, field| match value {
         Value::Object(object) => object.get(*field),
@@ -121,7 +121,7 @@ pub(crate) fn value_of<'v>(name: &str, fields: &[&str], inputs: &'v Map<String, 
     })
 }
 
-/// A value as text: strings bare, nothing for null, the rest as JSON.
+/// Renders a value as text: strings unquoted, null as empty, the rest as JSON.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

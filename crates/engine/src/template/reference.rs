@@ -1,12 +1,12 @@
-//! The reference page of templates, made from the table.
+//! Reference page of templates, generated from the schema table.
 
 use super::schema::{Content, ElementRule, Kind, Occurs, TASK};
 
-/// The page below its heading, as Markdown.
+/// Returns the page below its heading, as Markdown.
 pub fn reference() -> String {
     let mut text = String::from(
-        "A template is an XML file with one task for a model. Its elements stand in any order. `fusee check FILE` names every \
-         mistake with its place; `schema/task-template-1.0.xsd` is the same for editors.\n",
+        "A template is an XML file with one task for a model. Its elements can be in any order. `fusee check FILE` reports \
+         every mistake with its position; `schema/task-template-1.0.xsd` provides the same checks in editors.\n",
     );
     section(&TASK, &mut Vec::new(), &mut text);
     text
@@ -16,11 +16,11 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
     path.push(rule.name);
     text.push_str(&format!("\n## `{}`\n\n{}", path.join("/"), rule.about));
     let content = match rule.content {
-        Content::Text => " It holds text.".to_owned(),
+        Content::Text => " It contains text.".to_owned(),
         Content::Note | Content::Elements(_) => String::new(),
-        Content::SomeElements(_) => " It is not empty.".to_owned(),
-        Content::Mixed(_) => " It holds text and elements.".to_owned(),
-        Content::Value(kind) => format!(" It holds {}.", expects(kind)),
+        Content::SomeElements(_) => " It must not be empty.".to_owned(),
+        Content::Mixed(_) => " It contains text and elements.".to_owned(),
+        Content::Value(kind) => format!(" It contains {}.", expects(kind)),
     };
     text.push_str(&content);
     text.push('\n');
@@ -43,7 +43,7 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
                 Occurs::Many => "any number",
             };
             let about = match child.content {
-                Content::Value(kind) => format!("{} It is {}.", child.about, expects(kind)),
+                Content::Value(kind) => format!("{} Value: {}.", child.about, expects(kind)),
                 _ => child.about.to_owned(),
             };
             text.push_str(&format!("| `{}` | {often} | {about} |\n", child.name));

@@ -1,4 +1,5 @@
-//! The templates that are there: found by name, by `type:subtype`, or by words. Nearer layers shadow farther ones.
+//! Registered templates, found by name, by `type:subtype`, or by description. Nearer layers shadow
+//! farther ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,21 +10,21 @@ use fusee_text::near;
 use super::matching::{Index, Match, Matching};
 use super::{Template, TemplateText};
 
-/// Where a template comes from, nearest first.
+/// Origin of a template, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// Handed in by a program, or defined by a workflow.
+    /// Passed in by a program, or defined by a workflow.
     Value,
-    /// `.fusee/templates` of the project.
+    /// From `.fusee/templates` of the project.
     Project,
-    /// The user's own folder.
+    /// From the user's own folder.
     User,
-    /// Shipped with the product.
+    /// Built into fusee.
     BuiltIn,
 }
 
 impl Layer {
-    /// Its name.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Value => "value",
@@ -34,44 +35,44 @@ impl Layer {
     }
 }
 
-/// A template in its place.
+/// A registered template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registered {
-    /// The template.
+    /// The parsed template.
     pub template: Template,
-    /// Its text.
+    /// Its source text.
     pub text: TemplateText,
-    /// Where it comes from.
+    /// Layer it comes from.
     pub layer: Layer,
 }
 
-/// Two templates of one name in one layer.
+/// Error: two templates of the same name in one layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the template `{name}` is there twice: in {first} and in {second}; rename one of them")]
+#[error("duplicate template `{name}` in {first} and {second}; rename one of them")]
 pub struct Twice {
-    /// The name.
+    /// The duplicate name.
     pub name: String,
-    /// The file that has it.
+    /// File that already has the name.
     pub first: String,
-    /// The file that has it too.
+    /// File that also has it.
     pub second: String,
 }
 
-/// No template for an identifier.
+/// Error: no template for an identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFound {
-    /// There is none.
+    /// No template matches.
     Unknown {
-        /// As it was given.
+        /// Identifier as given.
         identifier: String,
-        /// What was probably meant.
+        /// Suggestion of a similar name.
         near: Option<String>,
     },
-    /// There are several.
+    /// Several templates match.
     Ambiguous {
-        /// As it was given.
+        /// Identifier as given.
         identifier: String,
-        /// Their names, each with its file.
+        /// Names of the templates, each with its file.
         names: Vec<(String, String)>,
     },
 }
@@ -80,10 +81,13 @@ impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { identifier, near: Some(near) } => {
-                write!(f, "there is no template `{identifier}`; {near}")
+                write!(f, "unknown template `{identifier}`; {near}")
             }
             Self::Unknown { identifier, near: None } => {
-                write!(f, "there is no template `{identifier}`; `fusee templates` lists what is there")
+                write!(
+                    f,
+                    "unknown template `{identifier}`; run `fusee templates` to list the available templates"
+                )
             }
             Self::Ambiguous { identifier, names } => {
                 let named = names.iter().map(|(name, file)| format!("`{name}` ({file})"));
@@ -98,23 +102,24 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// All templates.
+/// All registered templates.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     templates: HashMap<String, Arc<Registered>>,
-    /// Names by `atomic:SUBTYPE`, in the order of registration.
+    /// Names by `atomic:SUBTYPE`, in order of registration.
     subtypes: HashMap<String, Vec<String>>,
     shadowed: Vec<Arc<Registered>>,
     index: Index,
 }
 
 impl Registry {
-    /// An empty one.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a template. Of two of one name the nearer stands; two in one layer are an error, and the first stands.
+    /// Registers a template. The nearer of two layers wins; a duplicate within a layer is an error and the
+    /// first is kept.
     pub fn register_template(&mut self, new: Registered) -> Result<(), Twice> {
         let name = new.template.name.clone();
         match self.templates.get(&name) {
@@ -147,7 +152,7 @@ impl Registry {
         self.templates.remove(name);
     }
 
-    /// The template of this name, else the one of this `type:subtype`.
+    /// Finds a template by name, else by `type:subtype`.
     pub fn find_template(&self, identifier: &str) -> Result<&Arc<Registered>, NotFound> {
         if let Some(found) = self.templates.get(identifier) {
             return Ok(found);
@@ -177,7 +182,7 @@ impl Registry {
         }
     }
 
-    /// The templates whose description fits these words, best first.
+    /// Returns the templates whose description matches, best first.
     pub fn find_matching_tasks(&self, words: &str, matching: &Matching) -> Vec<Match> {
         let scored = self.index.scored(words, matching);
         let found = scored.into_iter().filter_map(|(score, name)| {
@@ -187,14 +192,14 @@ impl Registry {
         found.collect()
     }
 
-    /// All that can be found, in order of name.
+    /// Returns all active templates, sorted by name.
     pub fn all(&self) -> Vec<&Arc<Registered>> {
         let mut all: Vec<&Arc<Registered>> = self.templates.values().collect();
         all.sort_unstable_by(|left, right| left.template.name.cmp(&right.template.name));
         all
     }
 
-    /// Those that nearer ones stand in front of.
+    /// Returns the templates that are shadowed by nearer ones.
     pub fn shadowed(&self) -> &[Arc<Registered>] {
         &self.shadowed
     }

@@ -1,7 +1,7 @@
-//! The schema of templates, version 1.0, as one table. The checker goes by it, the XSD and the reference page are
-//! made from it; nothing about elements and attributes is said anywhere else.
+//! The template schema, version 1.0, as one table. The checker uses it directly, and the XSD and the
+//! reference page are generated from it; elements and attributes are defined nowhere else.
 
-/// An element: what it may hold and how often it stands in its parent.
+/// An element: its content, and how often it occurs in its parent.
 pub(crate) struct ElementRule {
     pub(crate) name: &'static str,
     pub(crate) occurs: Occurs,
@@ -10,7 +10,7 @@ pub(crate) struct ElementRule {
     pub(crate) about: &'static str,
 }
 
-/// How often.
+/// How often an element may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occurs {
     /// Exactly once.
@@ -21,24 +21,24 @@ pub(crate) enum Occurs {
     Many,
 }
 
-/// What stands inside.
+/// Content of an element.
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
-    /// Text that is not empty.
+    /// Non-empty text.
     Text,
-    /// Text that may be empty.
+    /// Text, possibly empty.
     Note,
-    /// A value.
+    /// A value of some kind.
     Value(Kind),
-    /// Elements, no text.
+    /// Elements without text.
     Elements(&'static [&'static ElementRule]),
-    /// The same, at least one of them.
+    /// Elements without text, at least one.
     SomeElements(&'static [&'static ElementRule]),
     /// Text and elements.
     Mixed(&'static [&'static ElementRule]),
 }
 
-/// An attribute.
+/// An attribute of an element.
 pub(crate) struct AttributeRule {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -46,28 +46,28 @@ pub(crate) struct AttributeRule {
     pub(crate) about: &'static str,
 }
 
-/// The sorts of value.
+/// Kinds of value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// Anything.
+    /// Any text, even empty.
     Any,
-    /// Anything but nothing.
+    /// Any non-empty text.
     Word,
-    /// One of these.
+    /// One of these words.
     OneOf(&'static [&'static str]),
     /// `true`, `false`, `1` or `0`.
     Bool,
-    /// The name of a template or a subtype.
+    /// Name of a template or a subtype.
     Name,
-    /// The name of an input.
+    /// Name of an input.
     InputName,
-    /// Names of inputs, with commas between them; may be empty.
+    /// Comma-separated names of inputs; may be empty.
     InputNames,
-    /// The key of a section.
+    /// Key of a section.
     SectionKey,
-    /// A whole number from 1 to this.
+    /// Integer from 1 to this.
     Whole(u64),
-    /// A number above 0 and at most 1.
+    /// Number above 0 and at most 1.
     Fraction,
 }
 
@@ -87,13 +87,13 @@ const fn value(name: &'static str, kind: Kind, about: &'static str) -> ElementRu
     ElementRule { name, occurs: Occurs::Optional, content: Content::Value(kind), attributes: &[], about }
 }
 
-/// What a value of an input may be.
+/// Types of an input.
 pub(crate) const INPUT_TYPES: &[&str] = &["string", "number", "boolean", "array", "object"];
 
-/// The words of `output_format/@schema`; anything else is the path of a JSON Schema.
+/// Keywords of `output_format/@schema`; anything else is the path of a JSON Schema.
 pub(crate) const SCHEMA_WORDS: &[&str] = &["object", "array", "[]", "string[]", "number", "boolean"];
 
-/// The outermost element.
+/// The root element.
 pub(crate) static TASK: ElementRule = ElementRule {
     name: "task",
     occurs: Occurs::Required,
@@ -117,18 +117,18 @@ pub(crate) static TASK: ElementRule = ElementRule {
         &DISABLE_REPARSING,
     ]),
     attributes: &[
-        required("name", Kind::Name, "What it is called by; unique in its layer."),
+        required("name", Kind::Name, "Name of the template; unique in its layer."),
         required("type", Kind::OneOf(&["atomic"]), "Tasks are atomic; workflows compose them."),
         optional(
             "subtype",
             Kind::Name,
-            "An open word that decides the defaults of the context; `standard` if absent.",
+            "Free-form word that selects the context defaults; `standard` if absent.",
         ),
-        optional("params", Kind::InputNames, "The short form of `inputs`: names with commas between them."),
+        optional("params", Kind::InputNames, "Short form of `inputs`: comma-separated names."),
         optional(
             "default",
             Kind::Bool,
-            "Whether it is the one that `atomic:SUBTYPE` means where several have the subtype.",
+            "Whether `atomic:SUBTYPE` selects this template if several have the subtype; false if absent.",
         ),
     ],
     about: "One task for a model.",
@@ -137,33 +137,33 @@ pub(crate) static TASK: ElementRule = ElementRule {
 static DESCRIPTION: ElementRule = text(
     "description",
     Occurs::Required,
-    "What it does, in words: requests in plain language are matched against it.",
+    "Description of the task; natural-language requests are matched against it.",
 );
 static INSTRUCTIONS: ElementRule =
-    text("instructions", Occurs::Optional, "What the model is asked. `{{name}}` stands for an input.");
-static SYSTEM: ElementRule = text("system", Occurs::Optional, "The system prompt, instead of the usual one.");
+    text("instructions", Occurs::Optional, "Instructions for the model. `{{name}}` is replaced by an input.");
+static SYSTEM: ElementRule = text("system", Occurs::Optional, "System prompt that replaces the default one.");
 
 static INPUTS: ElementRule = ElementRule {
     name: "inputs",
     occurs: Occurs::Optional,
     content: Content::SomeElements(&[&INPUT]),
     attributes: &[],
-    about: "Declares what `{{name}}` may name.",
+    about: "Declares the inputs that `{{name}}` can refer to.",
 };
 static INPUT: ElementRule = ElementRule {
     name: "input",
     occurs: Occurs::Many,
     content: Content::Note,
     attributes: &[
-        required("name", Kind::InputName, "Its name."),
-        optional("type", Kind::OneOf(INPUT_TYPES), "What it takes; `string` if absent."),
+        required("name", Kind::InputName, "Name of the input."),
+        optional("type", Kind::OneOf(INPUT_TYPES), "Type of the value; `string` if absent."),
         optional(
             "default",
             Kind::Any,
-            "What it is where a request does not give it; without one it must be given.",
+            "Value if the request does not set the input; without a default the input is required.",
         ),
     ],
-    about: "An input; its text says what it is for.",
+    about: "An input; its text describes its purpose.",
 };
 
 static SECTION: ElementRule = ElementRule {
@@ -171,31 +171,31 @@ static SECTION: ElementRule = ElementRule {
     occurs: Occurs::Many,
     content: Content::Mixed(&[&SUMMARY, &SECTION]),
     attributes: &[
-        required("key", Kind::SectionKey, "What it is opened by."),
-        optional("title", Kind::Word, "Its heading; the key if absent."),
+        required("key", Kind::SectionKey, "Key that opens the section."),
+        optional("title", Kind::Word, "Heading of the section; the key if absent."),
         optional(
             "visibility",
             Kind::OneOf(&["full", "summary"]),
-            "Whether it is shown whole or by its summary until opened.",
+            "Whether the section is shown in full or as a summary until it is opened; `full` if absent.",
         ),
     ],
-    about: "A part of the prompt with a heading.",
+    about: "A section of the prompt with a heading.",
 };
-static SUMMARY: ElementRule = text("summary", Occurs::Optional, "What is shown of a closed section.");
+static SUMMARY: ElementRule = text("summary", Occurs::Optional, "Text shown while the section is closed.");
 
 static OUTPUT_FORMAT: ElementRule = ElementRule {
     name: "output_format",
     occurs: Occurs::Optional,
     content: Content::Note,
     attributes: &[
-        required("type", Kind::OneOf(&["json", "text"]), "What the answer is."),
+        required("type", Kind::OneOf(&["json", "text"]), "Kind of answer."),
         optional(
             "schema",
             Kind::Word,
-            "What JSON it is: object, array, [], string[], number, boolean, or the path of a JSON Schema file.",
+            "Type of the JSON value: object, array, [], string[], number, boolean, or the path of a JSON Schema file.",
         ),
     ],
-    about: "What the answer must be; text if absent.",
+    about: "Required format of the answer; text if absent.",
 };
 
 static CONTEXT_MANAGEMENT: ElementRule = ElementRule {
@@ -203,21 +203,24 @@ static CONTEXT_MANAGEMENT: ElementRule = ElementRule {
     occurs: Occurs::Optional,
     content: Content::Elements(&[&INHERIT_CONTEXT, &ACCUMULATE_DATA, &ACCUMULATION_FORMAT, &FRESH_CONTEXT]),
     attributes: &[],
-    about: "What the task is given to know; what is not said follows from the subtype.",
+    about: "Context settings of the task; values not set come from the subtype.",
 };
 static INHERIT_CONTEXT: ElementRule = value(
     "inherit_context",
     Kind::OneOf(&["full", "none", "subset"]),
-    "How much of the caller's context is given on.",
+    "How much of the caller's context is inherited.",
 );
 static ACCUMULATE_DATA: ElementRule =
-    value("accumulate_data", Kind::Bool, "Whether the results of earlier steps are given too.");
-static ACCUMULATION_FORMAT: ElementRule =
-    value("accumulation_format", Kind::OneOf(&["notes_only", "full_output"]), "What is kept of them.");
+    value("accumulate_data", Kind::Bool, "Whether the results of earlier tasks are included.");
+static ACCUMULATION_FORMAT: ElementRule = value(
+    "accumulation_format",
+    Kind::OneOf(&["notes_only", "full_output"]),
+    "How much of the earlier results is included.",
+);
 static FRESH_CONTEXT: ElementRule = value(
     "fresh_context",
     Kind::OneOf(&["enabled", "disabled"]),
-    "Whether files are searched for the task; then nothing is inherited.",
+    "Whether files are searched for the task; if enabled, nothing is inherited.",
 );
 
 static FILE_PATHS: ElementRule = ElementRule {
@@ -227,7 +230,7 @@ static FILE_PATHS: ElementRule = ElementRule {
     attributes: &[optional(
         "source",
         Kind::OneOf(&["literal", "command", "description", "context_description"]),
-        "Where the paths come from; `literal` if absent.",
+        "Source of the paths; `literal` if absent.",
     )],
     about: "Files that are always shown to the model.",
 };
@@ -235,83 +238,74 @@ static PATH: ElementRule = text("path", Occurs::Many, "A file, relative to the w
 static COMMAND: ElementRule = text(
     "command",
     Occurs::Optional,
-    "A command whose stdout is paths, one a line; it runs in the sandbox. `{{name}}` stands for one word of the shell, \
-         quoted whatever the value holds, and stands outside of the command's own quotes.",
+    "A command that prints paths, one per line; it runs in the sandbox. `{{name}}` becomes one quoted shell word, \
+         whatever its value contains, and must be outside the command's own quotes.",
 );
-static FILES_DESCRIPTION: ElementRule =
-    text("description", Occurs::Optional, "Words that files are searched by.");
+static FILES_DESCRIPTION: ElementRule = text("description", Occurs::Optional, "Search words for files.");
 static CONTEXT_QUERY: ElementRule =
-    text("context_query", Occurs::Optional, "Words that files are searched by, instead of the task's own.");
+    text("context_query", Occurs::Optional, "Search words for files that replace the task's own.");
 
 static CONTEXT_RELEVANCE: ElementRule = ElementRule {
     name: "context_relevance",
     occurs: Occurs::Optional,
     content: Content::SomeElements(&[&RELEVANT]),
     attributes: &[],
-    about: "Which inputs feed the search for files; all if absent.",
+    about: "Inputs used for the file search; all if absent.",
 };
 static RELEVANT: ElementRule = ElementRule {
     name: "input",
     occurs: Occurs::Many,
     content: Content::Note,
     attributes: &[
-        required("name", Kind::InputName, "An input."),
-        optional("include", Kind::Bool, "Whether it feeds the search; true if absent."),
+        required("name", Kind::InputName, "Name of the input."),
+        optional("include", Kind::Bool, "Whether the input is used for the file search; true if absent."),
     ],
-    about: "Whether an input feeds the search.",
+    about: "Whether an input is used for the file search.",
 };
 
-static PROVIDER: ElementRule = text("provider", Occurs::Optional, "Who has the model.");
+static PROVIDER: ElementRule = text("provider", Occurs::Optional, "Provider of the model.");
 static MODEL: ElementRule = text("model", Occurs::Optional, "The model, as `--model` takes it.");
 static CRITERIA: ElementRule =
-    text("criteria", Occurs::Optional, "What a good answer is; shown to the model.");
+    text("criteria", Occurs::Optional, "Criteria for a good answer; shown to the model.");
 
 static TOOLS: ElementRule = ElementRule {
     name: "tools",
     occurs: Occurs::Optional,
     content: Content::Note,
     attributes: &[
-        optional(
-            "allow",
-            Kind::Any,
-            "The tools it has, by name or alias, with commas between them; all if absent.",
-        ),
-        optional("block", Kind::Any, "Tools it has not."),
+        optional("allow", Kind::Any, "Allowed tools, comma-separated, by name or alias; all if absent."),
+        optional("block", Kind::Any, "Blocked tools, comma-separated, by name or alias."),
     ],
-    about: "Which tools the model has.",
+    about: "Tools available to the model.",
 };
 static LIMITS: ElementRule = ElementRule {
     name: "limits",
     occurs: Occurs::Optional,
     content: Content::Note,
     attributes: &[
-        optional("max_turns", Kind::Whole(u32::MAX as u64), "Replies of the model."),
-        optional(
-            "max_tokens",
-            Kind::Whole(i64::MAX as u64),
-            "Tokens that the conversation may hold at once.",
-        ),
+        optional("max_turns", Kind::Whole(u32::MAX as u64), "Maximum number of model replies."),
+        optional("max_tokens", Kind::Whole(i64::MAX as u64), "Maximum number of tokens in the context."),
         optional(
             "context_fraction",
             Kind::Fraction,
-            "The share of them that files and inherited context may fill.",
+            "Share of `max_tokens` that files and inherited context may use.",
         ),
-        optional("timeout", Kind::Whole(u32::MAX as u64), "Working time in seconds."),
+        optional("timeout", Kind::Whole(u32::MAX as u64), "Maximum active time in seconds."),
     ],
-    about: "How much the task may use up; what is not said is as configured.",
+    about: "Limits of the task; values not set come from the configuration.",
 };
 static FLOW: ElementRule = value(
     "flow",
     Kind::OneOf(&["flat", "staged", "staged3", "branched", "direct"]),
-    "The flow it goes by; flat if absent.",
+    "Flow of the task; `flat` if absent.",
 );
 static MANUAL_XML: ElementRule =
-    value("manual_xml", Kind::Bool, "Hands the model's XML answer on word for word; false if absent.");
+    value("manual_xml", Kind::Bool, "Whether the model's XML answer is passed on verbatim; false if absent.");
 static DISABLE_REPARSING: ElementRule =
-    value("disable_reparsing", Kind::Bool, "Leaves a malformed answer as it is; false if absent.");
+    value("disable_reparsing", Kind::Bool, "Whether a malformed answer is left unrepaired; false if absent.");
 
 impl ElementRule {
-    /// The elements it may hold.
+    /// Returns the elements it may contain.
     pub(crate) fn children(&self) -> &'static [&'static ElementRule] {
         match self.content {
             Content::Elements(children) | Content::SomeElements(children) | Content::Mixed(children) => {
@@ -321,19 +315,19 @@ impl ElementRule {
         }
     }
 
-    /// The rule of an element inside.
+    /// Returns the rule of a child element.
     pub(crate) fn child(&self, name: &str) -> Option<&'static ElementRule> {
         self.children().iter().copied().find(|child| child.name == name)
     }
 
-    /// The rule of an attribute.
+    /// Returns the rule of an attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<&'static AttributeRule> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 }
 
 impl Kind {
-    /// Whether a value is of the sort. White space around it does not count.
+    /// Whether a value is of this kind, ignoring surrounding white space.
     pub(crate) fn accepts(self, value: &str) -> bool {
         let value = value.trim();
         match self {
@@ -363,11 +357,11 @@ impl Kind {
         }
     }
 
-    /// What it expects, in words.
+    /// Describes the expected value.
     pub(crate) fn expects(self) -> String {
         match self {
             Self::Any => "any text".to_owned(),
-            Self::Word => "text that is not empty".to_owned(),
+            Self::Word => "non-empty text".to_owned(),
             Self::OneOf([only]) => format!("`{only}`"),
             Self::OneOf(words) => {
                 let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -377,17 +371,16 @@ impl Kind {
             Self::Name => "a name: a letter or `_`, then letters, digits, `_`, `-`, `.`, `:`".to_owned(),
             Self::InputName => "a name: a letter or `_`, then letters, digits, `_`, `-`".to_owned(),
             Self::InputNames => {
-                "names of inputs with a comma between two: a letter or `_`, then letters, digits, `_`, `-`"
-                    .to_owned()
+                "comma-separated input names: a letter or `_`, then letters, digits, `_`, `-`".to_owned()
             }
-            Self::SectionKey => "a key: letters, digits, `_`, `-`, at most 64".to_owned(),
-            Self::Whole(_) => "a whole number from 1".to_owned(),
+            Self::SectionKey => "a key: at most 64 letters, digits, `_`, `-`".to_owned(),
+            Self::Whole(_) => "an integer from 1".to_owned(),
             Self::Fraction => "a number above 0 and at most 1".to_owned(),
         }
     }
 }
 
-/// Whether it can be an input's name.
+/// Whether a text is a valid input name.
 pub(crate) fn is_input_name(name: &str) -> bool {
     is_name(name, 64, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
@@ -398,7 +391,7 @@ fn is_name(name: &str, longest: usize, continues: fn(char) -> bool) -> bool {
         && name.len() <= longest
 }
 
-/// A boolean as it is written.
+/// Parses a boolean.
 pub(crate) fn read_bool(value: &str) -> bool {
     matches!(value.trim(), "true" | "1")
 }

@@ -1,9 +1,9 @@
-//! The templates that come with the product, and the one that `fusee templates new` begins with.
+//! Built-in templates, and the skeleton used by `fusee templates new`.
 
 use super::{Layer, Registered, Template, TemplateText};
 use fusee_text::Source;
 
-/// Their names and texts.
+/// Names and texts of the built-in templates.
 const SHIPPED: &[(&str, &str)] = &[
     ("commit-message", include_str!("../../../../templates/commit-message.xml")),
     ("explain", include_str!("../../../../templates/explain.xml")),
@@ -15,10 +15,10 @@ const SHIPPED: &[(&str, &str)] = &[
     ("write-test", include_str!("../../../../templates/write-test.xml")),
 ];
 
-/// A template to begin with; `NAME` is replaced.
+/// Skeleton of a new template; `NAME` is replaced.
 pub const SKELETON: &str = include_str!("skeleton.xml");
 
-/// All of them, ready to be registered. A test reads each without a complaint.
+/// Returns the built-in templates, ready to be registered. A test checks that each is valid.
 pub fn shipped() -> Vec<Registered> {
     let read = |(name, text): &(&str, &str)| {
         let file = format!("built-in:{name}");

@@ -1,4 +1,4 @@
-//! Templates from their text to their verdict, and to what they mean.
+//! Templates: parsing, checking, lookup and matching.
 
 use fusee_text::Source;
 use serde_json::{Map, Value, json};
@@ -34,17 +34,17 @@ fn all_violations_are_reported_at_once_with_their_places() {
     assert_eq!(
         problems(text),
         [
-            "1:1 Error missing-attribute: `<task>` lacks the attribute `name`",
-            "1:1 Error missing-element: `<task>` lacks `<description>`",
+            "1:1 Error missing-attribute: `<task>` is missing the attribute `name`",
+            "1:1 Error missing-element: `<task>` is missing `<description>`",
             "1:7 Warning unknown-attribute: `<task>` has no attribute `nmae`",
-            "1:22 Error invalid-value: `sequence` cannot be the `type` of `<task>`",
-            "1:40 Warning unused-input: the input `b` is used nowhere",
-            "2:3 Error stray-text: text stands directly in `<task>`: `stray`",
-            "3:17 Error undeclared-input: `{{c}}` names an input that is not declared",
-            "4:24 Error invalid-value: `jsn` cannot be the `type` of `<output_format>`",
-            "5:4 Error duplicate-element: `<output_format>` stands in `<task>` more than once",
-            "6:4 Warning unknown-element: `<desription>` is not known in `<task>` and is left out",
-            "7:40 Error invalid-value: `ful` cannot be the value of `<inherit_context>`",
+            "1:22 Error invalid-value: invalid value `sequence` for `type` of `<task>`",
+            "1:40 Warning unused-input: unused input `b`",
+            "2:3 Error stray-text: unexpected text in `<task>`: `stray`",
+            "3:17 Error undeclared-input: `{{c}}` refers to an undeclared input",
+            "4:24 Error invalid-value: invalid value `jsn` for `type` of `<output_format>`",
+            "5:4 Error duplicate-element: duplicate `<output_format>` in `<task>`",
+            "6:4 Warning unknown-element: unknown element `<desription>` in `<task>` is ignored",
+            "7:40 Error invalid-value: invalid value `ful` for `<inherit_context>`",
         ]
     );
     let (_, found) = Template::read(&Source::new("t.xml", text));
@@ -179,12 +179,12 @@ fn templates_are_found_by_name_then_by_subtype() {
     );
     assert_eq!(
         name("zzz").unwrap_err().to_string(),
-        "there is no template `zzz`; `fusee templates` lists what is there"
+        "unknown template `zzz`; run `fusee templates` to list the available templates"
     );
     let twice = registry.register_template(named("a", "y", "edit", Layer::Project)).unwrap_err();
     assert_eq!(
         twice.to_string(),
-        "the template `a` is there twice: in project/a.xml and in project/a.xml; rename one of them"
+        "duplicate template `a` in project/a.xml and project/a.xml; rename one of them"
     );
 }
 

@@ -1,12 +1,13 @@
-//! Content that git has, asked of git itself by name: it knows every form in which a repository stores it. `undo`
-//! decides which is wanted. Nothing in a repository can make this run another program or ask a server.
+//! Reads original content from git by object id, through git itself, which understands every storage format
+//! of a repository. `undo` decides which objects. Nothing in a repository can make this run another program
+//! or contact a server.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 
-/// What git has of what was asked for.
+/// Objects read from git.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     found: HashMap<[u8; 20], Vec<u8>>,
@@ -14,17 +15,17 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// The content, or why it is not to be had.
+    /// The content, or why it is unavailable.
     pub(super) fn find(&self, id: &[u8; 20]) -> Result<Vec<u8>, String> {
         match (self.found.get(id), &self.problem) {
             (Some(content), _) => Ok(content.clone()),
-            (None, Some(problem)) => Err(format!("what it held is in git, but {problem}")),
-            (None, None) => Err("what it held was in git and is not any more".to_owned()),
+            (None, Some(problem)) => Err(format!("its original content is in git, but {problem}")),
+            (None, None) => Err("its original content is no longer in git".to_owned()),
         }
     }
 }
 
-/// Asks for all of these at once, up to so many bytes together.
+/// Reads all these objects in one batch, up to `most` bytes in total.
 pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> Objects {
     if ids.is_empty() {
         return Objects::default();
@@ -38,7 +39,7 @@ pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> Objects 
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "not a command of a run: git reads its own store for a person who undoes one"
+    reason = "not a command of a run: git reads its own object store for an undo"
 )]
 fn ask(
     directory: &Path,
@@ -47,21 +48,22 @@ fn ask(
     found: &mut HashMap<[u8; 20], Vec<u8>>,
 ) -> Result<(), String> {
     let mut command = Command::new("git");
-    // Whoever may undo the run may read the repository, whoever it belongs to.
+    // A user who may undo the run may read the repository, whoever owns it.
     command.args(["-c", "safe.directory=*", "cat-file", "--batch"]).current_dir(directory);
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"] {
         command.env_remove(name);
     }
-    // What is missing in a partial clone stays missing: fetching it would run what the repository names.
+    // Objects missing from a partial clone stay missing: fetching them would run programs that the repository
+    // names.
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("git cannot be run: {error}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cannot run git: {error}"))?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let names: String = ids.iter().map(|id| format!("{}\n", hex(id))).collect();
     let read = std::thread::scope(|scope| {
-        // It answers while it reads, so one side alone would wait for the other for ever.
+        // Git answers while it reads, so writing and reading in one thread would deadlock.
         scope.spawn(move || input.map(|mut input| input.write_all(names.as_bytes())));
-        let mut output = BufReader::new(output.ok_or("git gives no answer")?);
+        let mut output = BufReader::new(output.ok_or("git has no output")?);
         let mut left = most;
         ids.iter().try_for_each(|id| {
             if let Some(content) = answer(&mut output, &mut left)? {
@@ -70,7 +72,7 @@ fn ask(
             Ok(())
         })
     });
-    // It ends with its input; one that was given up on is not waited for longer than it takes to end it.
+    // Git exits at the end of its input; after an error, kill it instead of waiting.
     if read.is_err() {
         let _ = child.kill();
     }
@@ -78,16 +80,17 @@ fn ask(
     read
 }
 
-/// One answer: a line with name, kind and size, and the content; or a line that says it is missing.
+/// Reads one response: a line with id, kind and size followed by the content, or a line that reports it
+/// missing.
 fn answer(output: &mut BufReader<ChildStdout>, left: &mut usize) -> Result<Option<Vec<u8>>, String> {
     let mut line = String::new();
-    let failed = |error: std::io::Error| format!("git gave no answer: {error}");
+    let failed = |error: std::io::Error| format!("cannot read the output of git: {error}");
     if output.read_line(&mut line).map_err(failed)? == 0 {
-        return Err("git gave no answer: is this still the repository of the run?".to_owned());
+        return Err("git returned nothing; check that this is still the repository of the run".to_owned());
     }
     let size = line.trim_end().rsplit_once(' ').and_then(|(_, size)| size.parse::<usize>().ok());
     let Some(size) = size else { return Ok(None) };
-    *left = left.checked_sub(size).ok_or("there is more of it than is put back at once; undo again")?;
+    *left = left.checked_sub(size).ok_or("there is too much to restore at once; undo again")?;
     let mut content = vec![0; size + 1];
     output.read_exact(&mut content).map_err(failed)?;
     content.pop();

@@ -1,5 +1,5 @@
-//! `ask-user`: a question of a program to the person. The answer is a step, so nobody is asked twice. Who asks is the
-//! approver's half.
+//! `ask-user`: a program's question to the user. The answer is a step, so the user is never asked twice. The
+//! approver shows the question.
 
 use fusee_journal::event::Event;
 use fusee_journal::{BoxFuture, Kind, Stop};
@@ -8,11 +8,11 @@ use serde_json::{Value as Json, json};
 
 use super::driver::{Answer, Driver};
 
-/// Why a person is asked, for those who show the question.
+/// Reason shown with the question.
 const REASON: &str = "the workflow has a question";
 
 impl Driver<'_> {
-    /// Asks, and waits as long as it takes: waiting for a person is not working time.
+    /// Asks the user and waits without a time limit; waiting for the user is not active time.
     pub(super) async fn ask(&mut self, question: &str) -> Result<Answer, Stop> {
         let arguments = json!({ "question": question });
         let call_id = format!("{}:{}", self.branch, self.effects);
@@ -52,7 +52,7 @@ fn nobody() -> Failure {
     Failure {
         kind: "TASK_FAILURE".to_owned(),
         reason: Some("tool_execution_error".to_owned()),
-        message: "nobody is there to ask".to_owned(),
+        message: "no user is available to answer".to_owned(),
         cause: None,
     }
 }

@@ -1,7 +1,10 @@
-//! What a branch may still spend: the limits of the run, and those of every `with-limits` it is in.
+//! Remaining budget of a branch: the limits of the run, and those of every enclosing `with-limits`
+//! region.
 //!
-//! Elements of a `pmap` share what the regions around them have spent, so a region holds for all of them together. What
-//! is left for a task then depends on what runs beside it; so it is granted by a step, and read back ever after.
+//! Elements of a `pmap` share the usage of their enclosing regions, so a region's limit applies to all
+//! of them together.
+//! What is left for a task thus depends on what runs in parallel; it is granted by a step and read back
+//! on replay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +20,10 @@ pub(super) struct Budget {
 
 #[derive(Clone)]
 struct Region {
-    /// `None` for the run as a whole.
+    /// `None` for the whole run.
     id: Option<LimitsId>,
     limits: RunLimits,
-    /// The working time at which it began.
+    /// Active time at which the region was entered.
     began_ms: u64,
     spent: Arc<Spent>,
 }
@@ -32,7 +35,7 @@ struct Spent {
     micros: AtomicU64,
 }
 
-/// The things that are limited.
+/// Limited resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limited {
     Turns,
@@ -41,14 +44,14 @@ pub(super) enum Limited {
     Money,
 }
 
-/// What is left of something, and of which region: the one that has the least.
+/// Remaining amount of a resource, and the region that has the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Share {
     pub(super) left: u64,
     region: usize,
 }
 
-/// What one task may use, as the journal keeps it.
+/// Budget of one task, as journaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,18 +60,18 @@ pub(super) struct Grant {
     pub(super) tokens: Option<Share>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ms: Option<Share>,
-    /// Millionths of a dollar.
+    /// Millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) micros: Option<Share>,
 }
 
-/// Dollars as what is counted.
+/// Converts US dollars to millionths.
 pub(super) fn micros(usd: f64) -> u64 {
     (usd * 1e6).round() as u64
 }
 
 impl Budget {
-    /// The run's own limits, if it has any: they hold for all its tasks together.
+    /// Creates the budget of the run's own limits, if any; they apply to all its tasks together.
     pub(super) fn of_the_run(seconds: Option<u64>, usd: Option<f64>) -> Self {
         if seconds.is_none() && usd.is_none() {
             return Self::default();
@@ -86,7 +89,7 @@ impl Budget {
         self.regions.retain(|region| region.id != Some(id));
     }
 
-    /// What is left of everything.
+    /// Returns the remaining amount of every resource.
     pub(super) fn grant(&self, now_ms: u64) -> Grant {
         let least = |limited: Limited| {
             let shares = self.regions.iter().enumerate();
@@ -102,18 +105,19 @@ impl Budget {
         }
     }
 
-    /// Working time left. It is the branch's own, so nothing beside it has a say.
+    /// Returns the remaining active time. It belongs to this branch alone, so parallel branches do not
+    /// affect it.
     pub(super) fn left_ms(&self, now_ms: u64) -> Option<u64> {
         self.grant(now_ms).ms.map(|share| share.left)
     }
 
-    /// The limit of time that is used up, raised instead of what was wanted.
+    /// Returns the failure to raise if the time is used up.
     pub(super) fn out_of_time(&self, now_ms: u64) -> Option<Input> {
         let share = self.grant(now_ms).ms.filter(|share| share.left == 0)?;
         Some(self.reached(share, Limited::Time))
     }
 
-    /// Takes note of what a task used.
+    /// Records what a task used.
     pub(super) fn spend(&self, turns: u64, tokens: u64, micros: u64) {
         for region in &self.regions {
             region.spent.turns.fetch_add(turns, Ordering::Relaxed);
@@ -122,10 +126,10 @@ impl Budget {
         }
     }
 
-    /// Raised where a share is used up.
+    /// Returns the failure to raise if a share is used up.
     pub(super) fn reached(&self, share: Share, limited: Limited) -> Input {
         let Some(region) = self.regions.get(share.region) else {
-            return Input::LimitReached(None, failure("the workflow", "what it had", limited));
+            return Input::LimitReached(None, failure("the workflow", "budget", limited));
         };
         let limits = &region.limits;
         let what = match limited {
@@ -161,7 +165,7 @@ fn failure(whose: &str, what: &str, limited: Limited) -> Failure {
     Failure {
         kind: "RESOURCE_EXHAUSTION".to_owned(),
         reason: Some(reason.to_owned()),
-        message: format!("{whose} may use {what}, and has used them"),
+        message: format!("{whose} has used up its {what}"),
         cause: None,
     }
 }

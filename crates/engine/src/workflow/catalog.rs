@@ -1,4 +1,5 @@
-//! What a workflow may call: every tool of a run by name and alias, and the registered templates and workflows.
+//! Callables of a workflow: every tool of a run by name and alias, and the registered templates and
+//! workflows.
 
 use fusee_lang::{Callable, CallableKind, Catalog, Param, ParamType};
 use fusee_tools::{CommandSettings, Definition, Toolbox};
@@ -6,14 +7,14 @@ use serde_json::Value;
 
 use super::script;
 
-/// The catalog of these tools and tasks. A task hides a tool of the same name: it is nearer to the user.
+/// Builds the catalog of these tools and tasks. A task takes precedence over a tool of the same name.
 pub fn catalog<'a>(tools: impl IntoIterator<Item = &'a Definition>, tasks: &[Callable]) -> Catalog {
     let mut catalog = Catalog::new();
     for definition in tools.into_iter().chain([script::definition()]) {
         catalog.add(callable(definition));
         catalog.alias(&format!("system:{}", definition.name), &definition.name);
         for alias in definition.aliases {
-            // A tool's own name wins over another's alias.
+            // A tool's own name takes precedence over another tool's alias.
             if catalog.find(alias).is_none() {
                 catalog.alias(alias, &definition.name);
             }
@@ -25,7 +26,7 @@ pub fn catalog<'a>(tools: impl IntoIterator<Item = &'a Definition>, tasks: &[Cal
     catalog
 }
 
-/// The tools that every run has, for those who check without running.
+/// Returns the tools that every run has, for checks without a run.
 pub fn standard_tools() -> Toolbox {
     Toolbox::standard(CommandSettings::default())
 }

@@ -1,4 +1,4 @@
-//! `get-context`: what the index of files knows about some words, as a value that a program hands on.
+//! `get-context`: searches the file index and returns the result as a value.
 
 use fusee_journal::Stop;
 use fusee_lang::{Failure, Input};
@@ -7,20 +7,20 @@ use serde_json::{Map, Value as Json};
 use super::driver::{Answer, Driver};
 use crate::memory::{Asking, Found, Query, unordered};
 
-/// Files that are found where no limit is given.
+/// Default number of files.
 const USUAL: usize = 5;
 
-/// No program is given more files.
+/// Maximum number of files.
 const MOST: usize = 1000;
 
-/// What words are taken from, the most telling first.
+/// Arguments that search words are taken from, most relevant first.
 const WORDS: [&str; 5] = ["query", "inputs", "previous_outputs", "inherited_context", "history"];
 
-/// What a program asks the index.
+/// A parsed `get-context` query.
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
     query: Query,
-    /// Files that belong to it whatever the words are.
+    /// Files that are included regardless of the words.
     listed: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Driver<'_> {
         let mut answer = match searched.found {
             Ok(answer) => answer,
             Err(problem) => {
-                let message = format!("the files of the workspace cannot be searched: {problem}");
+                let message = format!("cannot search the workspace: {problem}");
                 return Ok(failed("context_matching_failure", message));
             }
         };
@@ -59,7 +59,7 @@ impl Driver<'_> {
     }
 }
 
-/// The query that the arguments make, or what is wrong with them.
+/// Builds the query from the arguments, or reports what is wrong with them.
 fn wanted(asked: &Map<String, Json>) -> Result<Wanted, String> {
     let mut words = Vec::new();
     for value in WORDS.iter().filter_map(|key| asked.get(*key)) {
@@ -73,25 +73,26 @@ fn wanted(asked: &Map<String, Json>) -> Result<Wanted, String> {
             .map(|path| {
                 path.as_str()
                     .map(str::to_owned)
-                    .ok_or_else(|| format!("`files` holds {path}, which is no path"))
+                    .ok_or_else(|| format!("`files` contains {path}, which is not a path"))
             })
             .collect::<Result<_, _>>()?,
-        Some(other) => return Err(format!("`files` is a list of paths, and not {other}")),
+        Some(other) => return Err(format!("`files` must be a list of paths, not {other}")),
     };
     if words.trim().is_empty() && listed.is_empty() {
-        return Err("`get-context` has nothing to search for: give `query` or `inputs`".to_owned());
+        return Err("`get-context` has nothing to search for: set `query` or `inputs`".to_owned());
     }
     let limit = match asked.get("limit") {
         None | Some(Json::Null) => USUAL,
         Some(limit) => match limit.as_u64().and_then(|limit| usize::try_from(limit).ok()) {
             Some(limit @ 1..=MOST) => limit,
-            _ => return Err(format!("`limit` is a whole number from 1 to {MOST}, and not {limit}")),
+            _ => return Err(format!("`limit` must be an integer from 1 to {MOST}, not {limit}")),
         },
     };
     Ok(Wanted { query: Query { words, limit }, listed })
 }
 
-/// The texts in a value, without the names of its fields: those are the program's, not the files'.
+/// Collects the texts in a value. Field names are skipped, because they belong to the program, not to the
+/// files.
 fn collect(value: &Json, words: &mut Vec<String>) {
     match value {
         Json::Null | Json::Bool(_) => {}

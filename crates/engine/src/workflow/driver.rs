@@ -1,10 +1,14 @@
-//! Drives a workflow's machine: performs each effect as steps of the machine's branch and resumes it with the answer.
+//! Drives a workflow's machine: performs each effect as steps of the machine's branch and resumes it
+//! with the answer.
 //!
-//! The main branch and every element of a `pmap` have a driver of their own. What kinds of effect need is in
-//! `tools` (calls of tools), `tasks` (calls of tasks), `parallel` (`pmap`), `asking` and `context`; what may be spent is in `budget`.
+//! The main branch and every element of a `pmap` have their own driver. Effects are implemented in
+//! `tools` (tool calls),
+//! `tasks` (task calls), `parallel` (`pmap`), `asking` and `context`; `budget` limits what they may
+//! use.
 //!
-//! Everything here is a function of the journal: a driver that is started again on the same branch asks the same
-//! things in the same order, and is answered from what was recorded.
+//! Everything here is a function of the journal: a driver restarted on the same branch requests the
+//! same steps in the
+//! same order, and gets the recorded answers.
 
 use fusee_journal::event::Event;
 use fusee_journal::{BoxFuture, Branch, Call, Kind, Recorded, Stop};
@@ -18,46 +22,46 @@ use super::world::World;
 use crate::agent::Facts;
 use crate::task_system::TaskResult;
 
-/// How the evaluation of a branch ended.
+/// End of a branch's evaluation.
 pub(crate) enum End {
     Done(Value),
     Failed(Box<Fault>),
-    /// Another branch failed, so this one was stopped.
+    /// Stopped because another branch failed.
     Cancelled,
 }
 
-/// The answer to an effect.
+/// Answer to an effect.
 pub(super) enum Answer {
     Go(Input),
-    /// The effect was cut off because the branch is cancelled.
+    /// The effect was interrupted because the branch is cancelled.
     Cancelled,
 }
 
-/// One branch of a workflow under way.
+/// One running branch of a workflow.
 pub(crate) struct Driver<'w> {
     pub(super) world: &'w World,
     pub(super) branch: Branch,
-    /// Stops this branch when another one failed.
+    /// Cancelled when another branch fails.
     pub(super) cancel: CancellationToken,
-    /// Effects so far: names what each of them opens.
+    /// Number of effects so far; used in the names of child branches and calls.
     pub(super) effects: u64,
-    /// Working time so far, that of the branches around included.
+    /// Active time so far, including that of enclosing branches.
     pub(super) active_ms: u64,
     pub(super) budget: Budget,
-    /// What it did itself.
+    /// Facts about its own tool calls.
     pub(super) facts: Facts,
     /// Set for an element of a `pmap`.
     pub(super) element: Option<Element>,
-    /// Where a cancelled branch stopped, when it is gone through again.
+    /// Number of effects after which a cancelled branch stopped, when it is replayed.
     pub(super) stops_after: Option<u64>,
-    /// Workflows around this one.
+    /// Number of enclosing workflows.
     pub(super) depth: u32,
-    /// What its tasks came to so far, for those that want the results of earlier steps.
+    /// Results of its tasks so far, for tasks that accumulate earlier results.
     pub(super) earlier: Vec<(String, TaskResult)>,
 }
 
 impl<'w> Driver<'w> {
-    /// The driver of a workflow's own branch.
+    /// Creates the driver of a workflow's main branch.
     pub(crate) fn main(world: &'w World, branch: Branch) -> Self {
         let budget = Budget::of_the_run(world.seconds(), world.usd());
         Self {
@@ -75,9 +79,9 @@ impl<'w> Driver<'w> {
         }
     }
 
-    /// Runs the machine to its end. An error means that the run cannot go on.
+    /// Runs the machine to its end. An error means that the run cannot continue.
     pub(crate) fn drive<'a>(&'a mut self, machine: &'a mut Machine) -> BoxFuture<'a, Result<End, Stop>> {
-        // Boxed, since elements of a `pmap` are driven from inside.
+        // Boxed, because elements of a `pmap` are driven recursively.
         Box::pin(async move {
             let end = self.evaluate(machine).await?;
             self.close_element(&end);
@@ -89,13 +93,13 @@ impl<'w> Driver<'w> {
         let mut input = Input::Go;
         loop {
             let effect = match machine.resume(input) {
-                // It was stopped then, while it computed.
+                // In the original run it was stopped during this computation.
                 Yield::Done(_) | Yield::Fault(_) if self.stops_after.is_some() => return Ok(End::Cancelled),
                 Yield::Done(value) => return Ok(End::Done(value)),
                 Yield::Fault(fault) => return Ok(End::Failed(fault)),
                 Yield::Effect(effect) => effect,
                 Yield::Pause => {
-                    // A long computation lets others work, and is stopped when it is not needed any more.
+                    // A long computation yields to others, and stops once it is no longer needed.
                     tokio::task::yield_now().await;
                     if self.is_over() {
                         return Ok(End::Cancelled);
@@ -119,7 +123,7 @@ impl<'w> Driver<'w> {
         }
     }
 
-    /// Whether the branch is to go no further: it is stopped now, or it was stopped here.
+    /// Whether the branch must stop: it is cancelled now, or it was cancelled at this point before.
     fn is_over(&self) -> bool {
         self.stops_after == Some(self.effects) || self.cancel.is_cancelled()
     }
@@ -161,7 +165,7 @@ impl<'w> Driver<'w> {
         Ok(answer)
     }
 
-    /// Waits before a retry, as a step: a run that is killed meanwhile does not try earlier than it was told to.
+    /// Waits before a retry, as a step: a run that is killed meanwhile does not retry too early.
     async fn wait(&mut self, seconds: f64) -> Result<Answer, Stop> {
         let call = self.call(Kind::Wait, "retry", json!({ "seconds": seconds }));
         let left = self.budget.left_ms(self.active_ms).unwrap_or(u64::MAX);
@@ -192,7 +196,7 @@ impl<'w> Driver<'w> {
     }
 }
 
-/// Whether an effect takes time, which limits are for.
+/// Whether an effect takes time that counts towards limits.
 fn costs(kind: &EffectKind) -> bool {
     match kind {
         EffectKind::Task(_)
@@ -207,17 +211,17 @@ fn costs(kind: &EffectKind) -> bool {
     }
 }
 
-/// A place as a fingerprint has it.
+/// Formats a source location for a step's arguments.
 pub(super) fn at(place: &Place) -> String {
     place.to_string()
 }
 
-/// A limit of money that could not be kept is refused, not ignored.
+/// A cost limit that cannot be enforced is rejected, not ignored.
 fn unknown_price() -> Failure {
     Failure {
         kind: "TASK_FAILURE".to_owned(),
         reason: Some("configuration_error".to_owned()),
-        message: "`:usd` cannot be kept: the price of this model is not known; set `price.input` and \
+        message: "`:usd` cannot be enforced: the price of this model is unknown; set `price.input` and \
                   `price.output` in the configuration"
             .to_owned(),
         cause: None,

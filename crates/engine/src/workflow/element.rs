@@ -1,5 +1,5 @@
-//! An element of a `pmap` in the event stream. Elements that only call tasks need no events of their own; one that calls
-//! a tool or writes to the log itself becomes a task there, with a beginning and an end like every other.
+//! Events of a `pmap` element. Elements that only call tasks need no events; one that calls a tool or writes
+//! to the log itself becomes a task in the event stream, with a start and an end.
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
 
@@ -7,16 +7,16 @@ use super::driver::{Driver, End};
 use super::outcome;
 use crate::agent::FactsEnd;
 
-/// What the stream knows of an element.
+/// State of an element in the event stream.
 pub(super) struct Element {
-    /// What it is called there.
+    /// Title in the event stream.
     pub(super) request: String,
     pub(super) parent: String,
     pub(super) started: bool,
 }
 
 impl Driver<'_> {
-    /// Adds an event of this branch.
+    /// Emits an event of this branch.
     pub(super) fn emit(&mut self, event: Event) {
         self.open_element();
         self.world.engine.emit(&self.branch, event);
@@ -41,7 +41,7 @@ impl Driver<'_> {
         self.world.engine.emit(&self.branch, Event::TaskStarted(started));
     }
 
-    /// Ends what [`Driver::emit`] began.
+    /// Emits the end event if [`Driver::emit`] emitted a start event.
     pub(super) fn close_element(&mut self, end: &End) {
         let Some(element) = self.element.as_ref().filter(|element| element.started) else { return };
         let (status, answer, error) = match end {

@@ -1,4 +1,5 @@
-//! The text of a workflow and of the files it loads: read once, kept with the run, read back ever after.
+//! Loads the text of a workflow and its files: read once, stored with the run, and read from there
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -7,41 +8,41 @@ use std::path::{Component, Path, PathBuf};
 use fusee_lang::Load;
 use fusee_text::Source;
 
-/// No file of a workflow is larger.
+/// Maximum size of a workflow file.
 pub const MOST_BYTES: u64 = 16 << 20;
 
-/// The files a workflow loads. A path is relative to the file that loads it.
+/// Loader of a workflow's files. Paths are relative to the file that loads them.
 pub struct Loading {
     from: From,
-    /// What was loaded, by name.
+    /// Loaded files, by name.
     pub files: BTreeMap<String, String>,
 }
 
 enum From {
-    /// Below this directory, where names are relative to it.
+    /// Reads from this directory; names are relative to it.
     Disk(PathBuf),
-    /// What was read when the run began.
+    /// Uses the files stored when the run started.
     Kept,
 }
 
 impl Loading {
-    /// From the disk; names of sources are relative to `directory`, or absolute.
+    /// Creates a loader for the disk; source names are relative to `directory`, or absolute.
     pub fn from_disk(directory: &Path) -> Self {
         Self { from: From::Disk(directory.to_owned()), files: BTreeMap::new() }
     }
 
-    /// From what a run has kept.
+    /// Creates a loader for the files stored with a run.
     pub fn kept(files: BTreeMap<String, String>) -> Self {
         Self { from: From::Kept, files }
     }
 
-    /// The text of one file, or why there is none.
+    /// Reads one file; the error says why it cannot be read.
     pub fn read(path: &Path) -> Result<String, String> {
         let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(format!("it is larger than {} MiB", MOST_BYTES >> 20));
+            return Err(format!("the file is larger than {} MiB", MOST_BYTES >> 20));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -55,7 +56,7 @@ impl Loading {
 impl Load for Loading {
     fn load(&mut self, from: &Source, path: &str) -> Result<Source, String> {
         if Path::new(path).is_absolute() {
-            return Err("a path is relative to the file that loads it".to_owned());
+            return Err("the path must be relative to the file that loads it".to_owned());
         }
         let beside = Path::new(&**from.name()).parent().unwrap_or(Path::new(""));
         let name = plain(&beside.join(path)).display().to_string();
@@ -63,7 +64,7 @@ impl Load for Loading {
             return Ok(Source::new(name, text.as_str()));
         }
         match &self.from {
-            From::Kept => Err("it was not there when the run began".to_owned()),
+            From::Kept => Err("the file was not loaded when the run started".to_owned()),
             From::Disk(directory) => {
                 let text = Self::read(&directory.join(&name))?;
                 self.files.insert(name.clone(), text.clone());
@@ -73,7 +74,7 @@ impl Load for Loading {
     }
 }
 
-/// The path without `.` and, where it can be told from the path alone, without `..`.
+/// Removes `.` and, as far as the path alone allows, `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut parts: Vec<Component<'_>> = Vec::new();
     for part in path.components() {

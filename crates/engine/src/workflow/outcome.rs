@@ -1,4 +1,4 @@
-//! How a workflow ended: its value or its fault as a task result, an answer and an error code.
+//! Outcome of a workflow: its value or fault as a task result, an answer and an error code.
 
 use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
 use fusee_lang::{Fault, Reply, Status, Value};
@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use crate::agent::{Spent, TaskOutcome};
 use crate::task_system::{ExecutionPath, ResourceMetrics, Status as TaskStatusWord, TaskResult};
 
-/// The longest answer that is written out; a longer one ends with `…`.
+/// Maximum length of an answer; longer ones end with `…`.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
 
-/// What all tasks of a workflow used.
+/// Resources used by all tasks of a workflow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
     pub(super) turns: u32,
@@ -22,7 +22,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Takes note of what was used beside the tasks.
+    /// Adds usage outside of tasks.
     pub(super) fn beside(&mut self, spent: &Spent) {
         let mut all = Spent { usage: self.usage, ..Spent::default() };
         all.add(spent);
@@ -31,7 +31,7 @@ impl Used {
     }
 }
 
-/// The outcome of a workflow that has this value.
+/// Builds the outcome of a workflow that returned a value.
 pub(super) fn of_value(value: &Value, used: Used) -> TaskOutcome {
     let Value::Result(result) = value else {
         let answer = value.display(ANSWER_BYTES);
@@ -53,7 +53,7 @@ fn completed(result: TaskResult, used: Used) -> TaskOutcome {
     outcome(TaskStatus::Completed, None, result, used)
 }
 
-/// The outcome of a workflow that failed, with what there is of its content.
+/// Builds the outcome of a failed workflow, with its partial content.
 pub(super) fn of_fault(fault: &Fault, content: String, used: Used) -> TaskOutcome {
     let mut error = fault.to_json();
     error["metrics"] = serde_json::to_value(used.metrics()).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn of_fault(fault: &Fault, content: String, used: Used) -> TaskOutcom
     outcome(TaskStatus::Failed, Some(task_error(fault)), result, used)
 }
 
-/// The outcome of a workflow that could not begin.
+/// Builds the outcome of a workflow that could not start.
 pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
     let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete("") };
     let mut result = TaskResult { parsed_content: Some(Json::Null), ..failed };
@@ -75,7 +75,7 @@ pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
 }
 
 fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult, used: Used) -> TaskOutcome {
-    // What the last task says of itself is kept; how the whole came about is said here.
+    // The notes of the last task are kept; only the path and the metrics are those of the workflow.
     result.note("execution_path", ExecutionPath::SExpression);
     result.measure(used.metrics());
     TaskOutcome {
@@ -107,7 +107,7 @@ impl Used {
     }
 }
 
-/// A fault in the vocabulary of events.
+/// Converts a fault to an event error.
 pub(super) fn task_error(fault: &Fault) -> TaskError {
     let reason = fault.reason.as_ref().map_or_else(|| "unexpected_error".to_owned(), ToString::to_string);
     let code = match (&*fault.kind, reason.as_str()) {

@@ -1,8 +1,8 @@
-//! `pmap`: elements side by side, each on a branch of its own.
+//! `pmap`: runs elements in parallel, each on its own branch.
 //!
-//! What the race between them decided is one step of the branch around: which element failed first, and how many
-//! effects each had made when it ended. With that and the journal of the elements, the same values, or the same
-//! failure, come about again without a race.
+//! The outcome of the race is one step of the enclosing branch: which element failed first, and how many
+//! effects each had performed when it ended. With that and the journal of the elements, a replay produces the
+//! same values or the same failure without a race.
 
 use fusee_journal::{BoxFuture, Kind, Stop};
 use fusee_lang::{FanOut, Input, Place, Value};
@@ -16,26 +16,26 @@ use super::driver::{Answer, Driver, End, at};
 use super::element::Element;
 use crate::agent::Facts;
 
-/// Elements at a time where the program does not say.
+/// Default number of parallel elements.
 const LIMIT: usize = 8;
 
-/// What the race decided.
+/// Outcome of the race, as journaled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Decision {
     /// The element that failed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<usize>,
-    /// Effects of each element that was started.
+    /// Number of effects of each started element.
     effects: Vec<u64>,
-    /// The elements that were stopped before their end.
+    /// Elements that were stopped early.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stopped: Vec<usize>,
-    /// Whether the whole was stopped from outside.
+    /// Whether the `pmap` was cancelled from outside.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cancelled: bool,
 }
 
-/// An element that ended.
+/// A finished element.
 struct Ended {
     index: usize,
     end: End,
@@ -55,7 +55,7 @@ impl Driver<'_> {
                     match this.race(fan_out, ends, place).await {
                         Ok(decision) => serde_json::to_value(decision).unwrap_or_default(),
                         Err(cause) => {
-                            // There is no decision, and none must be written down.
+                            // There is no outcome, so nothing must be journaled.
                             let _ = stop.send(cause);
                             std::future::pending().await
                         }
@@ -77,7 +77,7 @@ impl Driver<'_> {
         Ok(answer(decision, ends))
     }
 
-    /// Lets the elements run. The first failure stops the others, each at its next effect.
+    /// Runs the elements. The first failure stops the others at their next effect.
     async fn race(
         &self,
         fan_out: &FanOut,
@@ -114,7 +114,7 @@ impl Driver<'_> {
         Ok(decision)
     }
 
-    /// Goes through the elements once more, as the decision says: everything they ask is in the journal.
+    /// Replays the elements according to the recorded outcome; everything they request is in the journal.
     async fn again(
         &self,
         fan_out: &FanOut,

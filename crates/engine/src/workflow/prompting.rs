@@ -1,5 +1,5 @@
-//! From a call to what a model is told, and from its answer to a result: for tasks that a program defines itself or
-//! names in words. Registered templates are the task system's.
+//! Prompts and results of tasks that a program defines itself or describes in words. The task system handles
+//! registered templates.
 
 use fusee_journal::Stop;
 use fusee_lang::{Input, OutputFormat, Target, TaskCall, ToolCall};
@@ -12,17 +12,17 @@ use crate::task_system::{
     Cause, HistoryConfig, Mismatch, Reason, ResourceMetrics, TaskError, TaskResult, history_part,
 };
 
-/// What a model is told.
+/// A task's prompt.
 pub(super) struct Prompted {
     pub(super) name: String,
     pub(super) system: Option<String>,
     pub(super) request: String,
     pub(super) format: Option<OutputFormat>,
     pub(super) described: bool,
-    /// Files that were put into the request.
+    /// Number of files included in the request.
     pub(super) files: usize,
     has_context: bool,
-    /// Turns of the conversation around the run that are in the request, where they are asked for.
+    /// Number of turns of the run's conversation in the request, if it asked for history.
     pub(super) history_turns: Option<usize>,
 }
 
@@ -36,12 +36,12 @@ impl Prompted {
     }
 }
 
-/// What a call tells a model, or what is wrong with its inputs.
+/// Builds the prompt of a call, or reports what is wrong with its inputs.
 pub(super) fn prompt(call: &TaskCall, history: &[Message]) -> Result<Prompted, TaskError> {
     let name = call.callee().to_owned();
     let (system, mut request, format) = match &call.target {
         Target::Named(name) => {
-            let message = format!("there is no task `{name}`");
+            let message = format!("unknown task `{name}`");
             return Err(TaskError::invalid(Reason::TemplateNotFound, message));
         }
         Target::Described(words) => (None, described(words, &call.inputs), None),
@@ -62,13 +62,13 @@ pub(super) fn prompt(call: &TaskCall, history: &[Message]) -> Result<Prompted, T
         Target::Named(_) | Target::Described(_) => None,
     };
     if let Some(model) = call.settings.get("model").filter(|model| !model.is_null()).or(own.as_ref()) {
-        let message = format!("this run has one model; `{}` asks for {model}", call.callee());
+        let message = format!("this run has only one model; `{}` requests {model}", call.callee());
         return Err(TaskError::failure(Reason::ConfigurationError, message));
     }
     let wanted = call.settings.get("history_config").filter(|wanted| !wanted.is_null());
     let wanted = wanted.map(|wanted| serde_json::from_value::<HistoryConfig>(wanted.clone())).transpose();
     let wanted = wanted.map_err(|error| {
-        let message = format!("`history_config` cannot be read: {error}");
+        let message = format!("invalid `history_config`: {error}");
         TaskError::failure(Reason::ConfigurationError, message)
     })?;
     let told = history_part(history, wanted.as_ref());
@@ -94,7 +94,7 @@ fn described(words: &str, inputs: &Map<String, Json>) -> String {
     request
 }
 
-/// A value as a prompt has it: text as it is, the rest as JSON.
+/// Renders a value for a prompt: text as is, null as empty, the rest as JSON.
 fn shown(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -103,7 +103,7 @@ fn shown(value: &Json) -> String {
     }
 }
 
-/// Puts the inputs in the place of `{{name}}` and `{{name.field}}`, in one pass: braces in a value are inert.
+/// Replaces `{{name}}` and `{{name.field}}` with the inputs in one pass, so braces in a value have no effect.
 /// `{{{{` is a literal `{{`.
 pub fn substitute(text: &str, inputs: &Map<String, Json>, missing: &mut Vec<String>) -> String {
     let mut out = String::with_capacity(text.len());
@@ -145,7 +145,7 @@ fn lookup<'a>(inputs: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
 }
 
 impl Driver<'_> {
-    /// Adds the files a call names; they are read by the runtime, as a step.
+    /// Adds the files that a call names; the runtime reads them as a step.
     pub(super) async fn with_files(
         &mut self,
         mut prompted: Prompted,
@@ -166,7 +166,7 @@ impl Driver<'_> {
                 Ok(Ok(prompted))
             }
             Answer::Go(Input::Reply(read)) => {
-                let message = format!("the files of `{}` cannot be read: {}", call.callee(), read.content);
+                let message = format!("cannot read the files of `{}`: {}", call.callee(), read.content);
                 let error = TaskError::failure(Reason::ContextRetrievalFailure, message);
                 Ok(Err(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, ""))))))
             }
@@ -175,7 +175,7 @@ impl Driver<'_> {
     }
 }
 
-/// An answer as the task declared it.
+/// Builds the result of an answer in the declared format.
 pub(super) fn formed(answer: String, format: Option<&OutputFormat>, metrics: ResourceMetrics) -> TaskResult {
     let mut result = TaskResult::complete(answer);
     let Some(format) = format.filter(|format| format.kind == "json") else { return result };
@@ -202,7 +202,7 @@ pub(super) fn formed(answer: String, format: Option<&OutputFormat>, metrics: Res
     result
 }
 
-/// The text inside a code fence that is all there is.
+/// Returns the content of a code fence that spans the whole text.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

@@ -1,5 +1,5 @@
-//! `run_script`: a command of a workflow, with its two streams apart. The `shell` tool runs it, so gates and sandbox
-//! are the same; models have `shell` itself, whose answer is made for reading.
+//! `run_script`: a workflow's command with separate output streams. It runs through the `shell` tool, with
+//! the same approval and sandbox; models use `shell` itself, whose output is formatted for reading.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -8,13 +8,13 @@ use fusee_journal::BoxFuture;
 use fusee_tools::{CallContext, Category, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 use serde_json::{Value, json};
 
-/// Stands between the two streams in what the shell answers.
+/// Separator between the two streams in the shell's output.
 const BETWEEN: &str = "----- fusee: stderr from here -----";
 
-/// Bytes of stderr that are kept: its end, so that the whole stays within what the shell keeps of the end.
+/// Number of bytes kept of the end of stderr, so that all of it fits into the tail that the shell keeps.
 const STDERR_BYTES: usize = 12 * 1024;
 
-/// How a workflow calls it.
+/// Returns the definition for the workflow catalog.
 pub(crate) fn definition() -> &'static Definition {
     &DEFINITION
 }
@@ -43,7 +43,7 @@ static DEFINITION: LazyLock<Definition> = LazyLock::new(|| Definition {
     ],
 });
 
-/// The tool, on top of the shell.
+/// The `run_script` tool on top of the shell tool.
 pub struct RunScript(pub Arc<dyn Tool>);
 
 impl Tool for RunScript {
@@ -85,8 +85,8 @@ impl Tool for RunScript {
     }
 }
 
-/// A command line that keeps the streams of another apart. Stderr goes to a file: a pipe would wait for everything
-/// the command leaves running.
+/// Wraps a command line so that its streams stay separate. Stderr goes to a file, because a pipe would wait
+/// for everything that the command leaves running.
 fn apart(command: &str) -> String {
     let quoted = command.replace('\'', r"'\''");
     format!(
@@ -96,18 +96,18 @@ fn apart(command: &str) -> String {
     )
 }
 
-/// What a script printed.
+/// Output of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// Its output.
+    /// Standard output.
     pub stdout: String,
-    /// Its complaints.
+    /// Standard error.
     pub stderr: String,
 }
 
-/// The two streams, from what the shell answered.
+/// Splits the shell's output into the two streams.
 pub fn printed(output: &ToolOutput) -> Printed {
-    // The last line is the shell's word on how it ended.
+    // The last line is the shell tool's exit status.
     let body = match output.content.rfind("\n[") {
         Some(at) => &output.content[..=at],
         None => output.content.as_str(),

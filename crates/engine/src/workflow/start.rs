@@ -1,4 +1,4 @@
-//! A workflow from its text to its outcome.
+//! Runs a workflow from its text to its outcome.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,36 +19,36 @@ use crate::memory::Memory;
 use crate::prompt::Environment;
 use crate::run::{Templates, Workflow};
 
-/// How a workflow was left.
+/// How the execution of a workflow was left.
 pub(crate) enum Left {
-    /// At its end.
+    /// The workflow ended.
     Ended(TaskOutcome),
-    /// Somewhere: it was cancelled, and goes on from there when it is resumed.
+    /// The workflow was cancelled; a resume continues it.
     Cancelled(TaskOutcome),
 }
 
-/// What a workflow runs in.
+/// Dependencies of a workflow run.
 pub(crate) struct Place {
     pub(crate) session: Session,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) branch: Branch,
     pub(crate) environment: Environment,
     pub(crate) templates: Templates,
-    /// The conversation that the run continues.
+    /// Conversation that the run continues.
     pub(crate) history: Arc<Vec<Message>>,
     pub(crate) started_ms: i64,
     pub(crate) trace: Option<Trace>,
     pub(crate) cancel: CancellationToken,
 }
 
-/// Checks a workflow; nothing runs. Its tools are those of the session it will run in.
+/// Compiles a workflow without running it, against the tools of its session.
 pub(crate) fn compiled(workflow: &Workflow, session: &Session) -> Compiled {
     let catalog = catalog(session.toolbox.definitions(), &workflow.tasks);
     let source = Source::new(workflow.name.as_str(), workflow.text.as_str());
     compile(&source, &catalog, &mut Loading::kept(workflow.files.clone()))
 }
 
-/// Runs a workflow. The events of its own branch begin and end it.
+/// Runs a workflow, with start and end events on its own branch.
 pub(crate) async fn run(workflow: &Workflow, request: &str, place: Place) -> Result<Left, Stop> {
     let Place { session, engine, branch, environment, templates, history, started_ms, trace, cancel } = place;
     let submission_id = engine.run().to_string();
@@ -109,7 +109,7 @@ fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, Ta
         (Some(program), _) => program,
         (None, problem) => {
             let message = problem.map_or_else(
-                || "1:1: the workflow cannot be read".to_owned(),
+                || "1:1: cannot parse the workflow".to_owned(),
                 |problem| format!("{}: {}", problem.start, problem.message),
             );
             return Err(error("configuration_error", message));
@@ -126,12 +126,12 @@ fn ended(end: End, world: &World, active_ms: u64) -> TaskOutcome {
     match end {
         End::Done(value) => reached(outcome::of_value(&value, used), world),
         End::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
-        // Nothing stops a workflow's own branch but the end of its run.
+        // A workflow's main branch is cancelled only when its run ends.
         End::Cancelled => cancelled(world),
     }
 }
 
-/// The outcome, with whether its failure is that of a model that was not reached.
+/// Marks the outcome if it failed because a model was unreachable.
 fn reached(mut outcome: TaskOutcome, world: &World) -> TaskOutcome {
     let unreachable = world.unreachable.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     outcome.unreachable = outcome.error.as_ref().is_some_and(|error| {
@@ -141,7 +141,7 @@ fn reached(mut outcome: TaskOutcome, world: &World) -> TaskOutcome {
 }
 
 fn cancelled(world: &World) -> TaskOutcome {
-    let message = "the workflow was cancelled; resuming it goes on".to_owned();
+    let message = "the workflow was cancelled; resume the run to continue".to_owned();
     let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
     let mut outcome = outcome::not_begun(error);
     outcome.status = TaskStatus::Cancelled;
@@ -150,7 +150,7 @@ fn cancelled(world: &World) -> TaskOutcome {
     outcome
 }
 
-/// The last events of the workflow itself.
+/// Emits the final events of the workflow.
 fn report(world: &World, driver: &Driver<'_>, request: &str, outcome: &TaskOutcome) {
     let (engine, branch) = (&world.engine, &driver.branch);
     let error = outcome.error.as_ref();
@@ -168,7 +168,7 @@ fn report(world: &World, driver: &Driver<'_>, request: &str, outcome: &TaskOutco
     engine.emit(branch, Event::TaskComplete(complete(world, outcome)));
 }
 
-/// The terminal event for an outcome.
+/// Builds the terminal event of an outcome.
 pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
     TaskComplete {
         submission_id: run.to_owned(),

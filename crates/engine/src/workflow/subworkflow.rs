@@ -1,4 +1,4 @@
-//! Workflows called by other workflows: a registered name, run as a part of the program that calls it.
+//! Workflows called by other workflows: a registered workflow runs as part of the calling program.
 
 use fusee_journal::Stop;
 use fusee_lang::{Input, Limits as LanguageLimits, Machine, Reply, Status, TaskCall};
@@ -13,21 +13,21 @@ use crate::agent::Facts;
 use crate::run::Workflow;
 use crate::task_system::{Reason, TaskError, TaskResult};
 
-/// Workflows inside workflows; deeper, they most likely call each other in a circle.
+/// Maximum nesting of workflows; deeper nesting is most likely a cycle.
 const DEEPEST: u32 = 5;
 
 impl Driver<'_> {
-    /// Runs a registered workflow on a branch of its own; its value, or its failure, is the call's result.
+    /// Runs a registered workflow on its own branch; its value or failure is the result of the call.
     pub(super) async fn workflow(&mut self, workflow: &Workflow, call: &TaskCall) -> Result<Answer, Stop> {
         let name = call.callee();
         let failed = |error: TaskError| Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, "")))));
         if self.depth >= DEEPEST {
-            let message = format!("`{name}` is a workflow inside more than {DEEPEST} others");
+            let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
             return failed(TaskError::failure(Reason::ExecutionHalted, message));
         }
         let Some(program) = compiled(workflow, &self.world.session).program else {
             let message =
-                format!("the workflow `{name}` cannot run: `fusee check {}` says why", workflow.name);
+                format!("the workflow `{name}` has errors; run `fusee check {}` to see them", workflow.name);
             return failed(TaskError::invalid(Reason::ConfigurationError, message));
         };
         let mut machine = match Machine::start(&program, &call.inputs, LanguageLimits::default()) {

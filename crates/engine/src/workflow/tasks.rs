@@ -1,5 +1,5 @@
-//! Calls of tasks by a program: each is a task of its own on a branch of its own, begun by one step that says when it
-//! began and what it may use.
+//! Task calls of a program: each runs as a task on its own branch, after one step that records its start time
+//! and budget.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Driver<'_> {
         Ok(self.spent(outcome, grant, |outcome, error| result(outcome, error, &prompted)))
     }
 
-    /// Counts what a task used, and answers with what came of it.
+    /// Records what a task used, and returns the answer.
     pub(super) fn spent(
         &mut self,
         outcome: TaskOutcome,
@@ -68,7 +68,7 @@ impl Driver<'_> {
         self.answer(outcome, result, grant, tokens)
     }
 
-    /// The step that begins a task.
+    /// Journals the start of a task, with its budget.
     async fn begin(&self, call: &TaskCall, place: &Place) -> Result<(Grant, i64), Stop> {
         let args = json!({
             "form": match call.form { CallForm::Call => "call", CallForm::Spawn => "spawn" },
@@ -131,7 +131,7 @@ impl Driver<'_> {
             Limited::Tokens => grant.tokens.is_some_and(|share| tokens > share.left),
         };
         let used_up = |limited: Limited| match limited {
-            // A task's own limit may be the smaller one; then it failed by itself.
+            // If the task's own limit is smaller, the task itself failed, not the region.
             Limited::Turns => grant.turns.filter(|share| u64::from(outcome.total_turns) >= share.left),
             Limited::Time => grant.ms.filter(|share| outcome.active_ms >= share.left),
             Limited::Tokens => grant.tokens,
@@ -171,7 +171,7 @@ fn result(outcome: TaskOutcome, error: Option<TaskError>, prompted: &Prompted) -
     result
 }
 
-/// A result as the language has it.
+/// Converts a result to the language's form.
 pub(super) fn reply(result: TaskResult) -> Reply {
     let TaskResult { status, content, parsed_content, notes } = result;
     let status = match status {
@@ -182,23 +182,23 @@ pub(super) fn reply(result: TaskResult) -> Reply {
     Reply { status, content, parsed: parsed_content, notes }
 }
 
-/// The limits of one task: the run's, what its call says, and what it was granted.
+/// Merges the limits of one task: the run's, those of the call, and the granted budget.
 fn limits(run: Limits, settings: &Map<String, Json>, grant: Grant) -> Result<Limits, TaskError> {
     let asked: LimitOverrides = match settings.get("limits") {
         None | Some(Json::Null) => LimitOverrides::default(),
         Some(limits) => serde_json::from_value(limits.clone()).map_err(|error| {
-            TaskError::invalid(Reason::InputValidationFailure, format!("`limits` cannot be read: {error}"))
+            TaskError::invalid(Reason::InputValidationFailure, format!("invalid `limits`: {error}"))
         })?,
     };
     let mut limits = run;
     limits.max_turns = asked.max_turns.unwrap_or(limits.max_turns);
     limits.max_tokens = asked.max_tokens.unwrap_or(limits.max_tokens);
-    // The run's own time is in what was granted.
+    // The run's own time limit is part of the grant.
     limits.task_timeout_s = asked.timeout;
     Ok(granted(limits, grant))
 }
 
-/// Limits that go no further than what is left around a task.
+/// Caps limits by the granted budget.
 pub(super) fn granted(mut limits: Limits, grant: Grant) -> Limits {
     if let Some(share) = grant.turns {
         limits.max_turns = limits.max_turns.min(u32::try_from(share.left).unwrap_or(u32::MAX));
@@ -213,7 +213,7 @@ pub(super) fn granted(mut limits: Limits, grant: Grant) -> Limits {
     limits
 }
 
-/// Whether a call names its task in words.
+/// Whether a call describes its task in words.
 pub(super) fn is_described(call: &TaskCall) -> bool {
     matches!(call.target, Target::Described(_))
 }

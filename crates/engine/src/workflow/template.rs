@@ -1,4 +1,4 @@
-//! Calls of registered templates by a program: the task system runs them, on branches of their own.
+//! Calls of registered templates by a program: the task system runs them, each on its own branch.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::tasks::{granted, reply};
 use crate::agent::Left;
 use crate::task_system::{ExecutionPath, Place, Reason, SubtaskRequest, TaskError, TaskResult, TaskSystem};
 
-/// So many results of earlier steps are kept for later ones, the newest.
+/// Maximum number of earlier results kept for later tasks; the oldest are dropped.
 const MOST_EARLIER: usize = 50;
 
 impl Driver<'_> {
@@ -46,7 +46,7 @@ impl Driver<'_> {
             chain: Vec::new(),
             left: grant.turns.map(|share| {
                 let turns = u32::try_from(share.left).unwrap_or(u32::MAX);
-                // Time and money are in the session's limits already.
+                // Time and cost are already part of the session's limits.
                 Left { turns, ms: None, usd: None }
             }),
             earlier: self.earlier.clone(),
@@ -69,7 +69,7 @@ impl Driver<'_> {
     }
 }
 
-/// The request that a call makes: its inputs, and what of its settings the request carries.
+/// Builds the request of a call from its inputs and settings.
 fn request(name: &str, call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
     let mut fields = Map::new();
     fields.insert("name".to_owned(), name.into());
@@ -80,7 +80,8 @@ fn request(name: &str, call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
     for (key, value) in call.settings.iter().filter(|(_, value)| !value.is_null()) {
         let (key, value) = match key.as_str() {
             "files" => ("file_paths", value.clone()),
-            // A value of any kind can be handed on; what is no context by its form is shown as text.
+            // Any value can be passed as context; one that does not have the form of a context is shown as
+            // text.
             "context" if value.is_object() && value.get("parts").is_none() => {
                 ("inherited_context", value.to_string().into())
             }
@@ -91,7 +92,7 @@ fn request(name: &str, call: &TaskCall) -> Result<SubtaskRequest, TaskError> {
         fields.insert(key.to_owned(), value);
     }
     serde_json::from_value(Json::Object(fields)).map_err(|error| {
-        let message = format!("the call of `{name}` cannot be made: {error}");
+        let message = format!("invalid call of `{name}`: {error}");
         TaskError::failure(Reason::InputValidationFailure, message)
     })
 }

@@ -1,5 +1,5 @@
-//! Calls of tools by a program: the same gates, intents and settling as a model's calls, and a result the language
-//! can work with.
+//! Tool calls of a program: the same approval, intents and settling as a model's calls, with a result in the
+//! language's form.
 
 use std::sync::Arc;
 
@@ -58,26 +58,26 @@ impl Driver<'_> {
         Ok(Answer::Go(Input::Reply(reply(&name, output, fate))))
     }
 
-    /// The tool and its arguments as it wants them; or what is wrong with the call.
+    /// Returns the tool and its parsed arguments, or what is wrong with the call.
     fn find(&self, name: &str, arguments: &Json) -> Result<(Arc<dyn Tool>, Json), String> {
         let toolbox = &self.world.session.toolbox;
         let tool: Arc<dyn Tool> = match toolbox.find(name) {
             Some(tool) => Arc::clone(tool),
             None if name == script::definition().name => {
-                let shell = toolbox.find("shell").ok_or("this run has no commands")?;
+                let shell = toolbox.find("shell").ok_or("commands are not available in this run")?;
                 Arc::new(RunScript(Arc::clone(shell)))
             }
             None => {
                 let names = toolbox.definitions().map(|definition| definition.name.as_ref());
                 let near = fusee_text::near::did_you_mean(name, names).unwrap_or_default();
-                return Err(format!("there is no tool `{name}` in this run; {near}"));
+                return Err(format!("unknown tool `{name}`; {near}"));
             }
         };
         let arguments = arguments::parse(&arguments.to_string(), tool.definition())?;
         Ok((tool, arguments))
     }
 
-    /// Whether the user's policy, or a person, says no.
+    /// Returns the refusal if the approval policy or the user denies the call.
     async fn refused(
         &self,
         calling: &Calling<'_>,
@@ -100,7 +100,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Everything that follows from a result, but for the program.
+    /// Emits the events of a result and updates the workspace.
     fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<Fate>, duration_ms: u64) {
         self.world.session.workspace.recall(output);
         for change in &output.changed {
@@ -120,7 +120,7 @@ impl Driver<'_> {
     }
 }
 
-/// A tool's answer as a result.
+/// Converts a tool's output to a result.
 fn reply(name: &str, output: ToolOutput, fate: Option<Fate>) -> Reply {
     let mut notes = Map::new();
     notes.insert("execution_path".to_owned(), "tool".into());
@@ -140,7 +140,7 @@ fn reply(name: &str, output: ToolOutput, fate: Option<Fate>) -> Reply {
     }
     if !output.ok {
         let message = match (output.exit_code, fate) {
-            (Some(code), _) => format!("the command ended with exit code {code}"),
+            (Some(code), _) => format!("the command exited with code {code}"),
             (None, _) => output.content.lines().next().unwrap_or("it failed").to_owned(),
         };
         let error = json!({ "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": message });

@@ -1,4 +1,4 @@
-//! What all branches of a workflow share: the session its calls are made in, the journal, what was used so far.
+//! Context shared by all branches of a workflow: the session, the journal, and the resources used so far.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use crate::prompt::Environment;
 use crate::run::Workflow;
 use crate::template::Registry;
 
-/// Told of every effect and its answer, one line each.
+/// Called with one line for every effect and every answer.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Characters of a value in a line of a trace.
+/// Maximum length of a value in a trace line, in characters.
 const TRACED: usize = 200;
 
 pub(crate) struct World {
@@ -26,14 +26,14 @@ pub(crate) struct World {
     pub(super) environment: Environment,
     pub(super) registry: Arc<Registry>,
     pub(super) memory: Arc<Memory>,
-    /// The conversation that the run continues.
+    /// Conversation that the run continues.
     pub(super) history: Arc<Vec<Message>>,
     pub(super) started_ms: i64,
-    /// The workflows that can be called by name.
+    /// Workflows that can be called by name.
     pub(super) library: BTreeMap<String, Workflow>,
     pub(super) trace: Option<Trace>,
     pub(super) used: Mutex<Used>,
-    /// What tasks said that did not reach their model.
+    /// Error messages of tasks whose model was unreachable.
     pub(super) unreachable: Mutex<HashSet<String>>,
 }
 
@@ -42,12 +42,12 @@ impl World {
         self.engine.run().to_string()
     }
 
-    /// Working time of the whole, in seconds, if there is a limit.
+    /// Time limit of the whole workflow in seconds, if any.
     pub(super) fn seconds(&self) -> Option<u64> {
         self.session.limits.task_timeout_s
     }
 
-    /// Money for the whole, if there is a limit that can be kept. Without a price the tasks warn, each by itself.
+    /// Cost limit of the whole workflow, if it can be enforced. Without a price, each task warns by itself.
     pub(super) fn usd(&self) -> Option<f64> {
         self.session.limits.budget_usd.filter(|_| self.session.price.is_some())
     }
@@ -56,7 +56,7 @@ impl World {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of what a task used.
+    /// Records what a task used.
     pub(super) fn count(&self, outcome: &TaskOutcome) {
         let mut used = self.used();
         used.turns += outcome.total_turns;

@@ -1,4 +1,5 @@
-//! Folding keeps every value, also one that looks like a reference or is nested beyond what JSON readers take.
+//! Folding is lossless, including for values that look like references or exceed the depth JSON readers
+//! accept.
 
 use std::collections::HashMap;
 
@@ -74,7 +75,7 @@ fn what_was_not_written_here_is_malformed() {
         let unfolded = unfold::<()>(value.clone(), &mut |_| Ok(Some("no JSON".to_owned())));
         assert!(matches!(unfolded, Err(Unfolding::Malformed)), "{value}");
     }
-    // A text that leads to itself ends too.
+    // A blob that refers to itself terminates.
     let around = unfold::<()>(json!({"$blob": ["x"]}), &mut |_| Ok(Some(r#"{"$blob":["x"]}"#.to_owned())));
     assert!(matches!(around, Err(Unfolding::Malformed)));
 }

@@ -1,4 +1,4 @@
-//! The engine's trait on a run: each thing asked is found in the journal, or done and written down.
+//! [`Engine`] for a run: each request is looked up in the journal, or executed and recorded.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::{
     Recorded, RunId, StepKey, StepRow, Stop,
 };
 
-/// How often a wait looks whether another process left an answer.
+/// How often a wait polls the file for an answer left by another process.
 const SIGNAL_POLL: Duration = Duration::from_secs(1);
 
 impl Engine for Embedded {
@@ -88,7 +88,7 @@ impl Engine for Embedded {
             let begun = row.is_some();
             let recorded = match (self.mode, row.and_then(replayed)) {
                 (Mode::Live, Some(recorded)) => recorded,
-                // The parts are of the program too: what they ask and make is compared like the rest.
+                // Children are part of the program: their steps and events are compared as well.
                 (Mode::Replay, Some(recorded)) => {
                     let now = self.side_by_side(calls, limit).await;
                     self.going()?;
@@ -102,7 +102,8 @@ impl Engine for Embedded {
                     self.commit().await?;
                     let started = Instant::now();
                     let value = self.side_by_side(calls, limit).await;
-                    // A part that could not go on is no part that failed.
+                    // A child that had to stop because the run stopped must not be recorded as a failed
+                    // child.
                     self.going()?;
                     self.record(key, (!begun).then_some(call), value, started, None)
                 }
@@ -181,7 +182,7 @@ impl Engine for Embedded {
     }
 }
 
-/// The result of a row that has one.
+/// The recorded result of a row, if it has one.
 fn replayed(row: StepRow) -> Option<Recorded> {
     let StepRow { result, at_ms, duration_ms, .. } = row;
     result.map(|value| Recorded { value, at_ms, duration_ms, replayed: true })
@@ -196,7 +197,7 @@ impl Embedded {
         state.pending.push(Op::Intent { key, kind, callee, args, intent, at_ms });
     }
 
-    /// Runs a body and writes its result down; a step without a call has its row already.
+    /// Runs a body and records its result. `call` is `None` if the step already has a row.
     async fn execute(&self, key: StepKey, call: Option<Call>, body: Body<'_>) -> Recorded {
         let started = Instant::now();
         let inside = Inside::new(self, key.branch.clone());
@@ -205,7 +206,7 @@ impl Embedded {
         self.record(key, call, value, started, None)
     }
 
-    /// Writes a result down, together with what it took from outside.
+    /// Records a result together with the signal it consumed, if any.
     fn record(
         &self,
         key: StepKey,
@@ -232,7 +233,7 @@ impl Embedded {
         Recorded { value, at_ms, duration_ms, replayed: false }
     }
 
-    /// In a replay, the event must be the one that was made then.
+    /// Stops the replay unless the event equals the recorded one.
     fn compare_event(&self, task: &Branch, k: u64, after: u64, event: &Event) {
         let (key, run) = (self.hub.key, &self.hub.run);
         let now = serde_json::to_value(event).unwrap_or_default();
@@ -249,7 +250,8 @@ impl Embedded {
         self.stop(stop);
     }
 
-    /// An answer given to this process, or left in the file by another, with its number there.
+    /// Waits for an answer sent to this process or left in the file by another; the latter comes with its
+    /// signal id.
     async fn answer(&self, name: &str) -> Result<(Value, Option<i64>), Stop> {
         loop {
             let mut answered = std::pin::pin!(self.answered.notified());
@@ -258,19 +260,19 @@ impl Embedded {
                 return Ok((value, None));
             }
             let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
-            // It stands in the file until the step that took it is committed.
+            // The signal stays in the file until the step that consumed it is committed.
             if let Some((signal, value)) = left
                 && self.answers().taken.insert(signal)
             {
                 return Ok((value, Some(signal)));
             }
-            // Whichever comes first, look again.
+            // Check again after a notification or the poll interval, whichever comes first.
             let _ = tokio::time::timeout(SIGNAL_POLL, answered).await;
         }
     }
 }
 
-/// Marks that a branch runs a body, also when that is given up.
+/// Guard that marks a branch as running a body; also cleans up when the future is dropped.
 struct Inside<'a> {
     engine: &'a Embedded,
     branch: Branch,

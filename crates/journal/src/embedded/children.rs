@@ -1,4 +1,4 @@
-//! Parts of a run side by side: the only parallelism of a run.
+//! Parallel child branches, the only parallelism within a run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::Embedded;
 use crate::{Call, Engine, Fault};
 
-/// How a part ended, as it is recorded.
+/// Recorded outcome of a child.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
@@ -28,8 +28,8 @@ impl End {
 }
 
 impl Embedded {
-    /// Performs the calls, at most `limit` at once; their ends in the order of the calls. They are ended with the
-    /// one who waits for them.
+    /// Runs the calls, at most `limit` at once, and returns their outcomes in call order. Dropping the future
+    /// cancels the children.
     pub(super) async fn side_by_side(&self, calls: Vec<Call>, limit: usize) -> Value {
         let (Some(perform), Some(this)) = (&self.perform, self.this.upgrade()) else {
             let fault =
@@ -59,7 +59,7 @@ impl Embedded {
     }
 }
 
-/// In the words of the panic alone, which are the same in a replay.
+/// Uses only the panic message, which is the same in a replay.
 fn fault_of(lost: JoinError) -> Fault {
     let message = match lost.try_into_panic() {
         Ok(panic) => match panic.downcast::<String>() {

@@ -1,5 +1,5 @@
-//! What a run has asked and made that is not handed to the writer yet. One batch is one transaction, so the
-//! journal always holds all that came before anything it holds.
+//! Steps and events of a run that have not been submitted to the writer yet. A batch is one transaction, so
+//! the journal never contains an entry without everything that preceded it.
 
 use std::sync::Arc;
 
@@ -10,13 +10,14 @@ use crate::rows::Op;
 use crate::writer::{Batch, Commit};
 use crate::{Branch, Event, Stamped, blob};
 
-/// How far back to look for the same content; what is found again later is stored once all the same.
+/// How many recent ops to search for identical content. A miss only costs a hash: content is stored once
+/// anyway.
 const NEAR: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Pending {
     ops: Vec<Op>,
-    /// The events of the ops, in their order, with the size of their text.
+    /// Events of `ops`, in the same order, with their encoded size in bytes.
     events: Vec<(Event, usize)>,
 }
 
@@ -29,16 +30,16 @@ impl Pending {
         self.ops.push(op);
     }
 
-    /// Adds an event; `k` is its place among the events of the program.
+    /// Adds an event; `k` is its index among the program events of its task.
     pub(super) fn event(&mut self, task: &Branch, k: Option<u64>, ts_ms: i64, event: Event) {
-        // An event holds only what JSON can say, so this does not fail.
+        // Cannot fail: events contain only JSON-representable data.
         let value = serde_json::to_value(&event).unwrap_or_default();
         let (body, size) = self.encode_sized(&value);
         self.events.push((event, size));
         self.ops.push(Op::Event { seq: 0, task: task.clone(), k, ts_ms, body });
     }
 
-    /// A value as it is written, its long texts set apart.
+    /// Encodes a value as JSON and moves its long strings into content ops.
     pub(super) fn encode(&mut self, value: &Value) -> String {
         self.encode_sized(value).0
     }
@@ -47,7 +48,7 @@ impl Pending {
         let (ops, mut size) = (&mut self.ops, 0);
         let encoded = blob::write(value, &mut |text| {
             size += text.len();
-            // A tool's result is a step's and an event's: comparing is cheaper than hashing.
+            // A tool result occurs in both a step and an event; comparing is cheaper than hashing twice.
             let known = ops.iter().rev().take(NEAR).find_map(|op| match op {
                 Op::Content { hash, text: known } if known == text => Some(*hash),
                 _ => None,
@@ -62,7 +63,7 @@ impl Pending {
         (encoded, size)
     }
 
-    /// Numbers the events and makes a batch of it all; `None` when there is nothing.
+    /// Assigns event numbers and drains everything into a batch; `None` if there is nothing to write.
     pub(super) fn batch(&mut self, hub: &Arc<Hub>) -> Option<Batch> {
         if self.ops.is_empty() {
             return None;

@@ -1,10 +1,10 @@
-//! The JSON Schema of the stream, made from the types, so that it cannot say something else than they do.
+//! The JSON Schema of the event stream, generated from the event types so that the two cannot disagree.
 
 use serde_json::{Value, json};
 
 use super::Event;
 
-/// The schema of one line of the stream.
+/// Schema of one line of the stream.
 pub fn json_schema() -> Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<Event>().to_value();
@@ -16,7 +16,7 @@ pub fn json_schema() -> Value {
             "description": "RFC 3339, UTC, milliseconds.",
         },
         "run": { "type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$" },
-        "task": { "type": "string", "description": "`main`, or the path of a part of it." },
+        "task": { "type": "string", "description": "`main`, or the path of one of its child branches." },
     });
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("title".into(), "Fusee event".into());

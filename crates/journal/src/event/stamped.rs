@@ -1,22 +1,23 @@
-//! An event with its place in a run: what every line of `--json` is.
+//! An event with its envelope: run, task, number and time. Each line of `--json` is one of these.
 
 use serde::{Serialize, Serializer};
 
 use super::{Branch, Event, RunId};
 use crate::clock::rfc3339;
 
-/// An event, where it belongs, and when it happened.
+/// An event with its envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stamped {
-    /// Strictly increasing within a run. Deltas take numbers too, so a finished run's have gaps.
+    /// Strictly increasing within a run. Deltas consume numbers too, so the numbers in a finished run have
+    /// gaps.
     pub seq: u64,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     pub ts_ms: i64,
-    /// The run.
+    /// Run that emitted the event.
     pub run: RunId,
-    /// The task.
+    /// Task that emitted the event.
     pub task: Branch,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
 }
 

@@ -1,11 +1,12 @@
-//! Keeping the file small: ended runs go, open ones stay, and content goes with the last run that held it.
+//! Garbage collection: ended runs are removed, open ones stay, and content goes with the last run that refers
+//! to it.
 
 use fusee_journal::{Branch, Collected, Embedded, Engine, Journal, Kind, Options, RunStatus};
 use serde_json::json;
 
 use crate::kit::*;
 
-/// Text that nothing else holds.
+/// Text that occurs nowhere else.
 fn noise(name: &str, n: usize) -> String {
     let seed = blake3::hash(format!("{name} {n}").as_bytes());
     seed.to_hex().repeat(300)
@@ -109,7 +110,7 @@ async fn a_run_that_was_removed_while_it_was_looked_at_cannot_be_written_to() {
     engine.note(&Branch::main(), message("too late"));
     engine.flush().await.expect_err("the run is gone");
     assert_eq!(count(&place, "events"), 0);
-    // Its number is not given to another, so nothing of it can turn up there.
+    // Its row id is not reused, so none of its data can turn up in another run.
     let next = begin(&journal, "next").await;
     next.finish(RunStatus::Completed).await.expect("ended");
     assert_eq!(journaled(&journal, "next"), []);

@@ -1,4 +1,4 @@
-//! When and what is committed: journal first, then act, and not one commit more than that needs.
+//! When and what is committed: everything before it takes effect, and with as few commits as that requires.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kit::*;
 
-/// How many commits the write-ahead log holds: the frames that say how large the file is after them.
+/// Number of commits in the WAL: the frames that record the database size after a commit.
 fn commits(place: &Place) -> usize {
     let wal = std::fs::read(place.wal()).expect("a write-ahead log");
     let page = u32::from_be_bytes(wal[8..12].try_into().expect("four bytes")) as usize;
@@ -83,7 +83,7 @@ async fn a_model_is_not_asked_before_what_led_to_it_is_committed_by_whomever() {
     let engine = begin(&journal, "r").await;
     engine.emit(&Branch::main(), message("what led to it"));
     let held = place.hold_writers();
-    // One part of the run is committing all there is when another comes to ask.
+    // One branch is committing everything pending when another makes a request.
     let mut committing = engine.flush();
     assert!(poll_once(&mut committing).is_pending());
     let asked = Counter::default();
@@ -101,7 +101,7 @@ async fn giving_up_on_a_commit_loses_nothing() {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     let held = place.hold_writers();
-    // More than the writer's queue takes.
+    // More than fits into the writer's queue.
     for n in 0..600 {
         engine.emit(&Branch::main(), message(n.to_string()));
         let _ = poll_once(&mut engine.flush());
@@ -145,7 +145,7 @@ async fn parts_of_a_run_that_commit_at_once_keep_their_order() {
     assert!(steps.iter().all(|step| step.result == Some(step.key.n.into())), "a result was lost");
 }
 
-/// Makes the file refuse one event.
+/// Makes the database reject one event.
 fn refuse_boom(place: &Place) {
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.body LIKE '%boom%' \
                   BEGIN SELECT RAISE(ABORT, 'refused'); END";
@@ -165,7 +165,7 @@ async fn after_a_failed_commit_a_run_goes_no_further_and_leaves_no_hole() {
     let told = format!("the journal {} failed: refused", place.path().display());
     assert_eq!(stop.to_string(), told);
     place.sql().execute_batch("DROP TRIGGER refuse").expect("dropped");
-    // The step that failed is not in the journal, so none after it may be.
+    // The failed step is not in the journal, so no later one may be.
     assert_eq!(ask(&engine, "three", never()).await.expect_err("stopped").to_string(), told);
     assert_eq!(engine.flush().await.expect_err("stopped").to_string(), told);
     assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), told);
@@ -185,7 +185,7 @@ async fn one_runs_failed_commit_is_no_other_runs() {
     refuse_boom(&place);
     let held = place.hold_writers();
     let main = Branch::main();
-    // The writer waits with the first; the others come together behind it.
+    // The writer is blocked on the first; the others queue up behind it.
     first.emit(&main, message("first"));
     let mut committing = first.flush();
     assert!(poll_once(&mut committing).is_pending());

@@ -1,4 +1,4 @@
-//! Long content stands once in the file, however many steps, events and runs hold it.
+//! Long content is stored once per file, no matter how many steps, events and runs refer to it.
 
 use fusee_journal::{Branch, Engine, Kind, RunStatus};
 use serde_json::json;

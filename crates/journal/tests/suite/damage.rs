@@ -1,4 +1,5 @@
-//! Torn logs, flipped bits and files that are no journals: detected, named, and the rest is readable.
+//! Torn WALs, flipped bits and files that are not journals: detected and reported, and the rest stays
+//! readable.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,7 +18,7 @@ fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Moves all of the log into the file.
+/// Moves the entire WAL into the database file.
 fn checkpoint(place: &Place) {
     place.sql().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody is in the way");
 }
@@ -39,7 +40,7 @@ async fn a_log_torn_anywhere_in_its_last_commit_keeps_all_commits_before() {
     let engine = begin(&journal, "r").await;
     turn(&engine, 0).await;
     turn(&engine, 1).await;
-    // A short log, so that each of the many looks below is quick.
+    // A short WAL keeps the many checks below fast.
     checkpoint(&place);
     turn(&engine, 2).await;
     let (before, at) = (told(&journal, "r"), size(&place.wal()));
@@ -47,7 +48,7 @@ async fn a_log_torn_anywhere_in_its_last_commit_keeps_all_commits_before() {
     let (after, end) = (told(&journal, "r"), size(&place.wal()));
     drop((engine, journal));
 
-    // A copy, as a crash leaves it: no shared memory file.
+    // A copy in the state a crash leaves: without a shared memory file.
     let torn = Place::new();
     std::fs::copy(place.path(), torn.path()).expect("copied");
     std::fs::copy(place.wal(), torn.wal()).expect("copied");
@@ -57,7 +58,7 @@ async fn a_log_torn_anywhere_in_its_last_commit_keeps_all_commits_before() {
         let journal = read_only(&torn.path()).expect("readable");
         assert_eq!(told(&journal, "r"), before, "cut at {length} of {at}..{end}");
         drop(journal);
-        // What the next opener finds it works out from the log alone.
+        // The next process to open it must recover from the WAL alone.
         let _ = std::fs::remove_file(torn.directory().join("journal.db-shm"));
     }
     assert_eq!(told(&place.open(), "r"), after, "and the whole log has it all");
@@ -93,7 +94,7 @@ async fn a_torn_log_is_written_on_from_its_last_commit() {
     }
 }
 
-/// What can be read of a run, row by row, or why not.
+/// All rows of a run that can be read, or the error.
 fn everything(journal: &Journal, name: &str) -> Result<Vec<String>, JournalError> {
     let mut rows: Vec<_> = journal.steps(&run(name))?.iter().map(|row| format!("{row:?}")).collect();
     rows.extend(journal.events(&run(name), 0, u64::MAX, 10_000)?.iter().map(|row| format!("{row:?}")));
@@ -143,7 +144,8 @@ async fn flipped_bits_never_panic_are_never_read_as_something_else_and_spare_the
                 for (name, whole) in names.iter().zip(&whole) {
                     match everything(&journal, name) {
                         Ok(found) if found == *whole => readable += 1,
-                        // A page may have lost its end: what is left is true, and the check finds the loss.
+                        // A page may have lost its end: the remaining rows are correct, and the check finds
+                        // the loss.
                         Ok(found) if found.iter().all(|row| whole.contains(row)) => lost = true,
                         Ok(found) => panic!("at {at} damage was read as data: {found:?}"),
                         Err(JournalError::NoSuchRun { .. }) => {}
@@ -160,7 +162,7 @@ async fn flipped_bits_never_panic_are_never_read_as_something_else_and_spare_the
     assert!(partly > tried / 20, "of {tried} damaged files {partly} were read in part");
 }
 
-/// Changes one byte and gives what undoes it.
+/// Flips one bit and returns the original byte.
 fn flip(file: &mut File, at: u64, bit: u8) -> u8 {
     let mut byte = [0];
     file.seek(SeekFrom::Start(at)).expect("sought");
@@ -183,7 +185,7 @@ async fn a_damaged_page_is_named_and_other_runs_go_on() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the journal {} is damaged: main step 5 of run run-1 is not what was written; what is not damaged can \
+            "the journal {} is damaged: main step 5 of run run-1 does not match its checksum; undamaged parts can \
              still be read with `fusee show`",
             place.path().display()
         )
@@ -203,7 +205,7 @@ async fn content_that_is_missing_or_changed_is_named() {
     sql.execute("UPDATE blobs SET text = text || 'x'", []).expect("changed");
     let journal = place.open();
     let error = journal.steps(&run(&names[0])).expect_err("changed").to_string();
-    assert!(error.contains("does not have the hash it is stored under"), "{error}");
+    assert!(error.contains("does not match its hash"), "{error}");
     sql.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM blobs").expect("removed");
     let error = journal.events(&run(&names[0]), 0, u64::MAX, 100).expect_err("missing").to_string();
     assert!(error.contains("event 1 of run run-0 refers to content"), "{error}");
@@ -224,7 +226,7 @@ async fn a_missing_step_is_no_reason_to_run_it_again() {
                 assert_eq!(
                     stop.to_string(),
                     format!(
-                        "the journal {} is damaged: main step 3 of run run-0 is missing; what is not damaged can \
+                        "the journal {} is damaged: main step 3 of run run-0 is missing; undamaged parts can \
                          still be read with `fusee show`",
                         place.path().display()
                     )
@@ -241,7 +243,7 @@ async fn a_newer_format_is_left_alone() {
     begin(&place.open(), "r").await.finish(RunStatus::Completed).await.expect("ended");
     place.sql().pragma_update(None, "user_version", 7).expect("set");
     let told = format!(
-        "the journal {} has format 7, and this fusee knows formats up to 1: use a newer fusee",
+        "the journal {} has format 7, but this fusee supports formats up to 1; use a newer fusee",
         place.path().display()
     );
     let open = Journal::open(&place.path(), Options::default(), clock());
@@ -255,7 +257,7 @@ fn a_file_that_is_no_journal_is_left_alone() {
     for text in ["This is a diary. ".repeat(1000), "This is a diary. ".to_owned(), "T".to_owned()] {
         std::fs::write(place.path(), &text).expect("written");
         let told = format!(
-            "the journal {} is damaged: it does not begin as a journal does; move it away to begin a new one",
+            "the journal {} is damaged: it has no journal header; move it away to start a new one",
             place.path().display()
         );
         let open = Journal::open(&place.path(), Options::default(), clock());
@@ -270,7 +272,7 @@ fn a_database_of_something_else_is_left_alone() {
     let place = Place::new();
     place.sql().execute_batch("CREATE TABLE songs (title TEXT)").expect("made");
     let told = format!(
-        "cannot open the journal {}: it is a database of something else; move it away to begin a new one",
+        "cannot open the journal {}: it is a database of another application; move it away to start a new one",
         place.path().display()
     );
     let open = Journal::open(&place.path(), Options::default(), clock());
@@ -288,7 +290,7 @@ fn an_empty_file_is_a_journal_that_was_not_begun() {
     let told = read_only(&place.path()).err().expect("nothing to read").to_string();
     assert_eq!(
         told,
-        format!("cannot open the journal {}: nothing was written to it yet", place.path().display())
+        format!("cannot open the journal {}: the file is empty", place.path().display())
     );
     assert_eq!(place.open().runs().expect("a new journal").len(), 0);
 }

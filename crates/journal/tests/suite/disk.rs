@@ -1,4 +1,4 @@
-//! Disks that are full or may not be written, for real: in a child process with a mount namespace of its own.
+//! Full and read-only disks, for real: in a child process with its own mount namespace.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::kit::*;
 
-/// Runs one of the tests below that are ignored here in a place made by a shell line; `$1` is the directory.
+/// Runs one of the ignored tests below in an environment set up by a shell line; `$1` is the directory.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "the place is made for a process of its own")]
+#[expect(clippy::disallowed_methods, reason = "the test starts a child process")]
 fn within(prepare: &str, test: &str) {
     let directory = tempfile::Builder::new().prefix("odd %41 ?#é ").tempdir().expect("a directory");
     let script = format!("{prepare}\nexec ${{VIA-}} \"$0\" --exact disk::{test} --ignored --nocapture");
@@ -35,7 +35,7 @@ fn within(prepare: &str, test: &str) {
     assert!(output.status.success() && told.contains("1 passed"), "{told}");
 }
 
-/// The path this process was told.
+/// The path passed to this process on standard input.
 fn told_path() -> std::path::PathBuf {
     let mut path = String::new();
     std::io::stdin().read_to_string(&mut path).expect("a path");
@@ -46,7 +46,7 @@ fn open(path: &Path) -> Result<Journal, JournalError> {
     Journal::open(path, Options::default(), clock())
 }
 
-/// Text that nothing else holds.
+/// Text that occurs nowhere else.
 fn noise(seed: u64) -> String {
     blake3::hash(&seed.to_le_bytes()).to_hex().repeat(250)
 }
@@ -57,7 +57,7 @@ async fn turn(engine: &Embedded, n: u64) -> Result<(), Stop> {
     engine.flush().await
 }
 
-/// Works until no more goes in; gives how many turns did and the error.
+/// Runs turns until one fails; returns the number that succeeded and the error.
 async fn fill(engine: &Arc<Embedded>) -> (u64, Stop) {
     for n in 0..100_000 {
         if let Err(stop) = turn(engine, n).await {
@@ -74,7 +74,7 @@ async fn survives_a_full_disk(path: &Path, make_space: impl FnOnce()) -> String 
     let (turns, stop) = fill(&engine).await;
     assert!(turns > 5, "{turns}: {stop}");
     drop(engine);
-    // All that was committed can be read, also by a process that comes now.
+    // Everything committed is readable, also for a process that opens the journal now.
     let expected: Vec<_> = (0..turns).map(|n| n.to_string()).collect();
     assert_eq!(texts(&journaled(&journal, "r")), expected);
     drop(journal);
@@ -109,8 +109,7 @@ async fn on_a_small_disk() {
     assert_eq!(
         told,
         format!(
-            "no space left for the journal {}: all that was committed is kept; free some space and run `fusee \
-             resume`",
+            "no space left for the journal {}: committed steps are kept; free some space and run `fusee resume`",
             path.display()
         )
     );
@@ -178,7 +177,8 @@ fn a_file_size_limit_keeps_what_was_committed() {
 #[tokio::test]
 #[ignore = "needs a file size limit"]
 async fn under_a_file_size_limit() {
-    // The limit's signal would end the process before the error is seen; programs that use the journal set it aside.
+    // The default action of SIGXFSZ would end the process before it sees the error; users of the journal
+    // handle it.
     let _aside =
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(25)).expect("a handler");
     let path = told_path();
@@ -192,13 +192,13 @@ async fn under_a_file_size_limit() {
     assert_eq!(texts(&journaled(&journal, "r")).len() as u64, turns);
 }
 
-const READ_ONLY: &str = "cannot be written: ";
+const READ_ONLY: &str = "cannot write the journal";
 
 fn assert_read_only(path: &Path, error: &JournalError) {
     let told = error.to_string();
     assert!(matches!(error, JournalError::ReadOnly { .. }), "{told}");
-    assert!(told.starts_with(&format!("the journal {} {READ_ONLY}", path.display())), "{told}");
-    assert!(told.ends_with("; make its directory writable, or start in another one"), "{told}");
+    assert!(told.starts_with(&format!("{READ_ONLY} {}: ", path.display())), "{told}");
+    assert!(told.ends_with("; make its directory writable or use another one"), "{told}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_journal_without_its_index_in_a_read_only_directory_can_be_read() {
     within(prepare, "reading_in_a_read_only_directory");
 }
 
-/// Without the right of root to write everywhere.
+/// Drops root's capabilities to override file permissions.
 const AS_ANYBODY: &str = "VIA='setpriv --bounding-set=-dac_override,-dac_read_search'";
 
 #[test]
@@ -243,7 +243,7 @@ fn a_directory_without_permission_to_write_says_so() {
 #[test]
 fn a_journal_in_a_directory_without_permission_to_write_can_be_read() {
     for left in ["", "-shm", "-wal \"$1\"/journal.db-shm"] {
-        // A log that is removed must be empty first, or what was committed goes with it.
+        // The WAL must be empty before it is removed, or committed data is lost with it.
         let remove = match left {
             "" => String::new(),
             "-shm" => "rm \"$1\"/journal.db-shm".to_owned(),

@@ -1,4 +1,4 @@
-//! Parts of a run side by side: bounded, in order, and read back or replayed like everything else.
+//! Parallel children: bounded, in order, and read back or replayed like everything else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kit::*;
 
-/// Children that ask the model twice and report; how they go is in their arguments.
+/// Children that call the model twice and report; their arguments select how they behave.
 #[derive(Default)]
 struct Children {
     now: AtomicUsize,
@@ -28,7 +28,7 @@ impl Children {
         let ask = |q: &str| call_on(&call.branch, Kind::Model, "m", json!([n, q]));
         let fault = |stop: Stop| Fault { kind: "stopped".to_owned(), message: stop.to_string() };
         engine.step(ask("one"), gives(n)).await.map_err(fault)?;
-        // The later began, the earlier ends.
+        // The later a child starts, the earlier it ends.
         tokio::time::sleep(Duration::from_millis(20_u64.saturating_sub(n))).await;
         let two = engine.step(ask("two"), gives(n * 10)).await.map_err(fault)?;
         self.now.fetch_sub(1, Ordering::SeqCst);
@@ -147,7 +147,7 @@ async fn a_difference_within_a_child_stops_the_replay() {
     let told = stop.to_string();
     assert!(
         told.starts_with(
-            "the run differs from its journal at main/0 step 0: model `m` is asked something else\n"
+            "the run diverges from its journal at main/0 step 0: model `m` has different arguments\n"
         ),
         "{told}"
     );

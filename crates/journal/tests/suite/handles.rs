@@ -1,4 +1,4 @@
-//! The handle, its writer's thread and its streams end when they should, wherever they are dropped.
+//! The handle, its writer thread and its event streams end when they should, wherever they are dropped.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn the_last_handle_may_be_dropped_inside_a_task() {
     engine.emit(&Branch::main(), message("last words"));
     let _ = poll_once(&mut engine.flush());
     drop(journal);
-    // This is the only thread of the runtime: a writer that needed it to end would never end.
+    // This is the runtime's only thread: a writer that needed it in order to end would never end.
     drop(engine);
     let journal = place.open();
     assert_eq!(texts(&journaled(&journal, "r")), ["last words"], "what was handed over is committed");
@@ -81,8 +81,8 @@ async fn a_handle_opened_to_read_refuses_to_write() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the journal {} cannot be written: it was opened only to read; make its directory writable, or \
-             start in another one",
+            "cannot write the journal {}: it was opened read-only; make its directory writable or \
+             use another one",
             place.path().display()
         )
     );

@@ -1,4 +1,4 @@
-//! A journal in a directory of its own, and short words for calls, bodies and events.
+//! Shared helpers: a journal in a temporary directory, and short constructors for calls, bodies and events.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use fusee_journal::{
 };
 use serde_json::Value;
 
-/// When all of this happens.
+/// The fixed time of all tests.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
 
-/// A directory with one journal.
+/// A temporary directory with one journal.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -48,7 +48,7 @@ impl Place {
         rusqlite::Connection::open(self.path()).expect("it is a database")
     }
 
-    /// Keeps every writer of the file waiting until it is dropped.
+    /// Blocks all writers of the file until the returned connection is dropped.
     pub(crate) fn hold_writers(&self) -> rusqlite::Connection {
         let connection = self.sql();
         connection.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
@@ -84,7 +84,7 @@ pub(crate) fn call_on(branch: &Branch, kind: Kind, callee: &str, args: Value) ->
     Call { branch: branch.clone(), kind, callee: callee.to_owned(), args }
 }
 
-/// A body that gives this value.
+/// A body that returns this value.
 pub(crate) fn gives<'a>(value: impl Into<Value>) -> Body<'a> {
     let value = value.into();
     Box::new(|| Box::pin(async { value }))
@@ -95,7 +95,7 @@ pub(crate) fn never<'a>() -> Body<'a> {
     Box::new(|| panic!("the journal holds this step"))
 }
 
-/// An intention to go on.
+/// An intent to proceed.
 pub(crate) fn intends<'a>(value: impl Into<Value>) -> Intend<'a> {
     let value = value.into();
     Box::new(|| Box::pin(async { Intention::Go(value) }))
@@ -138,7 +138,7 @@ pub(crate) fn piece(text: &str) -> Delta {
     Delta::Text(text.to_owned())
 }
 
-/// Every event of a run that the journal holds.
+/// All journaled events of a run.
 pub(crate) fn journaled(journal: &Journal, name: &str) -> Vec<Stamped> {
     journal.events(&run(name), 0, u64::MAX, usize::MAX >> 1).expect("events")
 }
@@ -154,13 +154,13 @@ pub(crate) fn texts<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Vec<St
         .collect()
 }
 
-/// Asks the model once on the main branch.
+/// Calls the model once on the main branch.
 pub(crate) async fn ask<'a>(engine: &'a Embedded, question: &str, answer: Body<'a>) -> Result<Value, Stop> {
     let call = call(Kind::Model, "model", Value::from(question));
     engine.step(call, answer).await.map(|recorded| recorded.value)
 }
 
-/// Polls a future once, as a caller does that then gives up on it.
+/// Polls a future once, like a caller that then drops it.
 pub(crate) fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Poll<T> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,4 +1,4 @@
-//! One process works on a run at a time, and the lock ends with the process however that ends.
+//! Only one process at a time works on a run, and the lock ends with the process however that ends.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::MetadataExt;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::kit::*;
 
-/// Another process that works on the run `r`.
+/// Another process that works on run `r`.
 struct Other {
     child: Child,
     said: Lines<BufReader<ChildStdout>>,
 }
 
 impl Other {
-    #[expect(clippy::disallowed_methods, reason = "the other process is the test")]
+    #[expect(clippy::disallowed_methods, reason = "the test starts a child process")]
     fn start(place: &Place, test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", &format!("locking::{test}"), "--ignored", "--nocapture"])
@@ -29,7 +29,7 @@ impl Other {
         Self { child, said }
     }
 
-    /// Waits until it has said this.
+    /// Waits until the process has printed this line.
     fn says(&mut self, what: &str) {
         assert!(
             self.said.by_ref().map_while(Result::ok).any(|line| line.contains(what)),
@@ -37,7 +37,7 @@ impl Other {
         );
     }
 
-    /// Kills it at this very moment; gives the rest of what it said.
+    /// Kills the process immediately and returns the rest of its output.
     fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("killed");
         self.child.wait().expect("gone");
@@ -69,14 +69,14 @@ async fn a_run_of_another_process_is_refused_and_freed_by_kill_9() {
     holder.says("holding");
     let journal = place.open();
     let told = format!(
-        "run r is being worked on by another process (pid {}): wait for it or stop it first",
+        "run r is in use by another process (pid {}); wait for it or stop it first",
         holder.child.id()
     );
     let refused = Embedded::resume(&journal, &run("r"), None).err().expect("it is held");
     assert_eq!(refused.to_string(), told);
     let refused = Embedded::begin(&journal, &run("r"), "", None).await.err().expect("it is held");
     assert_eq!(refused.to_string(), told);
-    // Reading needs no lock, other runs are free.
+    // Reading needs no lock, and other runs are not locked.
     assert_eq!(texts(&journaled(&journal, "r")), ["committed"]);
     begin(&journal, "other").await.finish(RunStatus::Completed).await.expect("ended");
 
@@ -96,7 +96,7 @@ async fn a_second_handle_in_one_process_is_refused_too() {
         assert_eq!(
             refused,
             format!(
-                "run r is being worked on by another process (pid {}): wait for it or stop it first",
+                "run r is in use by another process (pid {}); wait for it or stop it first",
                 std::process::id()
             )
         );
@@ -140,7 +140,7 @@ async fn work_until_killed() {
         engine.emit(&Branch::main(), message(n.to_string()));
         let shell = call(Kind::Tool, "shell", Value::Null);
         done(engine.once(shell, intends(n), gives("x".repeat(n % 3000))).await.expect("it runs"));
-        // By then its intent is committed, and all that came before.
+        // At this point its intent and everything before it is committed.
         println!("\nran {n}");
     }
 }
@@ -169,7 +169,8 @@ async fn what_was_committed_survives_kill_9_at_any_moment() {
     }
 }
 
-/// The locks of this process on a file, as the kernel lists them. Another file system may have another file of this number.
+/// Locks of this process on a file, as listed by the kernel. A file on another file system may have the same
+/// inode number.
 fn kernel_locks(path: &std::path::Path) -> Vec<String> {
     let inode = format!(":{} ", std::fs::metadata(path).expect("a file").ino());
     let all = std::fs::read_to_string("/proc/locks").expect("Linux");
@@ -180,16 +181,17 @@ fn kernel_locks(path: &std::path::Path) -> Vec<String> {
 
 #[tokio::test]
 async fn opening_a_second_handle_gives_up_no_lock_of_the_first() {
-    // The kernel drops all locks of a process on a file when it closes any descriptor of it; SQLite knows, we must
-    // not open the file beside it. Without its lock another process may take the log away.
+    // When a process closes any descriptor of a file, the kernel drops all its locks on that file. SQLite
+    // accounts for this, so we must not open the file ourselves: without the lock, another process may remove
+    // the WAL.
     let place = Place::new();
     let _first = place.open();
-    // The kernel's list can miss an entry, or show one twice, while other processes lock and unlock.
+    // The kernel's list can miss an entry or show one twice while other processes lock and unlock.
     let before = (0..100).map(|_| kernel_locks(&place.path())).find(|locks| locks.len() == 1);
     let before = before.expect("a lock");
     drop(place.open());
     drop(Journal::open_to_read(&place.path(), clock()).expect("readable"));
-    // A lock that was given up stays away.
+    // A lock that was released does not come back.
     let found = (0..100).any(|_| kernel_locks(&place.path()) == before);
     assert!(found, "{before:?} is gone");
 }

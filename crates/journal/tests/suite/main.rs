@@ -1,8 +1,8 @@
-//! What the journal promises, told by behaviour and held against the real file, real processes and real disks.
+//! The guarantees of the journal, grouped by behaviour and tested on real files, processes and disks.
 //!
-//! One program, so that it links once. `kit.rs` is what the chapters share.
+//! A single binary, so that it links only once. `kit.rs` holds the shared helpers.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "a test that finds something else stops")]
+#![expect(clippy::expect_used, clippy::panic, reason = "tests panic on failure")]
 
 mod collecting;
 mod commits;

@@ -1,4 +1,4 @@
-//! Numbers come back as they went in, or a replay would find differences that are none.
+//! Numbers round-trip exactly; otherwise a replay would report differences that do not exist.
 
 use fusee_journal::{Engine, Kind, RunStatus};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Readers of a running run: each sees every number once, as an event or inside a gap, whatever its pace.
+//! Subscribers of a live run: each sees every number once, as an event or inside a gap, whatever its pace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn rest(events: &mut Events) -> Vec<Arc<Stamped>> {
     seen
 }
 
-/// What every reader may rely on: numbers rise, and each is an event or lies in a gap.
+/// Checks the invariant of every subscription: numbers increase, and each is an event or lies in a gap.
 #[track_caller]
 fn hold_together(seen: &[Arc<Stamped>], from: u64) {
     let mut next = from + 1;
@@ -109,7 +109,7 @@ async fn deltas_that_fill_the_ring_while_a_commit_is_under_way_hide_nothing() {
     for _ in 0..2000 {
         engine.pass(&Branch::main(), piece("x"));
     }
-    // What comes after a commit that is under way is not shown before it.
+    // Events after a commit in flight are not shown before it.
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
     drop(held);
     flushing.await.expect("committed");
@@ -221,7 +221,7 @@ async fn whatever_the_order_of_deltas_and_commits_every_reader_sees_every_number
     }
 }
 
-/// Something that may happen to a run and its readers.
+/// An action on a run or on its subscribers.
 #[derive(Clone, Debug)]
 enum Happening {
     Emit {
@@ -230,10 +230,10 @@ enum Happening {
     Pass {
         count: usize,
     },
-    /// Commits, and does not wait for it.
+    /// Starts a commit without waiting for it.
     Commit,
     Flush,
-    /// Nobody can write for a while.
+    /// Blocks all writers until `Release`.
     Hold,
     Release,
     Read {
@@ -260,7 +260,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// Reads what there is, at most so many.
+/// Reads at most `count` of the available events.
 fn read_some(events: &mut Events, seen: &mut Vec<Arc<Stamped>>, count: usize) {
     for _ in 0..count {
         match poll_once(&mut Box::pin(events.next())) {

@@ -1,4 +1,4 @@
-//! The same run from the journal alone: any difference is shown and fails.
+//! Replaying a run from the journal alone: any difference is reported as an error.
 
 use fusee_journal::{Branch, Embedded, Engine, Event, Kind, RunStatus, Stop};
 use insta::assert_snapshot;
@@ -44,7 +44,7 @@ async fn other_arguments_are_shown_as_a_diff() {
     let engine = replay(&journal, "r");
     let stop = program(&engine, "list the files\nof that project\nplease", "end").await.expect_err("differs");
     assert_snapshot!(stop.to_string(), @r#"
-    the run differs from its journal at main step 0: model `m` is asked something else
+    the run diverges from its journal at main step 0: model `m` has different arguments
     --- recorded
     +++ now
     @@ -6,5 +6,5 @@
@@ -72,7 +72,7 @@ async fn another_event_is_shown_as_a_diff() {
         .expect("steps are the same");
     let stop = engine.finish(RunStatus::Completed).await.expect_err("differs");
     assert_snapshot!(stop.to_string(), @r#"
-    the run differs from its journal at event 2 of main: the event differs
+    the run diverges from its journal at event 2 of main: the event differs
     --- recorded
     +++ now
     @@ -2,4 +2,4 @@
@@ -93,7 +93,7 @@ async fn an_event_too_many_is_shown() {
     engine.emit(&Branch::main(), message("and more"));
     let stop = engine.finish(RunStatus::Completed).await.expect_err("differs");
     assert_snapshot!(stop.to_string(), @r#"
-    the run differs from its journal at event 3 of main: no event is recorded here
+    the run diverges from its journal at event 3 of main: no event is recorded here
     {
       "type": "message",
       "role": "assistant",
@@ -146,7 +146,7 @@ async fn what_the_program_did_not_come_to_is_named() {
     let stop = engine.finish(RunStatus::Completed).await.expect_err("nothing was asked");
     assert_eq!(
         stop.to_string(),
-        "the run differs from its journal at the steps of main: 2 more recorded than asked for now"
+        "the run diverges from its journal at the steps of main: 2 recorded but not reached"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Going on after the process ended: the program may be a newer one, so only kind and callee must fit.
+//! Resuming after the process ended: the program may be newer, so only kind and callee have to match.
 
 use fusee_journal::{Branch, Embedded, Engine, Event, Kind, RunStatus, Stop};
 use serde_json::{Value, json};
@@ -29,9 +29,9 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     let engine = resume(&journal, "r");
     let stop = engine.step(call(Kind::Model, "other", Value::Null), never()).await.expect_err("differs");
     let told =
-        "the run differs from its journal at main step 0: recorded model `model`, asked now model `other`";
+        "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
     assert_eq!(stop.to_string(), told);
-    // A program that does not stop is stopped: another branch included, and nothing more is written.
+    // A program that continues is stopped, on other branches too, and nothing more is written.
     engine.emit(&Branch::main(), message("after"));
     let elsewhere = call_on(&Branch::main().child(1), Kind::Tool, "t", Value::Null);
     assert_eq!(engine.step(elsewhere, never()).await.expect_err("stopped").to_string(), told);
@@ -44,7 +44,7 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     let stop = engine.step(call(Kind::Tool, "model", Value::Null), never()).await.expect_err("differs");
     assert_eq!(
         stop.to_string(),
-        "the run differs from its journal at main step 0: recorded model `model`, asked now tool `model`"
+        "the run diverges from its journal at main step 0: recorded model `model`, now tool `model`"
     );
 }
 
@@ -103,7 +103,7 @@ async fn an_event_of_a_body_that_ran_in_vain_hides_no_later_event() {
     }
     drop(engine);
 
-    // This time the model answers at once.
+    // This time the model replies immediately.
     let engine = resume(&journal, "r");
     engine.emit(&main, message("asking"));
     ask(&engine, "q", gives("a")).await.expect("asked");

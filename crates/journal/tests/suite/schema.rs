@@ -1,4 +1,4 @@
-//! The shipped schema says what the types say: it takes every event, and nothing that is not one.
+//! The shipped schema agrees with the types: it accepts every event and nothing else.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn path() -> PathBuf {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the developer's word that the file is to be written anew")]
+#[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 rewrites the file")]
 fn the_shipped_schema_is_the_one_of_the_types() {
     let now = format!("{}\n", serde_json::to_string_pretty(&json_schema()).expect("JSON"));
     if std::env::var("UPDATE_SCHEMA").is_ok_and(|value| value == "1") {
@@ -31,7 +31,7 @@ fn the_shipped_schema_is_the_one_of_the_types() {
     );
 }
 
-/// One of each, with and without what may be left out.
+/// One event of each type, with and without its optional fields.
 fn every_event() -> Vec<Event> {
     let text = || "text".to_owned();
     let some = vec![
@@ -195,7 +195,7 @@ fn validator() -> jsonschema::Validator {
     jsonschema::validator_for(&json_schema()).expect("a JSON Schema")
 }
 
-/// The names of all events, as the types know them: a new variant must be added to the list above.
+/// The names of all events according to the types, so that a new variant must be added to the list above.
 fn type_names() -> Vec<String> {
     let no_event =
         serde_json::from_value::<Event>(json!({"type": "?"})).expect_err("no such event").to_string();

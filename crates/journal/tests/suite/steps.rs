@@ -1,4 +1,4 @@
-//! A step runs once, is written down, and is read back ever after.
+//! A step runs once, is recorded, and from then on is read back.
 
 use fusee_journal::{Durability, Engine, Intention, Kind, Options, Outcome, RunStatus};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ async fn an_intent_without_a_result_is_interrupted_and_settled_on_the_same_key()
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     ask(&engine, "q", gives("a")).await.expect("asked");
-    // Killed while the command runs: its body never comes to an end.
+    // Killed while the command runs: its body never completes.
     let shell = || call(Kind::Tool, "shell", json!({"command": "rm x"}));
     let mut running =
         engine.once(shell(), intends(json!({"will": "rm x"})), Box::new(|| Box::pin(std::future::pending())));
@@ -223,9 +223,9 @@ async fn a_run_that_is_not_there_is_answered_with_names_like_it() {
         begin(&journal, name).await.finish(RunStatus::Completed).await.expect("ended");
     }
     let error = journal.run("fix-parsers").expect_err("no such run").to_string();
-    assert_eq!(error, "there is no run `fix-parsers` here; did you mean `fix-parser` or `fix-printer`?");
+    assert_eq!(error, "run `fix-parsers` not found; did you mean `fix-parser` or `fix-printer`?");
     let error = journal.run("zzz").expect_err("no such run").to_string();
-    assert_eq!(error, "there is no run `zzz` here; `fusee runs` lists them");
+    assert_eq!(error, "run `zzz` not found; list runs with `fusee runs`");
 }
 
 #[tokio::test]
@@ -235,5 +235,5 @@ async fn a_run_id_in_use_is_refused() {
     begin(&journal, "r").await.finish(RunStatus::Completed).await.expect("ended");
     let again = fusee_journal::Embedded::begin(&journal, &run("r"), "again", None).await;
     let error = again.err().expect("the name is taken").to_string();
-    assert_eq!(error, "run id `r` is in use: choose another, or `fusee resume r`");
+    assert_eq!(error, "run id `r` already exists; choose another id or run `fusee resume r`");
 }

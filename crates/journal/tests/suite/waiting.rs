@@ -1,4 +1,4 @@
-//! Answers from outside: given before, during, by another process; and what happens when none comes.
+//! External answers: sent before or during the wait, or by another process; and the timeout without one.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ async fn an_answer_is_taken_by_one_wait_only() {
     engine.signal("input", json!(1));
     assert_eq!(wait(&engine, "input", short).await.expect("answered"), Some(json!(1)));
     assert_eq!(wait(&engine, "input", short).await.expect("nothing new"), None);
-    // The same for answers that stand in the file: also before the first is committed, and also after.
+    // The same for answers stored in the file, both before and after the first is committed.
     for answer in [2, 2, 3] {
         journal.signal(&run("r"), "input", &json!(answer)).await.expect("left");
         assert_eq!(wait(&engine, "input", short).await.expect("answered"), Some(json!(answer)));
@@ -77,7 +77,7 @@ async fn an_answer_that_was_left_survives_a_crash_before_it_was_used() {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     journal.signal(&run("r"), "approval", &json!("yes")).await.expect("left");
-    // Taken, and then the process ends before anything is committed.
+    // Consumed, but the process ends before anything is committed.
     assert_eq!(wait(&engine, "approval", LONG).await.expect("answered"), Some(json!("yes")));
     drop(engine);
     let engine = resume(&journal, "r");
@@ -86,7 +86,7 @@ async fn an_answer_that_was_left_survives_a_crash_before_it_was_used() {
     drop(engine);
     let engine = resume(&journal, "r");
     assert_eq!(wait(&engine, "approval", Duration::ZERO).await.expect("recorded"), Some(json!("yes")));
-    // Used and committed, it is gone: the next wait needs an answer of its own.
+    // Once consumed and committed it is gone: the next wait needs a new answer.
     assert_eq!(wait(&engine, "approval", Duration::ZERO).await.expect("over"), None);
 }
 
@@ -139,5 +139,5 @@ async fn an_answer_for_a_run_that_is_not_there_is_refused() {
     let place = Place::new();
     let journal = place.open();
     let error = journal.signal(&run("r"), "a", &json!(1)).await.expect_err("no such run");
-    assert_eq!(error.to_string(), "there is no run `r` here; `fusee runs` lists them");
+    assert_eq!(error.to_string(), "run `r` not found; list runs with `fusee runs`");
 }

@@ -1,93 +1,93 @@
-//! Numbers. Integers stay integers and never wrap; a result no number can hold is an error, not infinity.
+//! Numbers. Integer arithmetic never wraps; a result that cannot be represented is an error, not infinity.
 
 use super::{Arity, Builtin, pure, text_of, wrong};
 use crate::fault::Problem;
 use crate::value::{Value, brief};
 
 pub(super) const TABLE: &[Builtin] = &[
-    pure("+", Arity::at_least(0), "(+ a …)", "The sum; 0 of nothing.", |_, args| {
+    pure("+", Arity::at_least(0), "(+ a …)", "The sum; 0 without arguments.", |_, args| {
         fold(args, Value::Int(0), add)
     }),
-    pure("-", Arity::at_least(1), "(- a b …)", "The difference; of one number its negation.", |_, args| {
+    pure("-", Arity::at_least(1), "(- a b …)", "The difference; with one argument its negation.", |_, args| {
         match args {
             [one] => subtract(&Value::Int(0), one),
             [first, rest @ ..] => fold(rest, first.clone(), subtract),
             [] => Ok(Value::Nil),
         }
     }),
-    pure("*", Arity::at_least(0), "(* a …)", "The product; 1 of nothing.", |_, args| {
+    pure("*", Arity::at_least(0), "(* a …)", "The product; 1 without arguments.", |_, args| {
         fold(args, Value::Int(1), multiply)
     }),
     pure(
         "/",
         Arity::at_least(1),
         "(/ a b …)",
-        "The quotient, an integer when exact; of one number its inverse.",
+        "The quotient, an integer if exact; with one argument its reciprocal.",
         |_, args| match args {
             [one] => divide(&Value::Int(1), one),
             [first, rest @ ..] => fold(rest, first.clone(), divide),
             [] => Ok(Value::Nil),
         },
     ),
-    pure("quotient", Arity::exactly(2), "(quotient a b)", "The whole part of a divided by b.", |_, args| {
+    pure("quotient", Arity::exactly(2), "(quotient a b)", "The integer quotient of a and b, rounded toward zero.", |_, args| {
         integers("quotient", args, i64::checked_div)
     }),
     pure(
         "remainder",
         Arity::exactly(2),
         "(remainder a b)",
-        "What whole division leaves, with the sign of a.",
+        "The remainder of integer division, with the sign of a.",
         |_, args| integers("remainder", args, i64::checked_rem),
     ),
-    pure("mod", Arity::exactly(2), "(mod a b)", "What division leaves, with the sign of b.", |_, args| {
+    pure("mod", Arity::exactly(2), "(mod a b)", "The modulus, with the sign of b.", |_, args| {
         integers("mod", args, |a, b| {
             a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
         })
     }),
-    pure("abs", Arity::exactly(1), "(abs a)", "The number without its sign.", |_, args| match args {
+    pure("abs", Arity::exactly(1), "(abs a)", "The absolute value.", |_, args| match args {
         [Value::Int(value)] => value.checked_abs().map(Value::Int).ok_or_else(|| overflow("abs", args)),
         [Value::Float(value)] => Ok(Value::Float(value.abs())),
         other => Err(not_a_number("abs", other)),
     }),
-    pure("min", Arity::at_least(1), "(min a …)", "The least of numbers.", |_, args| {
+    pure("min", Arity::at_least(1), "(min a …)", "The smallest number.", |_, args| {
         extreme("min", args, less)
     }),
-    pure("max", Arity::at_least(1), "(max a …)", "The greatest of numbers.", |_, args| {
+    pure("max", Arity::at_least(1), "(max a …)", "The largest number.", |_, args| {
         extreme("max", args, |one, two| less(two, one))
     }),
-    pure("floor", Arity::exactly(1), "(floor a)", "The greatest integer not above.", |_, args| {
+    pure("floor", Arity::exactly(1), "(floor a)", "The number rounded down to an integer.", |_, args| {
         whole("floor", args, f64::floor)
     }),
-    pure("ceil", Arity::exactly(1), "(ceil a)", "The least integer not below.", |_, args| {
+    pure("ceil", Arity::exactly(1), "(ceil a)", "The number rounded up to an integer.", |_, args| {
         whole("ceil", args, f64::ceil)
     }),
     pure(
         "round",
         Arity::exactly(1),
         "(round a)",
-        "The nearest integer, halves away from zero.",
+        "The nearest integer; halves round away from zero.",
         |_, args| whole("round", args, f64::round),
     ),
     pure(
         "string->number",
         Arity::exactly(1),
         "(string->number s)",
-        "The number a string spells, or nil.",
+        "Parses a number; nil if the string is not one.",
         |_, args| parse(args),
     ),
 ];
 
-/// The sum of two numbers.
+/// Adds two numbers.
 pub(crate) fn add(one: &Value, two: &Value) -> Result<Value, Problem> {
     numbers("+", one, two, i64::checked_add, |a, b| a + b)
 }
 
-/// The difference of two numbers.
+/// Subtracts two numbers.
 pub(crate) fn subtract(one: &Value, two: &Value) -> Result<Value, Problem> {
     numbers("-", one, two, i64::checked_sub, |a, b| a - b)
 }
 
-/// The product of two numbers.
+/// Multiplies two numbers.
 pub(crate) fn multiply(one: &Value, two: &Value) -> Result<Value, Problem> {
     numbers("*", one, two, i64::checked_mul, |a, b| a * b)
 }
@@ -135,7 +135,7 @@ fn finite(name: &str, value: f64) -> Result<Value, Problem> {
     if value.is_finite() {
         Ok(Value::Float(value))
     } else {
-        Err(Problem::new("overflow", format!("the result of `{name}` is beyond all numbers")))
+        Err(Problem::new("overflow", format!("the result of `{name}` is too large")))
     }
 }
 
@@ -204,9 +204,9 @@ fn not_a_number(name: &str, args: &[Value]) -> Problem {
 
 fn overflow(name: &str, args: &[Value]) -> Problem {
     let shown: Vec<String> = args.iter().map(brief).collect();
-    Problem::new("overflow", format!("the result of ({name} {}) does not fit 64 bits", shown.join(" ")))
+    Problem::new("overflow", format!("the result of ({name} {}) does not fit in 64 bits", shown.join(" ")))
 }
 
 fn by_zero(value: &Value) -> Problem {
-    Problem::new("division-by-zero", format!("{} is divided by zero", brief(value)))
+    Problem::new("division-by-zero", format!("division of {} by zero", brief(value)))
 }

@@ -1,4 +1,4 @@
-//! Comparing, and asking what a value is.
+//! Comparisons and type predicates.
 
 use std::cmp::Ordering;
 
@@ -8,22 +8,22 @@ use crate::meter::Meter;
 use crate::value::{self, Order, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
-    pure("=", Arity::at_least(1), "(= a b …)", "Whether all are equal; 1 and 1.0 are.", all_equal),
-    pure("eq?", Arity::exactly(2), "(eq? a b)", "The same as `=` on two values.", all_equal),
-    pure("equal?", Arity::exactly(2), "(equal? a b)", "The same as `=` on two values.", all_equal),
-    pure("<", Arity::at_least(1), "(< a b …)", "Whether each is less than the next.", |_, args| {
+    pure("=", Arity::at_least(1), "(= a b …)", "Whether all values are equal; 1 equals 1.0.", all_equal),
+    pure("eq?", Arity::exactly(2), "(eq? a b)", "Same as `=` for two values.", all_equal),
+    pure("equal?", Arity::exactly(2), "(equal? a b)", "Same as `=` for two values.", all_equal),
+    pure("<", Arity::at_least(1), "(< a b …)", "Whether each value is less than the next.", |_, args| {
         ordered("<", args, Ordering::is_lt)
     }),
-    pure(">", Arity::at_least(1), "(> a b …)", "Whether each is greater than the next.", |_, args| {
+    pure(">", Arity::at_least(1), "(> a b …)", "Whether each value is greater than the next.", |_, args| {
         ordered(">", args, Ordering::is_gt)
     }),
-    pure("<=", Arity::at_least(1), "(<= a b …)", "Whether none is greater than the next.", |_, args| {
+    pure("<=", Arity::at_least(1), "(<= a b …)", "Whether no value is greater than the next.", |_, args| {
         ordered("<=", args, Ordering::is_le)
     }),
-    pure(">=", Arity::at_least(1), "(>= a b …)", "Whether none is less than the next.", |_, args| {
+    pure(">=", Arity::at_least(1), "(>= a b …)", "Whether no value is less than the next.", |_, args| {
         ordered(">=", args, Ordering::is_ge)
     }),
-    pure("string=?", Arity::exactly(2), "(string=? a b)", "Whether two strings are the same.", |_, args| {
+    pure("string=?", Arity::exactly(2), "(string=? a b)", "Whether two strings are equal.", |_, args| {
         match args {
             [one, two] => Ok(Value::Bool(text_of("string=?", one)? == text_of("string=?", two)?)),
             _ => Ok(Value::Nil),
@@ -66,7 +66,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "result?",
         Arity::exactly(1),
         "(result? a)",
-        "Whether a is what a task or tool answered.",
+        "Whether a is the result of a task or tool.",
         |_, args| is(args, |a| matches!(a, Value::Result(_))),
     ),
     pure("error?", Arity::exactly(1), "(error? a)", "Whether a is a caught error.", |_, args| {
@@ -74,10 +74,10 @@ pub(super) const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// Pairs of values that are compared for the price of one step.
+/// Number of pairs of values compared per step.
 const PAIRS_A_STEP: u64 = 4;
 
-/// Whether two values are equal, paid by the size of the smaller.
+/// Whether two values are equal; charges steps for the compared pairs.
 pub(crate) fn equal(meter: &mut Meter, one: &Value, two: &Value) -> Result<bool, Problem> {
     let affordable = (meter.left + meter.reserve).saturating_mul(PAIRS_A_STEP).saturating_add(PAIRS_A_STEP);
     let mut budget = affordable;
@@ -86,7 +86,7 @@ pub(crate) fn equal(meter: &mut Meter, one: &Value, two: &Value) -> Result<bool,
     Ok(equal)
 }
 
-/// Whether two values stand in this order.
+/// Whether two values are in the order that `holds` accepts.
 pub(crate) fn ordered_pair(
     name: &str,
     one: &Value,

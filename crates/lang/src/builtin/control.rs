@@ -1,4 +1,4 @@
-//! Functions that call functions, stop, or ask the driver.
+//! Functions that call functions, raise errors, or yield effects.
 
 use super::{Arity, Builtin, Run, list_of, pure, text, text_of, wrong};
 use crate::effect::EffectKind;
@@ -7,42 +7,42 @@ use crate::machine::{Begun, Each, Native};
 use crate::meter::Meter;
 use crate::value::{Text, Value, brief};
 
-/// Bytes of a value that is not a string in the message of an error.
+/// Maximum bytes of a raised non-string value shown in the error message.
 const LONGEST_MESSAGE: usize = 1000;
 
 pub(super) const TABLE: &[Builtin] = &[
-    native("map", Arity::exactly(2), "(map f list)", "The list of f of each item.", |meter, args| {
+    native("map", Arity::exactly(2), "(map f list)", "Applies f to each item and returns the list of results.", |meter, args| {
         each(meter, "map", Each::Map, args)
     }),
-    native("filter", Arity::exactly(2), "(filter f list)", "The items of which f is true.", |meter, args| {
+    native("filter", Arity::exactly(2), "(filter f list)", "The items for which f is true.", |meter, args| {
         each(meter, "filter", Each::Filter, args)
     }),
     native(
         "for-each",
         Arity::exactly(2),
         "(for-each f list)",
-        "Calls f with each item, in order; nil.",
+        "Calls f with each item in order and returns nil.",
         |meter, args| each(meter, "for-each", Each::Only, args),
     ),
     native(
         "any?",
         Arity::exactly(2),
         "(any? f list)",
-        "Whether f is true of an item; the rest is not asked.",
+        "Whether f is true for any item; stops at the first one.",
         |meter, args| each(meter, "any?", Each::Any, args),
     ),
     native(
         "all?",
         Arity::exactly(2),
         "(all? f list)",
-        "Whether f is true of every item; stops at the first that is not.",
+        "Whether f is true for every item; stops at the first where it is not.",
         |meter, args| each(meter, "all?", Each::All, args),
     ),
     native(
         "reduce",
         Arity::exactly(3),
         "(reduce f init list)",
-        "f of init and the first item, f of that and the second, …",
+        "Folds the list: f of init and the first item, f of that and the second item, …",
         |meter, args| {
             let [function, init, list] = args else { return Ok(Begun::Value(Value::Nil)) };
             let items = packed(meter, "reduce", list)?;
@@ -53,13 +53,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "sort",
         Arity::between(1, 2),
         "(sort list less?)",
-        "The list in order, equal items as they were; numbers or strings unless less? says how.",
+        "Sorts the list, stably; numbers or strings, unless less? defines the order.",
         sort,
     ),
     Builtin {
         name: "pmap",
         signature: "(pmap f list :limit n)",
-        doc: "As map, with the items beside each other, at most n at a time; the results are in order, the first failure ends the rest.",
+        doc: "Like map, but concurrent, at most n items at a time; results keep their order, the first failure cancels the rest.",
         arity: Arity::between(2, 3),
         run: Run::FanOut,
     },
@@ -67,24 +67,24 @@ pub(super) const TABLE: &[Builtin] = &[
         "raise",
         Arity::between(1, 2),
         "(raise value message)",
-        "Fails: with a message, with any value, or again with a caught error.",
+        "Raises an error with a message or any value, or raises a caught error again.",
         |meter, args| Err(raised(meter, args)?),
     ),
     pure(
         "stop",
         Arity::exactly(1),
         "(stop v)",
-        "The list (stop v): a controller's word that the loop's value is v.",
+        "The list (stop v), with which a controller ends the loop with value v.",
         |meter, args| tagged(meter, "stop", args),
     ),
     pure(
         "continue",
         Arity::exactly(1),
         "(continue x)",
-        "The list (continue x): a controller's word to go on with x.",
+        "The list (continue x), with which a controller starts another round with input x.",
         |meter, args| tagged(meter, "continue", args),
     ),
-    effect("ask-user", Arity::exactly(1), "(ask-user question)", "What a person answers.", |_, args| {
+    effect("ask-user", Arity::exactly(1), "(ask-user question)", "Asks the user and returns the answer.", |_, args| {
         let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
         Ok(EffectKind::AskUser { question: question.to_string() })
     }),
@@ -92,12 +92,12 @@ pub(super) const TABLE: &[Builtin] = &[
         "log-message",
         Arity::at_least(1),
         "(log-message a …)",
-        "Writes the values to the log, with spaces between them; nil.",
+        "Logs the values separated by spaces and returns nil.",
         |meter, args| {
             let mut message = String::new();
             for (index, value) in args.iter().enumerate() {
                 let shown = match value {
-                    // A failed result may be logged: that is where one looks for it.
+                    // A failed result can be logged, to make debugging possible.
                     Value::Result(result) => result.content.to_string(),
                     other => text::shown(meter, other)?,
                 };
@@ -130,7 +130,7 @@ const fn effect(
     Builtin { name, signature, doc, arity, run: Run::Effect(run) }
 }
 
-/// A value that can be called.
+/// Checks that a value can be called.
 pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, Problem> {
     match value {
         Value::Function(_) | Value::Builtin(_) => Ok(value.clone()),
@@ -138,7 +138,7 @@ pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, Problem> {
     }
 }
 
-/// A list whose items are found by index.
+/// A list with constant-time access by index.
 pub(crate) fn packed(meter: &mut Meter, name: &str, list: &Value) -> Result<crate::value::List, Problem> {
     let list = list_of(name, list)?;
     meter.items(list.len(), size_of::<Value>())?;
@@ -160,11 +160,11 @@ fn sort(meter: &mut Meter, args: &[Value]) -> Result<Begun, Problem> {
     }
     meter.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
     for item in &items {
-        // Against the first, so that a list of one kind is found out in one pass.
+        // Comparing with the first item finds a mixed list in one pass.
         let first = items.first().unwrap_or(item);
         if matches!(crate::value::compare(item, first), crate::value::Order::None) {
             let message = format!(
-                "`sort` needs numbers or strings, all of a kind, not {} and {}",
+                "`sort` needs only numbers or only strings, not {} and {}",
                 brief(first),
                 brief(item)
             );
@@ -208,7 +208,7 @@ fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
                 if matches!(value, Value::Text(_)) && message.is_none() { Value::Nil } else { value.clone() };
             let message = match message {
                 Some(message) => message,
-                // A long value is kept whole beside the message, not in it.
+                // A long value is kept in full next to the message, not in it.
                 None if !matches!(value, Value::Text(_)) => value.display(LONGEST_MESSAGE),
                 None => text::shown(meter, value)?,
             };

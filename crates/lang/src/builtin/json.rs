@@ -1,4 +1,4 @@
-//! JSON as text.
+//! Parsing and encoding of JSON text.
 
 use serde_json::Value as Json;
 
@@ -12,13 +12,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "json-parse",
         Arity::exactly(1),
         "(json-parse s)",
-        "The value a JSON text stands for; anything else raises.",
+        "Parses JSON text; raises if it is invalid.",
         |meter, args| {
             let text = text_of("json-parse", args.first().unwrap_or(&Value::Nil))?;
             parse(meter, text)
         },
     ),
-    pure("json-encode", Arity::exactly(1), "(json-encode a)", "The value as JSON text.", |meter, args| {
+    pure("json-encode", Arity::exactly(1), "(json-encode a)", "Encodes the value as JSON text.", |meter, args| {
         let json = args.first().unwrap_or(&Value::Nil).to_json().map_err(not_json)?;
         let text = json.to_string();
         meter.text(text.len())?;
@@ -26,17 +26,17 @@ pub(super) const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// The value of a JSON text.
+/// Parses JSON text.
 pub(super) fn parse(meter: &mut Meter, text: &str) -> Result<Value, Problem> {
-    // A value takes at most this much more than the shortest text for one, `0,`.
+    // A value takes at most 16 times the memory of its shortest text, `0,`.
     meter.text(text.len().saturating_mul(16))?;
     match serde_json::from_str::<Json>(text) {
         Ok(json) => Ok(Value::from_json(json)),
-        Err(error) => Err(Problem::new("bad-json", format!("not JSON: {error}"))),
+        Err(error) => Err(Problem::new("bad-json", format!("invalid JSON: {error}"))),
     }
 }
 
-/// The problem of a value that is not JSON.
+/// Converts a JSON conversion error to a runtime error.
 pub(crate) fn not_json(problem: JsonProblem) -> Problem {
     match problem {
         JsonProblem::Failed(fault) => Problem::from(fault),

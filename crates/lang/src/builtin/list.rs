@@ -1,4 +1,4 @@
-//! Lists. The functions that call functions (`map`, `sort` and so on) are in [`super::control`].
+//! List functions. The ones that call functions (`map`, `sort` and so on) are in [`super::control`].
 
 use super::{Arity, Builtin, compare, int_of, list_of, pure, wrong};
 use crate::fault::Problem;
@@ -11,7 +11,7 @@ pub(super) const TABLE: &[Builtin] = &[
     pure("list", Arity::at_least(0), "(list a …)", "A list of the values.", |meter, args| {
         made(meter, args.iter())
     }),
-    pure("cons", Arity::exactly(2), "(cons a list)", "The list with a before it.", |meter, args| {
+    pure("cons", Arity::exactly(2), "(cons a list)", "The list with a prepended.", |meter, args| {
         let [head, tail] = args else { return Ok(Value::Nil) };
         let tail = list_of("cons", tail)?;
         meter.allocate(64)?;
@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "first",
         Arity::exactly(1),
         "(first list)",
-        "The first item; an empty list has none and raises.",
+        "The first item; raises if the list is empty.",
         |_, args| item("first", args, 0),
     ),
     pure("second", Arity::exactly(1), "(second list)", "The second item.", |_, args| item("second", args, 1)),
@@ -35,23 +35,23 @@ pub(super) const TABLE: &[Builtin] = &[
         meter.allocate(48)?;
         list.rest().map(Value::List).ok_or_else(|| Problem::new("out-of-range", "`rest` of an empty list"))
     }),
-    pure("nth", Arity::exactly(2), "(nth list i)", "The item at i, from 0; out of range raises.", nth),
+    pure("nth", Arity::exactly(2), "(nth list i)", "The item at index i, from 0; raises if out of range.", nth),
     pure(
         "length",
         Arity::exactly(1),
         "(length a)",
-        "Number of items of a list, entries of a map, characters of a string.",
+        "Number of items of a list, entries of a map or characters of a string.",
         length,
     ),
     pure(
         "empty?",
         Arity::exactly(1),
         "(empty? a)",
-        "Whether a list, map or string has nothing in it.",
+        "Whether a list, map or string is empty.",
         |meter, args| Ok(Value::Bool(length(meter, args)? == Value::Int(0))),
     ),
-    pure("append", Arity::at_least(0), "(append list …)", "The items of all the lists.", append),
-    pure("reverse", Arity::exactly(1), "(reverse list)", "The list from its end.", |meter, args| {
+    pure("append", Arity::at_least(0), "(append list …)", "Concatenates lists.", append),
+    pure("reverse", Arity::exactly(1), "(reverse list)", "The list in reverse order.", |meter, args| {
         let list = list_of("reverse", args.first().unwrap_or(&Value::Nil))?;
         meter.items(list.len(), SIZE)?;
         let mut items: Vec<Value> = list.iter().cloned().collect();
@@ -62,14 +62,14 @@ pub(super) const TABLE: &[Builtin] = &[
         "range",
         Arity::between(1, 3),
         "(range from to step)",
-        "The integers from from up to, without, to; with one argument, from 0.",
+        "The integers from from up to but excluding to; with one argument, starting at 0.",
         range,
     ),
     pure(
         "zip",
         Arity::at_least(1),
         "(zip list …)",
-        "Lists of the first items, the second items, …, as long as the shortest.",
+        "Lists of the first items, the second items, …; as long as the shortest list.",
         zip,
     ),
     pure(
@@ -106,7 +106,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "flatten",
         Arity::exactly(1),
         "(flatten list)",
-        "The items of the list, with those that are lists replaced by their items.",
+        "Replaces items that are lists by their items, one level deep.",
         flatten,
     ),
 ];
@@ -138,7 +138,7 @@ fn nth(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     let index = int_of("nth", index)?;
     let found = usize::try_from(index).ok().filter(|index| *index < list.len());
     let Some(found) = found else {
-        return Err(Problem::new("out-of-range", format!("`nth` {index} of {}", sized(list))));
+        return Err(Problem::new("out-of-range", format!("`nth`: index {index} is out of range for {}", sized(list))));
     };
     meter.visit(found)?;
     Ok(list.get(found).cloned().unwrap_or_default())
@@ -179,7 +179,7 @@ fn range(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     };
     let step = bound(2)?.unwrap_or(1);
     if step == 0 {
-        return Err(Problem::new("bad-argument", "`range` needs a step that is not 0"));
+        return Err(Problem::new("bad-argument", "`range` needs a step other than 0"));
     }
     let distance =
         if step > 0 { i128::from(to) - i128::from(from) } else { i128::from(from) - i128::from(to) };

@@ -1,4 +1,4 @@
-//! Maps, and reaching into whatever has fields: maps, results, errors, lists by index.
+//! Maps, and field access on maps, results, errors and (by index) lists.
 
 use super::{Arity, Builtin, key_of, list_of, pure, wrong};
 use crate::fault::Problem;
@@ -8,12 +8,12 @@ use crate::value::{Map, Text, Value};
 const ENTRY: usize = size_of::<(u64, Text, Value)>() + 8;
 
 pub(super) const TABLE: &[Builtin] = &[
-    pure("dict", Arity::at_least(0), "(dict key value …)", "A map of these entries.", dict),
+    pure("dict", Arity::at_least(0), "(dict key value …)", "A map with these entries.", dict),
     pure(
         "get",
         Arity::between(2, 3),
         "(get map key)",
-        "The value of key, or nil, or a third argument; also the item of a list.",
+        "The value of key, else nil or a third argument; also the item of a list by index.",
         |_, args| {
             let [from, key, ..] = args else { return Ok(Value::Nil) };
             Ok(field("get", from, key)?.or_else(|| args.get(2).cloned()).unwrap_or_default())
@@ -23,7 +23,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "get-in",
         Arity::exactly(2),
         "(get-in map keys)",
-        "What is found by one key after the other, or nil.",
+        "Follows a list of keys into nested values; nil if one is missing.",
         get_in,
     ),
     pure(
@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Builtin] = &[
         let kept = map.iter().filter(|(name, _)| &***name != key);
         Ok(Value::Map(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
     }),
-    pure("merge", Arity::at_least(0), "(merge map …)", "All entries; of one key the last one counts.", merge),
+    pure("merge", Arity::at_least(0), "(merge map …)", "Merges maps; later entries win.", merge),
     pure("has-key?", Arity::exactly(2), "(has-key? map key)", "Whether the map has the key.", |_, args| {
         let [map, key] = args else { return Ok(Value::Nil) };
         Ok(Value::Bool(map_of("has-key?", map)?.get(key_of("has-key?", key)?).is_some()))
@@ -60,17 +60,17 @@ pub(super) const TABLE: &[Builtin] = &[
         meter.items(map.len(), 16)?;
         Ok(Value::List(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()))
     }),
-    pure("values", Arity::exactly(1), "(values map)", "The values in order of their keys.", |meter, args| {
+    pure("values", Arity::exactly(1), "(values map)", "The values in order.", |meter, args| {
         let map = map_of("values", args.first().unwrap_or(&Value::Nil))?;
         meter.items(map.len(), 16)?;
         Ok(Value::List(map.iter().map(|(_, value)| value.clone()).collect()))
     }),
 ];
 
-/// A field of anything that has fields; `None` if it has none of that name.
+/// Looks up a field of a map, result or error, or an item of a list; `None` if there is none of that name.
 ///
-/// A result has `status`, `content`, `parsedContent` and `notes`; beyond those the names of its notes and of its data
-/// are found too. Nothing here needs the content, so a failed result answers.
+/// A result has `status`, `content`, `parsedContent` and `notes`; other names are looked up in its notes and
+/// then in its data. This never requires the content, so it also works on a failed result.
 pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Value>, Problem> {
     if let (Value::List(list), Value::Int(index)) = (from, key) {
         return Ok(usize::try_from(*index).ok().and_then(|index| list.get(index)).cloned());
@@ -82,7 +82,7 @@ pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Valu
     }
 }
 
-/// The field of this name, if the value has fields and this one.
+/// The field of this name; `None` if the value has no fields or not this one.
 pub(crate) fn field_of(from: &Value, key: &str) -> Option<Value> {
     match from {
         Value::Map(map) => map.get(key).cloned(),
@@ -114,7 +114,7 @@ fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, Problem> {
 
 fn dict(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     if !args.len().is_multiple_of(2) {
-        let message = format!("`dict` needs a value for every key, and got {} arguments", args.len());
+        let message = format!("`dict` needs a value for every key, but got {} arguments", args.len());
         return Err(Problem::new("wrong-arity", message));
     }
     meter.items(args.len() / 2, ENTRY)?;

@@ -1,4 +1,4 @@
-//! Helpers on results and errors.
+//! Functions on results and errors.
 
 use super::{Arity, Builtin, json, map, pure, wrong};
 use crate::fault::Problem;
@@ -10,14 +10,14 @@ pub(super) const TABLE: &[Builtin] = &[
         "ok?",
         Arity::exactly(1),
         "(ok? r)",
-        "Whether a result did not fail; false of an error and of a loop that ran out.",
+        "Whether a result did not fail; false for an error and for an exhausted loop.",
         |_, args| Ok(Value::Bool(args.first().is_some_and(is_ok))),
     ),
     pure(
         "content",
         Arity::exactly(1),
         "(content r)",
-        "The text of a result; a failed one raises.",
+        "The text of a result; raises if it failed.",
         |_, args| match args.first().unwrap_or(&Value::Nil) {
             Value::Result(result) => Ok(Value::Text(result.content()?.clone())),
             Value::Text(text) => Ok(Value::Text(text.clone())),
@@ -28,21 +28,21 @@ pub(super) const TABLE: &[Builtin] = &[
         "parsed",
         Arity::exactly(1),
         "(parsed r)",
-        "The data of a result, else its text read as JSON; a failed one raises.",
+        "The data of a result, else its text parsed as JSON; raises if it failed.",
         parsed,
     ),
     pure(
         "error-reason",
         Arity::exactly(1),
         "(error-reason r)",
-        "Why a result or an error failed: its reason, else its type; nil of what did not.",
+        "The reason of a failed result or an error, else its type; nil for anything else.",
         |_, args| error_field(args.first().unwrap_or(&Value::Nil), &["reason", "type"]),
     ),
     pure(
         "error-message",
         Arity::exactly(1),
         "(error-message r)",
-        "What a failed result or an error says.",
+        "The message of a failed result or an error.",
         |_, args| error_field(args.first().unwrap_or(&Value::Nil), &["message"]),
     ),
     pure(
@@ -62,7 +62,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Whether a value stands for success.
+/// Whether a value counts as success.
 pub(crate) fn is_ok(value: &Value) -> bool {
     match value {
         Value::Result(result) => result.is_ok(),

@@ -1,4 +1,4 @@
-//! Strings. Where a string is needed, a symbol is its name and a result is its content.
+//! String functions. Where a string is expected, a symbol stands for its name and a result for its content.
 
 use super::{Arity, Builtin, int_of, list_of, pure, text_of};
 use crate::fault::Problem;
@@ -10,49 +10,49 @@ pub(super) const TABLE: &[Builtin] = &[
         "string-append",
         Arity::at_least(0),
         "(string-append s …)",
-        "The strings one after the other.",
+        "Concatenates strings.",
         append,
     ),
     pure(
         "string-join",
         Arity::between(1, 2),
         "(string-join list sep)",
-        "The strings of a list with sep between them.",
+        "Joins the strings of a list with sep.",
         join,
     ),
     pure(
         "string-split",
         Arity::between(1, 2),
         "(string-split s sep)",
-        "The parts of s between seps; without sep, its words.",
+        "Splits s at sep; without sep, at white space.",
         split,
     ),
     pure(
         "string-trim",
         Arity::exactly(1),
         "(string-trim s)",
-        "The string without space at its ends.",
+        "Removes leading and trailing white space.",
         |meter, args| changed(meter, "string-trim", args, |text| text.trim().to_owned()),
     ),
     pure(
         "string-replace",
         Arity::exactly(3),
         "(string-replace s from to)",
-        "The string with every from as to.",
+        "Replaces every occurrence of from with to.",
         replace,
     ),
     pure(
         "string-contains?",
         Arity::exactly(2),
         "(string-contains? s part)",
-        "Whether part is in s.",
+        "Whether s contains part.",
         |_, args| asked("string-contains?", args, |text, part| text.contains(part)),
     ),
     pure(
         "string-starts-with?",
         Arity::exactly(2),
         "(string-starts-with? s part)",
-        "Whether s begins with part.",
+        "Whether s starts with part.",
         |_, args| asked("string-starts-with?", args, |text, part| text.starts_with(part)),
     ),
     pure(
@@ -62,14 +62,14 @@ pub(super) const TABLE: &[Builtin] = &[
         "Whether s ends with part.",
         |_, args| asked("string-ends-with?", args, |text, part| text.ends_with(part)),
     ),
-    pure("string-upper", Arity::exactly(1), "(string-upper s)", "The string in capitals.", |meter, args| {
+    pure("string-upper", Arity::exactly(1), "(string-upper s)", "The string in upper case.", |meter, args| {
         changed(meter, "string-upper", args, str::to_uppercase)
     }),
     pure(
         "string-lower",
         Arity::exactly(1),
         "(string-lower s)",
-        "The string in small letters.",
+        "The string in lower case.",
         |meter, args| changed(meter, "string-lower", args, str::to_lowercase),
     ),
     pure("string-length", Arity::exactly(1), "(string-length s)", "Number of characters.", |meter, args| {
@@ -81,17 +81,17 @@ pub(super) const TABLE: &[Builtin] = &[
         "substring",
         Arity::between(2, 3),
         "(substring s from to)",
-        "The characters from the one at from up to, without, the one at to.",
+        "The characters from index from up to but excluding index to.",
         substring,
     ),
     pure(
         "format",
         Arity::at_least(1),
         "(format \"{} and {}\" a b)",
-        "The string with each {} as the next value.",
+        "Replaces each {} with the next value.",
         format,
     ),
-    pure("to-string", Arity::exactly(1), "(to-string a)", "The value as it is printed.", |meter, args| {
+    pure("to-string", Arity::exactly(1), "(to-string a)", "The printed form of the value.", |meter, args| {
         let shown = shown(meter, args.first().unwrap_or(&Value::Nil))?;
         meter.text(shown.len())?;
         Ok(Value::text(shown))
@@ -100,7 +100,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "string->symbol",
         Arity::exactly(1),
         "(string->symbol s)",
-        "The symbol of this name.",
+        "The symbol with this name.",
         |meter, args| {
             let text = one("string->symbol", args)?;
             meter.text(text.len())?;
@@ -109,7 +109,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The value as text in a text: strings bare, results as their content.
+/// The value as interpolated into text: strings unquoted, results as their content.
 pub(crate) fn shown(meter: &mut Meter, value: &Value) -> Result<String, Problem> {
     if let Value::Result(result) = value {
         return Ok(result.content()?.to_string());
@@ -122,10 +122,10 @@ pub(crate) fn shown(meter: &mut Meter, value: &Value) -> Result<String, Problem>
     Ok(shown)
 }
 
-/// What is wrong with a format and its values.
+/// Message for a format string whose number of placeholders differs from the number of values.
 pub(crate) fn places_and_values(places: usize, values: usize) -> String {
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    format!("the format has {} {{}} for {}", counted(places, "place"), counted(values, "value"))
+    format!("the format has {} but got {}", counted(places, "placeholder"), counted(values, "value"))
 }
 
 fn one<'v>(name: &str, args: &'v [Value]) -> Result<&'v str, Problem> {
@@ -186,7 +186,7 @@ fn replace(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     if from.is_empty() {
         return Err(Problem::new(
             "bad-argument",
-            "`string-replace` needs something to replace, not an empty string",
+            "`string-replace` cannot replace an empty string",
         ));
     }
     meter.spend((text.len() / 64) as u64)?;
@@ -207,7 +207,7 @@ fn changed(
     change: fn(&str) -> String,
 ) -> Result<Value, Problem> {
     let text = one(name, args)?;
-    // The case of a letter is at most three letters of the other case.
+    // Changing the case of a letter gives at most three letters.
     meter.text(text.len().saturating_mul(3))?;
     Ok(Value::text(change(text)))
 }
@@ -219,7 +219,7 @@ fn substring(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     let from = int_of("substring", args.get(1).unwrap_or(&Value::Nil))?;
     let to = args.get(2).map_or(Ok(length), |to| int_of("substring", to))?;
     if from < 0 || from > to || to > length {
-        let message = format!("`substring` from {from} to {to} of a string of {length} characters");
+        let message = format!("`substring` from {from} to {to} is out of range for a string of {length} characters");
         return Err(Problem::new("out-of-range", message));
     }
     let part: String = text.chars().skip(from as usize).take((to - from) as usize).collect();

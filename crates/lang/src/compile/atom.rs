@@ -1,4 +1,5 @@
-//! `defatom`: a task the workflow defines itself. Everything in it is read before the workflow runs.
+//! `defatom`: tasks defined by the workflow itself. Their definitions are read completely before the workflow
+//! runs.
 
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ use crate::value::Value;
 
 const CLAUSES: [&str; 7] =
     ["params", "instructions", "description", "system", "subtype", "model", "output_format"];
-/// What `schema` of an output format may be, short of a path.
+/// Valid values of `schema` in an output format, besides a path.
 const SCHEMAS: [&str; 6] = ["object", "array", "[]", "string[]", "number", "boolean"];
 
 impl<'t> Lower<'t> {
-    /// The form where it stands: its value is the task's name.
+    /// Compiles the form in place: its value is the name of the task.
     pub(super) fn defatom(&mut self, node: NodeId, tail: Tail) {
         let tree = self.tree();
         let name = self.arguments(node).first().and_then(|name| tree.symbol(*name)).unwrap_or("");
@@ -24,14 +25,14 @@ impl<'t> Lower<'t> {
         self.leaf(Op::Const(constant), node, tail);
     }
 
-    /// Takes in the task of a `defatom`.
+    /// Reads and checks the definition of a `defatom` and registers the task.
     pub(super) fn declare_atom(&mut self, node: NodeId) {
         let tree = self.tree();
         let Some((name_node, clauses)) = self.arguments(node).split_first() else {
             return self.error("malformed-form", node, "a task needs a name");
         };
         let Some(name) = tree.symbol(*name_node) else {
-            return self.error("malformed-form", *name_node, "a task's name is a symbol");
+            return self.error("malformed-form", *name_node, "the name of a task must be a symbol");
         };
         if self.atoms.contains_key(name) || self.globals.contains_key(name) {
             return self.duplicate(name, *name_node);
@@ -42,11 +43,11 @@ impl<'t> Lower<'t> {
         let mut texts: Vec<NodeId> = Vec::new();
         for clause in clauses {
             let Some(key) = tree.head(*clause) else {
-                self.error("malformed-form", *clause, "a clause is (key value)");
+                self.error("malformed-form", *clause, "a clause must be (key value)");
                 continue;
             };
             if seen.contains(&key) {
-                self.error("duplicate-parameter", *clause, format!("`{key}` is given twice"));
+                self.error("duplicate-parameter", *clause, format!("`{key}` is specified twice"));
                 continue;
             }
             seen.push(key);
@@ -94,8 +95,8 @@ impl<'t> Lower<'t> {
             }
             _ => {
                 let help = near::did_you_mean(key, CLAUSES);
-                let help = help.unwrap_or_else(|| format!("the clauses are {}", CLAUSES.join(", ")));
-                self.error_with("unknown-parameter", clause, format!("a task has no `{key}`"), Some(help));
+                let help = help.unwrap_or_else(|| format!("valid clauses are {}", CLAUSES.join(", ")));
+                self.error_with("unknown-parameter", clause, format!("unknown clause `{key}`"), Some(help));
             }
         }
     }
@@ -105,13 +106,13 @@ impl<'t> Lower<'t> {
         match *self.arguments(clause) {
             [value] if tree.string(value).is_some() => Some((value, tree.text(value).to_owned())),
             _ => {
-                self.error("malformed-form", clause, "this takes one string, written out");
+                self.error("malformed-form", clause, "expected one string literal");
                 None
             }
         }
     }
 
-    /// `(output_format ((type "json") (schema "object")))`, with or without the inner list.
+    /// Parses `(output_format ((type "json") (schema "object")))`, with or without the inner list.
     pub(super) fn output_format(&mut self, clause: NodeId) -> Option<OutputFormat> {
         let tree = self.tree();
         let entries = match self.arguments(clause) {
@@ -127,25 +128,25 @@ impl<'t> Lower<'t> {
             match (tree.head(*entry), value) {
                 (Some("type"), Some(value @ ("json" | "text"))) => kind = Some(value.to_owned()),
                 (Some("type"), _) => {
-                    self.error("wrong-type", *entry, "the type of an output is \"json\" or \"text\"")
+                    self.error("wrong-type", *entry, "the type of an output must be \"json\" or \"text\"")
                 }
                 (Some("schema"), Some(value)) => {
                     if !SCHEMAS.contains(&value) && !value.ends_with(".json") {
-                        let help = Some(format!("it is {}, or a path to a .json schema", SCHEMAS.join(", ")));
-                        self.error_with("wrong-type", *entry, format!("`{value}` is not a schema"), help);
+                        let help = Some(format!("valid schemas are {}, or a path to a .json file", SCHEMAS.join(", ")));
+                        self.error_with("wrong-type", *entry, format!("`{value}` is not a valid schema"), help);
                     }
                     schema = Some(value.to_owned());
                 }
-                _ => self.error("malformed-form", *entry, "an output format has (type …) and (schema …)"),
+                _ => self.error("malformed-form", *entry, "expected (type …) or (schema …)"),
             }
         }
         if kind.is_none() {
-            self.error("missing-parameter", clause, "an output format needs its `type`");
+            self.error("missing-parameter", clause, "an output format needs a `type`");
         }
         kind.map(|kind| OutputFormat { kind, schema })
     }
 
-    /// Reports every `{{name}}` of a text that no parameter of this name can fill.
+    /// Reports every `{{name}}` in a text that does not match a parameter.
     pub(super) fn check_placeholders(&mut self, node: NodeId, params: &[&str]) {
         let tree = self.tree();
         let Some(text) = tree.string(node) else { return };
@@ -155,15 +156,15 @@ impl<'t> Lower<'t> {
             if !params.contains(&root) && !reported.contains(&root) {
                 reported.push(root);
                 let help = near::did_you_mean(root, params.iter().copied())
-                    .unwrap_or_else(|| "a literal {{ is written {{{{".to_owned());
-                let message = format!("`{{{{{root}}}}}` names no parameter of this task");
+                    .unwrap_or_else(|| "write {{{{ for a literal {{".to_owned());
+                let message = format!("`{{{{{root}}}}}` is not a parameter of this task");
                 self.error_with("unknown-parameter", node, message, Some(help));
             }
         }
     }
 }
 
-/// The names in `{{ }}` of a template text; `{{{{` is a literal.
+/// The names in `{{ }}` of a template text; `{{{{` is a literal `{{`.
 fn placeholders(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = text;

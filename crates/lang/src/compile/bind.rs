@@ -1,4 +1,4 @@
-//! Binding names: `let`, `let*`, `letrec`, `define`, `set!`, `lambda`, `defun`.
+//! Binding forms: `let`, `let*`, `letrec`, `define`, `set!`, `lambda`, `defun`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,14 +20,14 @@ struct Binding<'t> {
     value: NodeId,
 }
 
-/// A scope as the forms that open one describe it.
+/// A scope, as described by the form that opens it.
 pub(super) struct Scope<'a, 't> {
     /// The names it binds itself.
     pub(super) bound: &'a [(&'t str, NodeId)],
-    /// Slot of the first of them.
+    /// Slot of the first bound name.
     pub(super) base: u32,
     pub(super) body: &'t [NodeId],
-    /// The form, inside which the names are known.
+    /// The form in which the names are visible.
     pub(super) node: NodeId,
     pub(super) tail: Tail,
 }
@@ -98,7 +98,7 @@ impl<'t> Lower<'t> {
             };
         }
         let &[name_node, value] = arguments else {
-            return self.malformed(node, "a definition is a name and one expression", tail);
+            return self.malformed(node, "a definition takes a name and one expression", tail);
         };
         let Some(name) = tree.symbol(name_node) else {
             return self.malformed(node, "a definition needs a name", tail);
@@ -135,7 +135,7 @@ impl<'t> Lower<'t> {
         self.store(name, name_node, Work::Function(lambda, Tail::No), node, tail);
     }
 
-    /// Plans a definition's value and where it goes.
+    /// Schedules the evaluation of a definition's value and its storage.
     fn store(&mut self, name: &'t str, name_node: NodeId, value: Work<'t>, node: NodeId, tail: Tail) {
         let mut work = vec![value];
         let global = self.globals.get(name).map(|global| global.index).filter(|_| self.is_top());
@@ -145,7 +145,7 @@ impl<'t> Lower<'t> {
         } else if self.builder().in_scope(name).is_some() {
             work.push(Work::Store(name, node));
         } else {
-            let help = "a definition stands at the top, in the body of a function or of a let; elsewhere use let or set!";
+            let help = "definitions are allowed at the top level and in the body of a function or let; elsewhere use let or set!";
             let message = format!("`{name}` cannot be defined here");
             self.error_with("misplaced-definition", name_node, message, Some(help.to_owned()));
         }
@@ -166,14 +166,14 @@ impl<'t> Lower<'t> {
         self.plan(work);
     }
 
-    /// Stores the value on the stack in a variable, wherever that is.
+    /// Stores the value on the stack in a variable of any kind.
     pub(super) fn assign(&mut self, name_node: NodeId, node: NodeId) {
         let Some(name) = self.tree().symbol(name_node) else { return };
         let op = match self.meaning(name) {
             Meaning::Variable(Found::Local(slot, variable)) if variable.cell => Op::SetLocalCell(slot),
             Meaning::Variable(Found::Local(slot, _)) => Op::SetLocal(slot),
             Meaning::Variable(Found::Captured(index, _)) => Op::SetCapturedCell(index),
-            // A name that some `set!` changes is never a function's own.
+            // A name that is changed by some `set!` is never treated as a function's own name.
             Meaning::Variable(Found::This) => return,
             Meaning::Global(index) => {
                 self.check_bound(name, name_node);
@@ -184,7 +184,7 @@ impl<'t> Lower<'t> {
                 return self.error("bad-assignment", name_node, message);
             }
             Meaning::Unknown => {
-                let help = self.near_name(name).or(Some(format!("bind it first: (define {name} …)")));
+                let help = self.near_name(name).or(Some(format!("define it first: (define {name} …)")));
                 return self.error_with("unbound-name", name_node, format!("`{name}` is not bound"), help);
             }
         };
@@ -198,7 +198,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// The parts of a `lambda`, if that is what the node is.
+    /// The parts of a `lambda`, or `None` if the node is something else.
     fn as_lambda(&self, node: NodeId, name: Option<&'t str>, own: bool) -> Option<Lambda<'t>> {
         let tree = self.tree();
         let form = tree.head(node).and_then(Form::find)?;
@@ -210,7 +210,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// Begins a function; its end is on the list after its body.
+    /// Starts a function; `end_function` is scheduled after its body.
     pub(super) fn function(&mut self, lambda: Lambda<'t>, tail: Tail) {
         let tree = self.tree();
         let Lambda { node, params, body, name, own } = lambda;
@@ -218,7 +218,7 @@ impl<'t> Lower<'t> {
         for param in params {
             match tree.symbol(*param) {
                 Some(name) => names.push((name, *param)),
-                None => self.error("malformed-form", *param, "a parameter is a name"),
+                None => self.error("malformed-form", *param, "a parameter must be a name"),
             }
         }
         self.check_distinct(names.iter().copied());
@@ -253,14 +253,16 @@ impl<'t> Lower<'t> {
         self.leaf(Op::Closure(index), node, tail);
     }
 
-    /// After `work` has declared a scope's own names: the names its body defines, the body, and the end of the scope.
+    /// Completes a scope whose own names are declared in `work`: the names its body defines, the body, and
+    /// the end.
     pub(super) fn rest_of_scope(&mut self, work: &mut Vec<Work<'t>>, scope: &Scope<'_, 't>) {
         let top = self.declare_definitions(work, scope);
         work.push(Work::Body(scope.body, scope.tail, scope.node));
         work.push(Work::CloseScope(top - scope.base, scope.tail, scope.node));
     }
 
-    /// Slots for the names a body defines, above those the scope binds itself; gives the slot after them.
+    /// Declares slots for the names a body defines, after those the scope binds itself; returns the next free
+    /// slot.
     fn declare_definitions(&mut self, work: &mut Vec<Work<'t>>, scope: &Scope<'_, 't>) -> u32 {
         let Scope { bound, base, body, node, .. } = *scope;
         let mut seen: HashSet<&str> = bound.iter().map(|(name, _)| *name).collect();
@@ -288,7 +290,7 @@ impl<'t> Lower<'t> {
 
     pub(super) fn duplicate(&mut self, name: &str, name_node: NodeId) {
         let help = Some(format!("change it with (set! {name} …), or choose another name"));
-        self.error_with("duplicate-definition", name_node, format!("`{name}` is defined already"), help);
+        self.error_with("duplicate-definition", name_node, format!("`{name}` is already defined"), help);
     }
 
     pub(super) fn declare(&mut self, name: &'t str, slot: u32, variable: Variable, node: NodeId) {
@@ -315,7 +317,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// How a variable that is bound where it is declared is stored. `scope` is the form whose body it is known in.
+    /// Storage of a variable that is bound when it is declared. `scope` is the form in which it is visible.
     pub(super) fn variable(&self, name: &str, scope: NodeId, value: Option<NodeId>) -> Variable {
         let changes = self.assigned.contains(name);
         let shared = self.overviews[self.file].makes_function(&self.inside(scope));
@@ -323,7 +325,7 @@ impl<'t> Lower<'t> {
         Variable { cell: changes && shared, checked: false, arity, fixed: !changes }
     }
 
-    /// How a variable that is bound after functions may have seen it is stored.
+    /// Storage of a variable that closures may capture before it is bound.
     fn late_variable(&self, name: &str, scope: NodeId, value: Option<NodeId>, once: bool) -> Variable {
         let cell = self.overviews[self.file].makes_function(&self.inside(scope));
         let fixed = once && !self.assigned.contains(name);
@@ -331,7 +333,7 @@ impl<'t> Lower<'t> {
         Variable { cell, checked: !cell, arity, fixed }
     }
 
-    /// The nodes inside a form, without the form itself: a `lambda` is not inside itself.
+    /// The nodes inside a form, excluding the form itself: a `lambda` is not inside itself.
     fn inside(&self, node: NodeId) -> std::ops::Range<NodeId> {
         let extent = self.tree().extent(node);
         self.tree().next(node).unwrap_or(extent.end)..extent.end
@@ -341,7 +343,7 @@ impl<'t> Lower<'t> {
         self.as_lambda(value, None, false).map(|lambda| Arity::exactly(lambda.params.len()))
     }
 
-    /// Whether a function that is defined under this name here may call itself by it without a variable.
+    /// Whether a function defined with this name here can call itself without a variable.
     fn names_itself(&mut self, name: &str) -> bool {
         !self.is_top() && self.builder().in_scope(name).is_some_and(|(_, variable)| variable.fixed)
     }
@@ -353,15 +355,15 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// The bindings and the body of a `let`; `None` if they are wrong, which is reported.
+    /// The bindings and the body of a `let`; reports an error and returns `None` if they are malformed.
     fn bindings(&mut self, node: NodeId, tail: Tail) -> Option<(Vec<Binding<'t>>, &'t [NodeId])> {
         let tree = self.tree();
         let [list, body @ ..] = self.arguments(node) else {
-            self.malformed(node, "bindings are missing", tail);
+            self.malformed(node, "missing bindings", tail);
             return None;
         };
         if tree.kind(*list) != Kind::List || body.is_empty() {
-            self.malformed(node, "it takes a list of bindings and a body", tail);
+            self.malformed(node, "expected a list of bindings and a body", tail);
             return None;
         }
         let mut bindings = Vec::new();
@@ -370,7 +372,7 @@ impl<'t> Lower<'t> {
                 Some(&[name_node, value]) if tree.symbol(name_node).is_some() => {
                     bindings.push(Binding { name: tree.text(name_node), name_node, value });
                 }
-                _ => self.error("malformed-form", *item, "a binding is (name expression)"),
+                _ => self.error("malformed-form", *item, "a binding must be (name expression)"),
             }
         }
         Some((bindings, body))
@@ -385,14 +387,15 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// Whether a name may be bound: not that of a form; that of the library, of a task or of a tool with a warning.
+    /// Checks a name that is being bound: an error for a form, a warning for a library function, task or
+    /// tool.
     pub(super) fn check_name(&mut self, name: &str, node: NodeId) {
         if Form::find(name).is_some() {
             self.error("reserved-name", node, format!("`{name}` is a special form and cannot be bound"));
         } else if Builtin::find(name).is_some() {
-            self.warning("shadowed-name", node, format!("`{name}` hides the library function of this name"));
+            self.warning("shadowed-name", node, format!("`{name}` shadows the library function of the same name"));
         } else if self.atoms.contains_key(name) || self.catalog.find(name).is_some() {
-            self.warning("shadowed-name", node, format!("`{name}` hides the task or tool of this name"));
+            self.warning("shadowed-name", node, format!("`{name}` shadows the task or tool of the same name"));
         }
     }
 }

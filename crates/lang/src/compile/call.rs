@@ -1,4 +1,4 @@
-//! Calls of functions.
+//! Function calls.
 
 use fusee_text::sexpr::{Kind, NodeId};
 
@@ -8,12 +8,12 @@ use crate::builtin::{Arity, Builtin, places_and_values};
 use crate::code::{Binary, Op};
 
 impl<'t> Lower<'t> {
-    /// A list that is no special form.
+    /// Compiles a list that is not a special form.
     pub(super) fn call(&mut self, node: NodeId, tail: Tail) {
         let tree = self.tree();
         let Some((head, arguments)) = tree.items(node).split_first() else {
-            let help = Some("an empty list is written (list) or '()".to_owned());
-            self.error_with("empty-call", node, "an empty list calls nothing", help);
+            let help = Some("write an empty list as (list) or '()".to_owned());
+            self.error_with("empty-call", node, "an empty list is not a call", help);
             return self.poison(&[], node, tail);
         };
         match tree.kind(*head) {
@@ -22,7 +22,7 @@ impl<'t> Lower<'t> {
             Kind::Unreadable => self.poison(arguments, node, tail),
             _ => {
                 let shown: String = tree.source().slice(tree.span(*head)).chars().take(40).collect();
-                let help = Some("a list of values is written (list …)".to_owned());
+                let help = Some("write a list of values as (list …)".to_owned());
                 self.error_with("not-a-function", *head, format!("`{shown}` is not a function"), help);
                 self.poison(arguments, node, tail);
             }
@@ -63,7 +63,7 @@ impl<'t> Lower<'t> {
         self.plan(work);
     }
 
-    /// Arguments and call of a function that is on the stack.
+    /// Schedules the arguments and the call of a function that is on the stack.
     fn plan_call(&mut self, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
         let mut work: Vec<Work<'t>> =
             arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
@@ -139,14 +139,14 @@ impl<'t> Lower<'t> {
             self.builtins.push(builtin);
             self.builtins.len() - 1
         });
-        // There are far fewer library functions than that.
+        // There are far fewer than 65536 library functions.
         index as u16
     }
 
     fn check_arity(&mut self, name: &str, arity: Option<Arity>, arguments: &[NodeId], node: NodeId) -> bool {
         let Some(arity) = arity.filter(|arity| !arity.allows(arguments.len())) else { return true };
         let message = format!("`{name}` takes {arity}, not {}", arguments.len());
-        let help = Builtin::find(name).map(|builtin| format!("it looks like {}", builtin.signature));
+        let help = Builtin::find(name).map(|builtin| format!("usage: {}", builtin.signature));
         self.error_with("wrong-arity", node, message, help);
         false
     }
@@ -170,17 +170,18 @@ impl<'t> Lower<'t> {
         let help = self.near_name(name);
         let head = tree.items(node).first().copied().unwrap_or(node);
         if !arguments.is_empty() && arguments.iter().all(is_pair) {
-            self.error_with("unknown-task", head, format!("there is no task or tool `{name}`"), help);
+            self.error_with("unknown-task", head, format!("unknown task or tool `{name}`"), help);
             let values: Vec<NodeId> =
                 arguments.iter().filter_map(|pair| tree.items(*pair).get(1).copied()).collect();
             return self.poison(&values, node, tail);
         }
-        let message = format!("`{name}` is not bound: there is no function, task or tool of this name");
+        let message = format!("`{name}` is not bound: no function, task or tool has this name");
         self.error_with("unbound-name", head, message, help);
         self.poison(arguments, node, tail);
     }
 
-    /// Separates `:keyword value` pairs from the rest; `None` if they are wrong, which is reported.
+    /// Separates `:keyword value` pairs from the other arguments; reports an error and returns `None` if they
+    /// are malformed.
     pub(super) fn keyword_arguments(
         &mut self,
         node: NodeId,
@@ -199,21 +200,21 @@ impl<'t> Lower<'t> {
                 let known: Vec<String> = allowed.iter().map(|name| format!(":{name}")).collect();
                 let help =
                     fusee_text::near::did_you_mean(&format!(":{name}"), known.iter().map(String::as_str));
-                let help = help.unwrap_or_else(|| format!("known here: {}", known.join(" ")));
+                let help = help.unwrap_or_else(|| format!("valid keywords are {}", known.join(" ")));
                 self.error_with(
                     "unknown-keyword",
                     *argument,
-                    format!("`:{name}` is not known here"),
+                    format!("unknown keyword `:{name}`"),
                     Some(help),
                 );
                 return None;
             };
             let Some(value) = rest.next() else {
-                self.error("malformed-form", node, format!("`:{name}` is followed by nothing"));
+                self.error("malformed-form", node, format!("`:{name}` needs a value"));
                 return None;
             };
             if keywords.values[index].replace(*value).is_some() {
-                self.error("duplicate-parameter", *argument, format!("`:{name}` is given twice"));
+                self.error("duplicate-parameter", *argument, format!("`:{name}` is specified twice"));
                 return None;
             }
         }
@@ -221,7 +222,7 @@ impl<'t> Lower<'t> {
     }
 }
 
-/// Arguments with the values of keywords apart, in the order they are known.
+/// Arguments, with the values of keywords separated, in the order of the allowed keywords.
 pub(super) struct Keywords {
     pub(super) positional: Vec<NodeId>,
     pub(super) values: Vec<Option<NodeId>>,

@@ -1,4 +1,4 @@
-//! Choosing: `if`, `cond`, `when`, `unless`, `and`, `or`, `match`.
+//! Conditionals: `if`, `cond`, `when`, `unless`, `and`, `or`, `match`.
 
 use fusee_text::sexpr::NodeId;
 
@@ -11,7 +11,7 @@ impl<'t> Lower<'t> {
         let (test, then, otherwise) = match *self.arguments(node) {
             [test, then] => (test, then, None),
             [test, then, otherwise] => (test, then, Some(otherwise)),
-            _ => return self.malformed(node, "`if` takes a test, an expression and perhaps another", tail),
+            _ => return self.malformed(node, "`if` takes a test and one or two expressions", tail),
         };
         let otherwise = match otherwise {
             Some(otherwise) => vec![Work::Expr(otherwise, tail)],
@@ -22,7 +22,7 @@ impl<'t> Lower<'t> {
 
     pub(super) fn when(&mut self, node: NodeId, tail: Tail, wanted: bool) {
         let Some((test, body)) = self.arguments(node).split_first() else {
-            return self.malformed(node, "a test is missing", tail);
+            return self.malformed(node, "missing test", tail);
         };
         let body = vec![Work::Body(body, tail, node)];
         let nothing = leaf(Op::Nil, node, tail);
@@ -59,12 +59,12 @@ impl<'t> Lower<'t> {
         let mut has_else = false;
         for (index, clause) in clauses.iter().enumerate() {
             let Some((test, body)) = tree.list(*clause).and_then(<[NodeId]>::split_first) else {
-                self.error("malformed-form", *clause, "a clause is (test body …)");
+                self.error("malformed-form", *clause, "a clause must be (test body …)");
                 continue;
             };
             if tree.symbol(*test) == Some("else") {
                 if index + 1 < clauses.len() {
-                    self.error("malformed-form", *clause, "`else` is the last clause");
+                    self.error("malformed-form", *clause, "`else` must be the last clause");
                 }
                 work.push(Work::Body(body, tail, *clause));
                 has_else = true;
@@ -108,7 +108,7 @@ impl<'t> Lower<'t> {
     pub(super) fn match_form(&mut self, node: NodeId, tail: Tail) {
         let tree = self.tree();
         let Some((subject, clauses)) = self.arguments(node).split_first() else {
-            return self.malformed(node, "a value to match is missing", tail);
+            return self.malformed(node, "missing value to match", tail);
         };
         let slot = self.depth();
         let end = self.label();
@@ -116,7 +116,7 @@ impl<'t> Lower<'t> {
         for clause in clauses {
             match tree.list(*clause) {
                 Some(items) if items.len() > 1 => work.push(Work::Pattern(*clause, slot, end, tail)),
-                _ => self.error("malformed-form", *clause, "a clause is (pattern body …)"),
+                _ => self.error("malformed-form", *clause, "a clause must be (pattern body …)"),
             }
         }
         work.push(Work::Op(Op::Local(slot), *subject));
@@ -127,7 +127,7 @@ impl<'t> Lower<'t> {
         self.plan(work);
     }
 
-    /// One clause of `match`, with the value to match in a slot.
+    /// Compiles one clause of `match`; the value to match is in the slot `subject`.
     pub(super) fn match_clause(&mut self, clause: NodeId, subject: u32, end: LabelId, tail: Tail) {
         let Some((pattern, body)) = self.tree().items(clause).split_first() else { return };
         let (parts, names) = self.pattern(*pattern);

@@ -1,4 +1,4 @@
-//! What a workflow defines as a whole: its names, its parameters, the files it loads.
+//! Top-level definitions of a workflow: global names, parameters, loaded files.
 
 use fusee_text::sexpr::{Kind, NodeId};
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ use crate::param::{Param, ParamType};
 use crate::value::Text;
 
 impl<'t> Lower<'t> {
-    /// Finds everything that is defined at the top of any file, before any expression is compiled.
+    /// Collects everything defined at the top level of any file, before any expression is compiled.
     pub(super) fn define_globals(&mut self) {
         for file in 0..self.files.trees.len() {
             self.file = file;
@@ -39,7 +39,7 @@ impl<'t> Lower<'t> {
             return self.duplicate(name, name_node);
         }
         if let Some(known) = self.globals.get_mut(name) {
-            // Which definition counts is decided at run time, so nothing is known of its arguments.
+            // Which definition applies is decided at run time, so the arity is unknown.
             known.arity = None;
             if !conditional {
                 self.duplicate(name, name_node);
@@ -70,10 +70,10 @@ impl<'t> Lower<'t> {
 
     fn declare_params(&mut self, node: NodeId) {
         if self.file != 0 {
-            return self.error("misplaced-definition", node, "a file that is loaded has no parameters");
+            return self.error("misplaced-definition", node, "a loaded file cannot declare parameters");
         }
         if !self.params.is_empty() {
-            return self.error("duplicate-definition", node, "the parameters are declared already");
+            return self.error("duplicate-definition", node, "the parameters are already declared");
         }
         for declared in self.arguments(node) {
             let Some((name, name_node, param)) = self.param(*declared) else { continue };
@@ -87,17 +87,17 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// One declared parameter: `name`, `(name type)`, `(name type :default value :doc text)`.
+    /// Parses a declared parameter: `name`, `(name type)`, `(name type :default value :doc text)`.
     pub(super) fn param(&mut self, node: NodeId) -> Option<(&'t str, NodeId, Param)> {
         let tree = self.tree();
         if let Some(name) = tree.symbol(node) {
             return Some((name, node, Param::required(name, ParamType::Any)));
         }
         let help = || {
-            Some("a parameter is name, (name type) or (name type :default value :doc \"text\")".to_owned())
+            Some("write name, (name type) or (name type :default value :doc \"text\")".to_owned())
         };
         let Some((name_node, rest)) = tree.list(node).and_then(<[NodeId]>::split_first) else {
-            self.error_with("malformed-form", node, "this is not a parameter", help());
+            self.error_with("malformed-form", node, "not a valid parameter", help());
             return None;
         };
         let Some(name) = tree.symbol(*name_node) else {
@@ -109,7 +109,7 @@ impl<'t> Lower<'t> {
             [] => ParamType::Any,
             [kind] => self.param_type(kind)?,
             _ => {
-                self.error_with("malformed-form", node, "a parameter has one type", help());
+                self.error_with("malformed-form", node, "a parameter has exactly one type", help());
                 return None;
             }
         };
@@ -121,14 +121,14 @@ impl<'t> Lower<'t> {
                 Some(_) => {
                     self.error("wrong-type", default, format!("the default is not of type {}", kind.name()))
                 }
-                None => self.error("malformed-form", default, "a default is written out: a literal or 'data"),
+                None => self.error("malformed-form", default, "a default must be a literal or 'quoted data"),
             }
             param.required = false;
         }
         if let Some(doc) = keywords.values.get(1).copied().flatten() {
             match tree.string(doc) {
                 Some(text) => param.doc = Some(text.to_owned()),
-                None => self.error("malformed-form", doc, "`:doc` is a string"),
+                None => self.error("malformed-form", doc, "`:doc` must be a string"),
             }
         }
         Some((name, *name_node, param))
@@ -140,13 +140,13 @@ impl<'t> Lower<'t> {
         let found = ParamType::named(name);
         if found.is_none() {
             let shown = tree.source().slice(tree.span(node));
-            let help = Some(format!("the types are {}", ParamType::NAMES.join(", ")));
-            self.error_with("unknown-type", node, format!("`{shown}` is not a type"), help);
+            let help = Some(format!("valid types are {}", ParamType::NAMES.join(", ")));
+            self.error_with("unknown-type", node, format!("unknown type `{shown}`"), help);
         }
         found
     }
 
-    /// The value of an expression that is written out.
+    /// The value of a literal or quoted expression; `None` for anything else.
     pub(super) fn literal(&self, node: NodeId) -> Option<Json> {
         let tree = self.tree();
         match tree.kind(node) {
@@ -164,10 +164,11 @@ impl<'t> Lower<'t> {
     }
 
     pub(super) fn at_top_only(&mut self, node: NodeId, name: &str) -> bool {
-        // The top of a file, not merely its scope: `(if x (params …))` would be missed by the look ahead.
+        // It must be a root of the file, not merely in its scope: the first pass would miss `(if x (params
+        // …))`.
         let is_root = self.tree().roots().binary_search(&node).is_ok();
         if !is_root {
-            self.error("misplaced-definition", node, format!("`{name}` stands at the top of a workflow"));
+            self.error("misplaced-definition", node, format!("`{name}` is only allowed at the top level of a workflow"));
         }
         is_root
     }
@@ -177,7 +178,7 @@ impl<'t> Lower<'t> {
             return self.poison(&[], node, tail);
         }
         let Some(&file) = self.files.loads.get(&(self.file, node)) else {
-            // Wrong, which was reported, or in already.
+            // The load failed and was reported, or the file is already loaded.
             return self.leaf(Op::Nil, node, tail);
         };
         let back = self.file;

@@ -1,4 +1,4 @@
-//! Writing instructions, with the depth of the stack they leave.
+//! Emitting instructions and tracking the stack depth.
 
 use fusee_text::Span;
 use fusee_text::sexpr::NodeId;
@@ -9,7 +9,7 @@ use crate::code::{Capture, Function, Op};
 use crate::value::Value;
 
 impl<'t> Lower<'t> {
-    /// An instruction of a form.
+    /// Emits an instruction with the span of a form.
     pub(super) fn emit(&mut self, op: Op, node: NodeId) {
         let span = self.tree().span(node);
         self.emit_at(op, span);
@@ -23,13 +23,14 @@ impl<'t> Lower<'t> {
         builder.spans.push(span);
     }
 
-    /// One value, and the function's end if this was its last expression.
+    /// Emits an instruction that pushes one value, followed by a return if the expression is in tail
+    /// position.
     pub(super) fn leaf(&mut self, op: Op, node: NodeId, tail: Tail) {
         self.emit(op, node);
         self.end_of(node, tail);
     }
 
-    /// The function's end, if the expression that was just lowered was its last.
+    /// Emits a return if the expression just compiled is in tail position.
     pub(super) fn end_of(&mut self, node: NodeId, tail: Tail) {
         if tail == Tail::Yes {
             self.emit(Op::Return, node);
@@ -93,7 +94,7 @@ impl<'t> Lower<'t> {
         self.functions.len() as u32 - 1
     }
 
-    /// By how much an instruction changes the depth of the stack, where it does not jump.
+    /// Change of the stack depth by an instruction if it does not jump.
     fn change(&self, op: Op) -> i32 {
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         match op {

@@ -1,4 +1,4 @@
-//! Expressions: literals, names, quoted data, and which form a list is.
+//! Expressions: literals, names, quoted data, and dispatch of forms.
 
 use fusee_text::near;
 use fusee_text::sexpr::{Kind, NodeId};
@@ -10,7 +10,7 @@ use crate::code::Op;
 use crate::form::{Form, Special};
 use crate::value::Value;
 
-/// Problems past this many come without a proposal.
+/// Maximum number of problems that get a "did you mean" suggestion.
 const MOST_PROPOSALS: usize = 100;
 
 impl<'t> Lower<'t> {
@@ -24,7 +24,7 @@ impl<'t> Lower<'t> {
             Kind::Float(value) => Op::Const(self.constant(Value::Float(value))),
             Kind::Bool(true) => Op::True,
             Kind::Bool(false) => Op::False,
-            // What is unreadable was reported by the reader.
+            // The reader has already reported unreadable nodes.
             Kind::Nil | Kind::Unreadable => Op::Nil,
             Kind::String => Op::Const(self.string(tree.text(node))),
             Kind::Keyword => Op::Const(self.constant(Value::symbol(tree.source().slice(tree.span(node))))),
@@ -35,7 +35,7 @@ impl<'t> Lower<'t> {
         self.leaf(op, node, tail);
     }
 
-    /// Expressions one after the other; the value of the last is left.
+    /// Compiles a sequence of expressions; the value of the last one remains on the stack.
     pub(super) fn body(&mut self, nodes: &'t [NodeId], tail: Tail, form: NodeId) {
         let Some((last, others)) = nodes.split_last() else {
             return self.leaf(Op::Nil, form, tail);
@@ -44,7 +44,7 @@ impl<'t> Lower<'t> {
         self.plan(others.chain([Work::Expr(*last, tail)]).collect::<Vec<_>>());
     }
 
-    /// Something wrong that was reported: what is inside is still looked at, the value is nil.
+    /// Compiles a form that was reported as wrong: its parts are still checked, and its value is nil.
     pub(super) fn poison(&mut self, inside: &[NodeId], node: NodeId, tail: Tail) {
         let looked_at =
             inside.iter().flat_map(|node| [Work::Expr(*node, Tail::No), Work::Op(Op::Pop, *node)]);
@@ -103,12 +103,12 @@ impl<'t> Lower<'t> {
             Special::IterativeLoop => self.work_loop(form, Op::IterativeLoop, node, tail),
             Special::Try => self.try_form(node, tail),
             Special::Clause => {
-                let message = format!("`{}` stands inside `try`, after its body", form.name);
+                let message = format!("`{}` is only allowed inside `try`, after its body", form.name);
                 self.error_with(
                     "misplaced-clause",
                     node,
                     message,
-                    Some("(try body … (catch (e) …) (finally …))".into()),
+                    Some("usage: (try body … (catch (e) …) (finally …))".into()),
                 );
                 self.poison(&[], node, tail);
             }
@@ -121,19 +121,19 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// The items of a form after its name.
+    /// The items of a form after its head.
     pub(super) fn arguments(&self, node: NodeId) -> &'t [NodeId] {
         self.tree().items(node).get(1..).unwrap_or_default()
     }
 
-    /// A form that is not as it must be: says how it looks.
+    /// Reports a malformed form and shows its syntax.
     pub(super) fn malformed(&mut self, node: NodeId, what: impl Into<String>, tail: Tail) {
         let signature = self.tree().head(node).and_then(Form::find).map(|form| form.signature);
         self.error_with(
             "malformed-form",
             node,
             what,
-            signature.map(|signature| format!("it looks like {signature}")),
+            signature.map(|signature| format!("usage: {signature}")),
         );
         let inside: Vec<NodeId> = Vec::new();
         self.poison(&inside, node, tail);
@@ -156,7 +156,7 @@ impl<'t> Lower<'t> {
             }
             Meaning::Atom(_) | Meaning::Callable(_) => {
                 let help = format!("wrap the call: (lambda (x) ({name} (key x)))");
-                let message = format!("`{name}` is called as ({name} (key expression) …); it is not a value");
+                let message = format!("`{name}` is not a value; call it as ({name} (key expression) …)");
                 self.error_with("task-as-value", node, message, Some(help));
                 self.emit(Op::Nil, node);
             }
@@ -173,8 +173,8 @@ impl<'t> Lower<'t> {
         self.error_with("unbound-name", node, format!("`{name}` is not bound"), help);
     }
 
-    /// Which known name was probably meant. Asked for the first few problems only: comparing with every known name
-    /// costs more than everything else a checker does.
+    /// Suggests known names similar to `name`. Only for the first problems: comparing with every known name
+    /// costs more than all other checks.
     pub(super) fn near_name(&self, name: &str) -> Option<String> {
         if self.diagnostics.len() >= MOST_PROPOSALS {
             return None;
@@ -197,7 +197,7 @@ impl<'t> Lower<'t> {
         self.emit(op, node);
     }
 
-    /// Reports a name of the workflow that is used, for certain, before it is bound.
+    /// Reports a global that is certainly used before it is bound.
     pub(super) fn check_bound(&mut self, name: &'t str, node: NodeId) {
         let straight = self.is_straight();
         if let Some(global) = self.globals.get(name)
@@ -206,7 +206,7 @@ impl<'t> Lower<'t> {
         {
             let source = self.files.trees[global.file].source();
             let place = source.position(global.span.start());
-            let message = format!("`{name}` is used before it is bound in line {}", place.line);
+            let message = format!("`{name}` is used before it is bound on line {}", place.line);
             self.error("used-before-bound", node, message);
         }
     }
@@ -224,11 +224,11 @@ impl<'t> Lower<'t> {
         self.leaf(Op::Const(constant), node, tail);
     }
 
-    /// An expression as data.
+    /// Converts an expression to data.
     pub(super) fn data(&self, root: NodeId) -> Value {
         let tree = self.tree();
         let mut done: Vec<Value> = Vec::new();
-        // Backwards, the items of a list are done before the list, the first one on top.
+        // In reverse order, the items of a list are done before the list, with the first one on top.
         for node in tree.subtree(root).rev() {
             let value = match tree.kind(node) {
                 Kind::Int(value) => Value::Int(value),

@@ -1,4 +1,4 @@
-//! Failure: `try`, `retry`, `assert`, `with-limits`.
+//! Error handling forms: `try`, `retry`, `assert`, `with-limits`.
 
 use fusee_text::sexpr::{Kind, NodeId};
 
@@ -74,8 +74,8 @@ impl<'t> Lower<'t> {
                 self.rest_of_scope(work, &Scope { bound: &names, base, body, node: catch, tail });
             }
             None => {
-                let help = Some("it looks like (catch (e) body …)".to_owned());
-                self.error_with("malformed-form", catch, "`catch` names the error it catches", help);
+                let help = Some("usage: (catch (e) body …)".to_owned());
+                self.error_with("malformed-form", catch, "`catch` needs a name for the error", help);
             }
         }
         work.push(Work::Label(after, base + 1));
@@ -103,18 +103,18 @@ impl<'t> Lower<'t> {
                     );
                 }
                 (Some("catch"), None, Some(_)) => {
-                    self.error("misplaced-clause", *item, "`catch` stands before `finally`");
+                    self.error("misplaced-clause", *item, "`catch` must come before `finally`");
                 }
-                (Some(name), ..) => self.error("misplaced-clause", *item, format!("`{name}` is given twice")),
+                (Some(name), ..) => self.error("misplaced-clause", *item, format!("`{name}` is specified twice")),
                 (None, ..) => {
-                    self.error("misplaced-clause", *item, "the body of `try` stands before its clauses")
+                    self.error("misplaced-clause", *item, "the body of `try` must come before its clauses")
                 }
             }
         }
         if body.is_empty() || clauses.is_empty() {
             let what =
                 if body.is_empty() { "`try` needs a body" } else { "`try` needs a `catch` or a `finally`" };
-            let help = Some("it looks like (try body … (catch (e) …) (finally …))".to_owned());
+            let help = Some("usage: (try body … (catch (e) …) (finally …))".to_owned());
             self.error_with("malformed-form", node, what, help);
             return None;
         }
@@ -162,7 +162,7 @@ impl<'t> Lower<'t> {
         let (test, message) = match *self.arguments(node) {
             [test] => (test, None),
             [test, message] => (test, Some(message)),
-            _ => return self.malformed(node, "`assert` takes a test and perhaps a message", tail),
+            _ => return self.malformed(node, "`assert` takes a test and an optional message", tail),
         };
         let tree = self.tree();
         let base = self.depth();
@@ -195,7 +195,7 @@ impl<'t> Lower<'t> {
         let Some(limits) = tree.list(*limits) else {
             return self.malformed(
                 node,
-                "the limits are a list (:turns n :tokens n :seconds n :usd n)",
+                "the limits must be a list (:turns n :tokens n :seconds n :usd n)",
                 tail,
             );
         };
@@ -206,7 +206,7 @@ impl<'t> Lower<'t> {
         if !keywords.positional.is_empty() || limits.is_empty() {
             return self.malformed(
                 node,
-                "the limits are a list (:turns n :tokens n :seconds n :usd n)",
+                "the limits must be a list (:turns n :tokens n :seconds n :usd n)",
                 tail,
             );
         }

@@ -1,4 +1,4 @@
-//! The text of a workflow and of everything it loads.
+//! Reading a workflow and the files it loads.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use fusee_text::{Diagnostic, Diagnostics, Source};
 
 use super::Load;
 
-/// Most files one workflow is made of.
+/// Maximum number of files per workflow.
 const MOST: usize = 256;
 
-/// The files, the workflow itself first.
+/// The parsed files, the workflow itself first.
 pub(super) struct Files {
     pub(super) trees: Vec<Tree>,
-    /// Which file a `load` form stands for; a form that was wrong, or whose file is already in, has none.
+    /// The file loaded by each `load` form; absent if the load failed or the file was already loaded.
     pub(super) loads: HashMap<(usize, NodeId), usize>,
 }
 
 impl Files {
-    /// Reads a source and, depth first, what it loads.
+    /// Reads a source and, depth first, the files it loads.
     pub(super) fn read(source: &Source, loader: &mut dyn Load) -> (Files, Diagnostics) {
         let (tree, diagnostics) = read(source);
         let mut reading = Reading {
@@ -39,19 +39,19 @@ impl Files {
 struct Reading {
     files: Files,
     known: HashMap<String, usize>,
-    /// The files between the workflow and the one being read, innermost last.
+    /// The chain of files from the workflow to the one being read, innermost last.
     open: Vec<Open>,
     diagnostics: Diagnostics,
 }
 
 struct Open {
     file: usize,
-    /// Index of the next root to look at.
+    /// Index of the next root to visit.
     next: usize,
 }
 
 impl Reading {
-    /// Looks at one root; false when all are done.
+    /// Visits one root; false when all are done.
     fn step(&mut self, loader: &mut dyn Load) -> bool {
         let Some(open) = self.open.last_mut() else { return false };
         let file = open.file;
@@ -75,20 +75,20 @@ impl Reading {
         let source = tree.source().clone();
         let span = tree.span(root);
         let &[_, path] = tree.items(root) else {
-            return self.report(&source, span, "bad-load", "`load` takes one string, the file".to_owned());
+            return self.report(&source, span, "bad-load", "`load` takes one string, the path of a file".to_owned());
         };
         let Some(path) = tree.string(path).map(str::to_owned) else {
             return self.report(
                 &source,
                 span,
                 "bad-load",
-                "`load` takes a string that is written out".to_owned(),
+                "`load` takes a string literal".to_owned(),
             );
         };
         let loaded = match loader.load(&source, &path) {
             Ok(loaded) => loaded,
             Err(why) => {
-                return self.report(&source, span, "bad-load", format!("`{path}` cannot be loaded: {why}"));
+                return self.report(&source, span, "bad-load", format!("cannot load `{path}`: {why}"));
             }
         };
         if let Some(&known) = self.known.get(&**loaded.name()) {
@@ -102,7 +102,7 @@ impl Reading {
             return;
         }
         if self.files.trees.len() >= MOST {
-            return self.report(&source, span, "bad-load", format!("more than {MOST} files are loaded"));
+            return self.report(&source, span, "bad-load", format!("more than {MOST} files loaded"));
         }
         let (tree, problems) = read(&loaded);
         self.diagnostics.extend(problems);

@@ -1,4 +1,4 @@
-//! Repeating: `loop`, `while`, and the loops of work.
+//! Loops: `loop`, `while`, and the agent loops.
 
 use fusee_text::sexpr::NodeId;
 
@@ -38,7 +38,7 @@ impl<'t> Lower<'t> {
             return self.poison(&[], node, tail);
         };
         let Some(most) = keywords.values.first().copied().flatten() else {
-            let help = Some("say how often at most: (while test :max 100 body …)".to_owned());
+            let help = Some("set the maximum number of iterations: (while test :max 100 body …)".to_owned());
             self.error_with("while-without-max", node, "`while` needs `:max`", help);
             return self.poison(&keywords.positional, node, tail);
         };
@@ -74,7 +74,7 @@ impl<'t> Lower<'t> {
         self.plan(work);
     }
 
-    /// `director-evaluator-loop` or `iterative-loop`: clauses in any order, each once.
+    /// Compiles `director-evaluator-loop` or `iterative-loop`: each clause exactly once, in any order.
     pub(super) fn work_loop(&mut self, form: &'static Form, op: Op, node: NodeId, tail: Tail) {
         let tree = self.tree();
         let wanted: [&str; 6] = match form.special {
@@ -91,15 +91,15 @@ impl<'t> Lower<'t> {
         let mut found: [Option<NodeId>; 6] = [None; 6];
         for clause in self.arguments(node) {
             let (Some(name), &[_, value]) = (tree.head(*clause), tree.items(*clause)) else {
-                self.error("malformed-form", *clause, "a clause is (name expression)");
+                self.error("malformed-form", *clause, "a clause must be (name expression)");
                 continue;
             };
             match wanted.iter().position(|known| *known == name) {
                 Some(index) if found[index].is_none() => found[index] = Some(value),
-                Some(_) => self.error("duplicate-parameter", *clause, format!("`{name}` is given twice")),
+                Some(_) => self.error("duplicate-parameter", *clause, format!("`{name}` is specified twice")),
                 None => {
                     let help = fusee_text::near::did_you_mean(name, wanted);
-                    let help = help.unwrap_or_else(|| format!("the clauses are {}", wanted.join(", ")));
+                    let help = help.unwrap_or_else(|| format!("valid clauses are {}", wanted.join(", ")));
                     let message = format!("`{}` has no clause `{name}`", form.name);
                     self.error_with("unknown-parameter", *clause, message, Some(help));
                 }

@@ -16,42 +16,42 @@ use crate::code::{CallSite, Function, LimitKey, Op, Pattern, Program};
 use crate::param::Param;
 use crate::value::{Text, Value};
 
-/// One piece of compiling. Forms put pieces on the list instead of calling each other.
+/// A unit of compilation. Forms push units onto the work list instead of recursing.
 pub(super) enum Work<'t> {
-    /// An expression, which leaves one value.
+    /// Compiles an expression, which leaves one value on the stack.
     Expr(NodeId, Tail),
-    /// Expressions of which the last one's value is left; nil if there is none.
+    /// Compiles a sequence of expressions; leaves the value of the last one, or nil if it is empty.
     Body(&'t [NodeId], Tail, NodeId),
-    /// An instruction of this form.
+    /// Emits an instruction with the span of this form.
     Op(Op, NodeId),
-    /// A jump to a label.
+    /// Emits a jump to a label.
     Jump(JumpKind, LabelId, NodeId),
-    /// A label, and the depth of the stack there.
+    /// Binds a label here and sets the stack depth.
     Label(LabelId, u32),
-    /// Gives a name to a slot, in the innermost scope.
+    /// Names a slot in the innermost scope.
     Declare(&'t str, u32, Variable, NodeId),
     OpenScope,
-    /// Ends a scope of this many slots, which lie under its value.
+    /// Closes a scope with this many slots, which are below its value.
     CloseScope(u32, Tail, NodeId),
-    /// Stores the value on top of the stack in a variable the innermost scope declares.
+    /// Stores the top of the stack in a variable declared by the innermost scope.
     Store(&'t str, NodeId),
-    /// Stores the value on top of the stack wherever the name lives.
+    /// Stores the top of the stack in the variable that the name resolves to.
     Assign(NodeId, NodeId),
-    /// A function.
+    /// Compiles a function.
     Function(Lambda<'t>, Tail),
-    /// Ends the innermost function and makes a value of it.
+    /// Ends the innermost function and pushes its closure.
     EndFunction(NodeId, Tail),
-    /// Ends a loaded file, back in the file and at the form that loaded it.
+    /// Ends a loaded file and returns to the file and form that loaded it.
     EndFile(usize, NodeId, Tail),
-    /// Inside a loop, or out of it again.
+    /// Enters (1) or leaves (-1) a loop.
     Loop(i32),
-    /// A global is bound from here on.
+    /// Marks a global as bound from here on.
     Bound(&'t str),
-    /// A pattern of `match` against a local.
+    /// Compiles a clause of `match` against a local.
     Pattern(NodeId, u32, LabelId, Tail),
 }
 
-/// A function as it is written.
+/// A function as written in the source.
 #[derive(Clone, Copy)]
 pub(super) struct Lambda<'t> {
     pub(super) node: NodeId,
@@ -59,18 +59,18 @@ pub(super) struct Lambda<'t> {
     pub(super) body: &'t [NodeId],
     /// The name it is bound to, for messages.
     pub(super) name: Option<&'t str>,
-    /// Whether that name means this very function inside its body.
+    /// Whether the name refers to this function inside its body.
     pub(super) own: bool,
 }
 
-/// Whether an expression's value is the value of its function.
+/// Whether an expression is in tail position: its value is the value of its function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
     Yes,
     No,
 }
 
-/// A place in the code of the innermost function that is jumped to.
+/// A jump target in the code of the innermost function.
 #[derive(Clone, Copy)]
 pub(super) struct LabelId(pub(super) u32);
 
@@ -86,17 +86,17 @@ pub(super) enum JumpKind {
     Finally,
 }
 
-/// A name defined for the whole workflow.
+/// A name defined at the top level.
 pub(super) struct Global {
     pub(super) index: u32,
     pub(super) arity: Option<Arity>,
-    /// Its definition was passed, in the order of the text.
+    /// Whether its definition was already compiled, in source order.
     pub(super) bound: bool,
     pub(super) span: Span,
     pub(super) file: usize,
 }
 
-/// What a name means.
+/// Resolution of a name.
 pub(super) enum Meaning<'a> {
     Variable(Found),
     Global(u32),
@@ -111,12 +111,12 @@ pub(super) struct Lower<'t> {
     pub(super) files: &'t Files,
     pub(super) catalog: &'t Catalog,
     pub(super) overviews: Vec<Overview>,
-    /// Names some `set!` changes.
+    /// Names changed by some `set!`.
     pub(super) assigned: HashSet<&'t str>,
     pub(super) file: usize,
     pub(super) work: Vec<Work<'t>>,
     pub(super) builders: Vec<Builder<'t>>,
-    /// How many functions being compiled declare or capture a name: none means it is not a variable.
+    /// Number of current declarations of each name; a name without an entry is not a variable.
     pub(super) declared: HashMap<&'t str, usize>,
     pub(super) globals: HashMap<&'t str, Global>,
     pub(super) global_names: Vec<Text>,
@@ -135,7 +135,7 @@ pub(super) struct Lower<'t> {
 }
 
 impl<'t> Lower<'t> {
-    /// Compiles all files into one program; meaningful only if no error was found.
+    /// Compiles all files into one program, which is only meaningful if there are no errors.
     pub(super) fn program(
         files: &'t Files,
         catalog: &'t Catalog,
@@ -217,7 +217,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// Puts pieces of work on the list, to be done in this order.
+    /// Pushes units of work so that they are processed in the given order.
     pub(super) fn plan(&mut self, work: impl IntoIterator<Item = Work<'t>, IntoIter: DoubleEndedIterator>) {
         self.work.extend(work.into_iter().rev());
     }
@@ -233,17 +233,17 @@ impl<'t> Lower<'t> {
         &mut self.builders[last]
     }
 
-    /// Whether the code being compiled runs once, from top to bottom, before anything else.
+    /// Whether the code being compiled is executed exactly once, in source order.
     pub(super) fn is_straight(&self) -> bool {
         self.loops == 0 && self.builders.iter().all(|builder| builder.top)
     }
 
-    /// Whether a definition here is one for the whole workflow.
+    /// Whether a definition at this point is global.
     pub(super) fn is_top(&self) -> bool {
         self.builders.last().is_some_and(|builder| builder.top && builder.scope() == 0)
     }
 
-    /// What a name means here.
+    /// Resolves a name at this point.
     pub(super) fn meaning(&mut self, name: &'t str) -> Meaning<'t> {
         if self.declared.contains_key(name)
             && let Some(found) = resolve(&mut self.builders, name)

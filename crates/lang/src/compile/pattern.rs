@@ -1,4 +1,4 @@
-//! Patterns of `match`.
+//! Compiling patterns of `match`.
 
 use fusee_text::sexpr::{Kind, NodeId};
 
@@ -6,11 +6,11 @@ use super::lower::Lower;
 use crate::code::Part;
 use crate::value::Text;
 
-/// The names a pattern binds, in the order its parts are matched.
+/// The names bound by a pattern, in the order its parts are matched.
 pub(super) type Names<'t> = Vec<(&'t str, NodeId)>;
 
 impl<'t> Lower<'t> {
-    /// The parts of a pattern and the names it binds. What is wrong is reported and matches anything.
+    /// The parts of a pattern and the names it binds. Malformed parts are reported and match anything.
     pub(super) fn pattern(&mut self, root: NodeId) -> (Vec<Part>, Names<'t>) {
         let mut parts = vec![Part::Any];
         let mut names: Names<'t> = Vec::new();
@@ -19,7 +19,7 @@ impl<'t> Lower<'t> {
             let part = self.part(node, &mut parts, &mut names, &mut open);
             parts[at] = part;
         }
-        // Names are bound in the order of their parts, which is not the order of the text in nested patterns.
+        // Names are bound in the order of the parts, which differs from source order in nested patterns.
         (parts, names)
     }
 
@@ -55,9 +55,9 @@ impl<'t> Lower<'t> {
 
     fn list_part(&mut self, node: NodeId, parts: &mut Vec<Part>, open: &mut Vec<(NodeId, usize)>) -> Part {
         let tree = self.tree();
-        let help = "patterns are 'symbol, a literal, a name, (tag pattern …), (list pattern …), (dict \"key\" pattern …)";
+        let help = "valid patterns are 'symbol, a literal, a name, (tag pattern …), (list pattern …), (dict \"key\" pattern …)";
         let Some(head) = tree.head(node) else {
-            self.error_with("malformed-pattern", node, "this is not a pattern", Some(help.to_owned()));
+            self.error_with("malformed-pattern", node, "not a valid pattern", Some(help.to_owned()));
             return Part::Any;
         };
         let items = self.arguments(node);
@@ -82,7 +82,7 @@ impl<'t> Lower<'t> {
                         self.error_with(
                             "malformed-pattern",
                             node,
-                            "a map pattern is keys and patterns",
+                            "a map pattern takes pairs of a key and a pattern",
                             Some(help.to_owned()),
                         );
                         return Part::Any;

@@ -1,5 +1,5 @@
-//! What must be known of a text before it is lowered: which names a body defines, which variables change, and where
-//! functions are made.
+//! First pass over the source: which names a body defines, which variables are assigned, and where closures
+//! are created.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use fusee_text::sexpr::{Kind, NodeId, Tree};
 
 use crate::form::{Form, Special};
 
-/// A definition in a body, not in a scope inside it.
+/// A definition that belongs to a body itself, not to a nested scope.
 #[derive(Clone, Copy)]
 pub(super) struct Definition<'t> {
     pub(super) name: &'t str,
-    /// The name's own node, which diagnostics point at.
+    /// The node of the name, for diagnostics.
     pub(super) name_node: NodeId,
-    /// The whole form.
+    /// The node of the form.
     pub(super) node: NodeId,
-    /// Whether it may be passed over: it stands under an `if`, in a loop, in an argument.
+    /// Whether it may not be executed because it is inside an `if`, a loop or an argument.
     pub(super) conditional: bool,
 }
 
-/// The definitions that belong to the scope of a body, in the order of the text.
+/// The definitions that belong to the scope of a body, in source order.
 pub(super) fn definitions<'t>(tree: &'t Tree, body: &[NodeId]) -> Vec<Definition<'t>> {
     let mut found = Vec::new();
     for root in body {
@@ -68,13 +68,13 @@ fn scan_one<'t>(tree: &'t Tree, root: NodeId, found: &mut Vec<Definition<'t>>) {
     }
 }
 
-/// Whether `(define (f x) …)`, the short form for a function, is meant.
+/// Whether the node is the short form of a function definition, `(define (f x) …)`.
 pub(super) fn defines_function(tree: &Tree, node: NodeId) -> bool {
     tree.items(node).get(1).is_some_and(|target| tree.kind(*target) == Kind::List)
 }
 
 fn name_of(tree: &Tree, node: NodeId) -> Option<(&str, NodeId)> {
-    // With fewer items it is an argument of a task that happens to be called like this, or malformed.
+    // With fewer items it is malformed, or an argument of a task that happens to have the name of a form.
     let &[_, target, _, ..] = tree.items(node) else { return None };
     let name = if tree.kind(target) == Kind::List { *tree.items(target).first()? } else { target };
     Some((tree.symbol(name)?, name))
@@ -95,16 +95,16 @@ fn opens_scope(special: Special) -> bool {
     )
 }
 
-/// What is known of one file as a whole.
+/// Information about one file.
 pub(super) struct Overview {
-    /// Where functions are made, in order.
+    /// Nodes that create functions, in source order.
     functions: Vec<NodeId>,
-    /// The tasks it defines. They hold nothing of the scope they stand in, so they are known everywhere.
+    /// Tasks it defines. They capture nothing from the enclosing scope, so they are visible everywhere.
     pub(super) atoms: Vec<NodeId>,
 }
 
 impl Overview {
-    /// Looks over a file; the names its `set!` forms change join `assigned`.
+    /// Scans a file; adds the names changed by `set!` to `assigned`.
     pub(super) fn of<'t>(tree: &'t Tree, assigned: &mut HashSet<&'t str>) -> Self {
         let mut overview = Self { functions: Vec::new(), atoms: Vec::new() };
         let mut at = tree.roots().first().copied();
@@ -125,7 +125,7 @@ impl Overview {
         overview
     }
 
-    /// Whether a function is made inside this range of nodes, so that a variable there may outlive its frame.
+    /// Whether a function is created in this range of nodes, so that a variable there may outlive its frame.
     pub(super) fn makes_function(&self, within: &Range<NodeId>) -> bool {
         let first = self.functions.partition_point(|node| *node < within.start);
         self.functions.get(first).is_some_and(|node| *node < within.end)

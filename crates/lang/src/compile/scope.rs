@@ -1,4 +1,4 @@
-//! Where a name lives: in a slot of the running function, in one it captured, among the globals, in the library.
+//! Name resolution: locals, captured variables and the function's own name.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use crate::value::Text;
 /// A function while it is being compiled.
 pub(super) struct Builder<'t> {
     pub(super) name: Text,
-    /// The name its own body may call it by without capturing anything.
+    /// The name by which its body can call it without capturing anything.
     pub(super) own_name: Option<&'t str>,
     pub(super) file: u32,
-    /// Whether it is the text of a whole file rather than a function in one.
+    /// Whether it is the top level of a file rather than a function in it.
     pub(super) top: bool,
     pub(super) params: u32,
     pub(super) code: Vec<Op>,
     pub(super) spans: Vec<Span>,
-    /// Values on the stack above the function's base at this point of its code.
+    /// Number of values on the stack above the function's base at this point of the code.
     pub(super) depth: u32,
     pub(super) captures: Vec<Capture>,
     captured: HashMap<&'t str, (u32, Variable)>,
     locals: HashMap<&'t str, Vec<Local>>,
-    /// Names in the order they were declared, to leave scopes by.
+    /// Names in order of declaration, for closing scopes.
     declared: Vec<&'t str>,
-    /// For each open scope, how many names were declared before it.
+    /// For each open scope, the number of names declared before it.
     scopes: Vec<usize>,
-    /// Where labels are, and who waits to know.
+    /// Addresses of labels, and the jumps to patch once they are known.
     pub(super) labels: Vec<Label>,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Label {
 /// How a variable is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variable {
-    /// In a cell, because functions share it and it changes.
+    /// In a cell, because closures share it and it changes.
     pub(super) cell: bool,
-    /// It may be read before it is bound.
+    /// Whether it may be read before it is bound.
     pub(super) checked: bool,
-    /// How many arguments it takes, if it is a function that never changes.
+    /// Number of arguments, if it is a function that never changes.
     pub(super) arity: Option<Arity>,
-    /// Bound once and for all: a function bound to it may call itself by the name.
+    /// Whether it is bound exactly once: a function bound to it can call itself by name.
     pub(super) fixed: bool,
 }
 
@@ -58,7 +58,7 @@ struct Local {
     variable: Variable,
 }
 
-/// What a name means at some point of the text.
+/// A name resolved within the functions being compiled.
 pub(super) enum Found {
     Local(u32, Variable),
     Captured(u32, Variable),
@@ -86,7 +86,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The code at the top of a file.
+    /// The builder for the top level of a file.
     pub(super) fn top(name: Text, file: u32) -> Self {
         Self { top: true, ..Self::new(name, None, file, 0) }
     }
@@ -95,7 +95,7 @@ impl<'t> Builder<'t> {
         self.scopes.push(self.declared.len());
     }
 
-    /// Number of open scopes; 0 is the top of the workflow or of nothing.
+    /// Number of open scopes; 0 is the top level of the function.
     pub(super) fn scope(&self) -> usize {
         self.scopes.len()
     }
@@ -107,7 +107,7 @@ impl<'t> Builder<'t> {
         self.declared.push(name);
     }
 
-    /// Forgets the names of the innermost scope and gives them back.
+    /// Closes the innermost scope and returns its names.
     pub(super) fn close_scope(&mut self) -> Vec<&'t str> {
         let start = self.scopes.pop().unwrap_or(0);
         let names = self.declared.split_off(start.min(self.declared.len()));
@@ -122,12 +122,12 @@ impl<'t> Builder<'t> {
         names
     }
 
-    /// All names that are still declared: those of a function that ends.
+    /// All names that are still declared when the function ends.
     pub(super) fn all_names(&self) -> &[&'t str] {
         &self.declared
     }
 
-    /// The slot of a name that the innermost scope itself declares.
+    /// The slot of a name declared by the innermost scope itself.
     pub(super) fn in_scope(&self, name: &str) -> Option<(u32, Variable)> {
         let local = self.locals.get(name)?.last()?;
         (local.scope == self.scope()).then_some((local.slot, local.variable))
@@ -151,8 +151,8 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// Finds a name in the innermost function; takes it along through the functions between where it is declared and
-/// where it is used.
+/// Resolves a name in the innermost function; captures it in all functions between its declaration and its
+/// use.
 pub(super) fn resolve<'t>(builders: &mut [Builder<'t>], name: &'t str) -> Option<Found> {
     let level = builders.iter().rposition(|builder| builder.own(name).is_some())?;
     let mut found = builders.get(level)?.own(name)?;

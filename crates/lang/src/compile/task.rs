@@ -1,5 +1,5 @@
-//! Calls of tasks, tools and context: `(name (key expr) …)`, `call`, `call-atomic-task`, `atomic-task`, `direct-tool`,
-//! `get-context`, `spawn`.
+//! Calls of tasks, tools and context queries: `(name (key expr) …)`, `call`, `call-atomic-task`,
+//! `atomic-task`, `direct-tool`, `get-context`, `spawn`.
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ use crate::value::{Text, Value};
 
 /// Keys of a task call that are settings of the request, not inputs.
 const RESERVED: [&str; 5] = ["files", "context", "history_config", "limits", "model"];
-/// Further settings of the forms that make a request.
+/// Additional settings of the forms that build a request.
 const REQUEST: [&str; 5] = ["description", "subtype", "context_management", "file_paths", "name"];
-/// Parts of a task that is written in place.
+/// Parts of an inline task definition.
 const DEFINITION: [&str; 3] = ["instructions", "system", "output_format"];
-/// What `get-context` takes.
+/// Keys of `get-context`.
 const CONTEXT: [&str; 7] =
     ["query", "inputs", "inherited_context", "previous_outputs", "history", "files", "limit"];
 
-/// Which keys a call knows.
+/// The keys a call accepts.
 #[derive(Clone, Copy)]
 enum Keys<'a> {
-    /// Those of a tool: all are arguments.
+    /// Parameters of a tool.
     Tool(Known<'a>),
-    /// Those of a task, and settings.
+    /// Parameters of a task, and settings.
     Task(Known<'a>),
     /// Inputs of any name, and settings.
     Unknown,
-    /// Those of the task, if it is known, settings, and those of a request.
+    /// Parameters of the task if it is known, settings, and request settings.
     Request(Option<Known<'a>>),
-    /// As a request, and the parts of a task.
+    /// Same as a request, plus the parts of a task definition.
     Inline,
-    /// Those of `get-context`.
+    /// Keys of `get-context`.
     Context,
 }
 
-/// What is known of a task that is called.
+/// Declaration of a known callee.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     params: &'a [Param],
-    /// Whether it takes no others.
+    /// Whether undeclared parameters are rejected.
     closed: bool,
-    /// Whether literals are checked against the types: a template's types are the engine's business.
+    /// Whether literals are checked against the declared types; the engine checks the types of templates.
     typed: bool,
 }
 
@@ -199,7 +199,8 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// `(atomic-task (instructions s) (key expr) …)`; with a name first it is `call-atomic-task`.
+    /// `(atomic-task (instructions s) (key expr) …)`; same as `call-atomic-task` if the first argument is a
+    /// name.
     pub(super) fn atomic_task(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
         let arguments = self.arguments(node);
         if arguments.first().is_some_and(|first| !self.is_pair(*first)) {
@@ -230,7 +231,7 @@ impl<'t> Lower<'t> {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "a call has this many independent parts, and one place they meet"
+        reason = "a call has this many independent parts"
     )]
     fn plan_site(
         &mut self,
@@ -261,18 +262,18 @@ impl<'t> Lower<'t> {
         self.plan(work);
     }
 
-    /// Reads `(key expression)` pairs and checks them against what is known of the callee.
+    /// Parses `(key expression)` pairs and checks them against the declaration of the callee.
     fn pairs(&mut self, keys: Keys<'_>, pairs: &'t [NodeId], node: NodeId) -> Arguments {
         let tree = self.tree();
         let mut found = Arguments { arguments: Vec::new(), values: Vec::new() };
         for pair in pairs {
             let Some(key) = tree.head(*pair) else {
-                let help = Some("arguments of a task or tool are written (key expression)".to_owned());
-                self.error_with("malformed-argument", *pair, "this is not an argument", help);
+                let help = Some("write arguments of tasks and tools as (key expression)".to_owned());
+                self.error_with("malformed-argument", *pair, "not a valid argument", help);
                 continue;
             };
             if found.arguments.iter().any(|known| &*known.key == key) {
-                self.error("duplicate-parameter", *pair, format!("`{key}` is given twice"));
+                self.error("duplicate-parameter", *pair, format!("`{key}` is specified twice"));
                 continue;
             }
             if key == "output_format" && matches!(keys, Keys::Inline) {
@@ -283,7 +284,7 @@ impl<'t> Lower<'t> {
                 continue;
             }
             let &[_, value] = tree.items(*pair) else {
-                let help = Some(format!("it is written ({key} expression); a list is ({key} (list …))"));
+                let help = Some(format!("write ({key} expression), or ({key} (list …)) for a list"));
                 self.error_with("malformed-argument", *pair, format!("`{key}` takes one expression"), help);
                 continue;
             };
@@ -332,10 +333,10 @@ impl<'t> Lower<'t> {
         if !known.contains(&key) {
             let help =
                 near::did_you_mean(key, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
-                    [] => "it has no parameters".to_owned(),
-                    known => format!("it has {}", known.join(", ")),
+                    [] => "it takes no parameters".to_owned(),
+                    known => format!("valid parameters are {}", known.join(", ")),
                 });
-            self.error_with("unknown-parameter", pair, format!("there is no parameter `{key}`"), Some(help));
+            self.error_with("unknown-parameter", pair, format!("unknown parameter `{key}`"), Some(help));
         }
         Role::Input
     }
@@ -355,7 +356,7 @@ impl<'t> Lower<'t> {
                 self.error_with(
                     "missing-parameter",
                     head,
-                    format!("the parameter `{}` is missing", param.name),
+                    format!("missing parameter `{}`", param.name),
                     help,
                 );
             }
@@ -368,11 +369,11 @@ impl<'t> Lower<'t> {
             && !param.kind.accepts(literal)
             && !literal.is_null()
         {
-            self.error("wrong-type", node, format!("`{key}` is of type {}", param.kind.name()));
+            self.error("wrong-type", node, format!("`{key}` must be of type {}", param.kind.name()));
         }
     }
 
-    /// The name a target spells: `'name`, `"name"`, or `name` where that is not a variable.
+    /// The name denoted by a target: `'name`, `"name"`, or `name` if that is not a variable.
     fn literal_target(&mut self, node: NodeId) -> Option<&'t str> {
         let tree = self.tree();
         match tree.kind(node) {
@@ -386,7 +387,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    /// What a name means among tasks and tools, whatever variables are called.
+    /// Resolves a name among tasks and tools, ignoring variables.
     fn outside(&self, name: &str) -> Meaning<'t> {
         if let Some(atom) = self.atoms.get(name) {
             return Meaning::Atom(atom.clone());
@@ -396,12 +397,12 @@ impl<'t> Lower<'t> {
 
     fn unknown_task(&mut self, name: &str, node: NodeId) {
         let help = near::did_you_mean(name, self.atoms.keys().copied().chain(self.catalog.names()));
-        self.error_with("unknown-task", node, format!("there is no task or tool `{name}`"), help);
+        self.error_with("unknown-task", node, format!("unknown task or tool `{name}`"), help);
     }
 
     fn is_pair(&self, node: NodeId) -> bool {
         let tree = self.tree();
-        // A computed name is a call of a function; a key is not one.
+        // The head of a pair is a key; the head of a computed name is a function.
         tree.kind(node) == Kind::List
             && tree.head(node).is_some_and(|head| {
                 Form::find(head).is_none()

@@ -1,4 +1,4 @@
-//! `pmap`: elements that a driver evaluates beside each other, each in a machine of its own.
+//! `pmap`: elements that a driver evaluates concurrently, each in its own machine.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::function::Branch;
 use crate::meter::{Limits, Meter};
 use crate::value::{List, Value, brief};
 
-/// How deep elements of elements may be nested: each level is a machine that waits for the next.
+/// Maximum nesting depth of `pmap`: each level is a machine waiting for the next.
 const DEEPEST: usize = 64;
 
-/// The elements of a `pmap`: the same function on each item.
+/// The elements of a `pmap`: one function applied to each item.
 ///
-/// A driver runs [`FanOut::machine`] for each index, at most [`FanOut::limit`] at a time, each on a branch of its own
-/// in the journal. It answers with all values in order, or with the fault of a branch, having stopped the others.
+/// A driver runs [`FanOut::machine`] for each index, at most [`FanOut::limit`] at a time, each on its own
+/// branch of the journal. It answers with all values in order, or stops the other branches and answers with
+/// the fault of one.
 pub struct FanOut {
     function: Value,
     items: List,
@@ -28,7 +29,7 @@ pub struct FanOut {
     branch: Arc<Branch>,
     cells: Arc<Cells>,
     limits: Limits,
-    /// The next name for limits, so that those of an element are not called as those around it.
+    /// The next free limits id, so that ids in an element differ from those around it.
     next_limits: u64,
     place: Place,
 }
@@ -39,22 +40,22 @@ impl FanOut {
         self.items.len()
     }
 
-    /// Whether there is no element.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// How many may run at a time, if the program says.
+    /// Maximum number of elements to run concurrently, if the program sets one.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// The item of one element.
+    /// The item at `index`.
     pub fn item(&self, index: usize) -> Option<&Value> {
         self.items.get(index)
     }
 
-    /// A machine that evaluates one element; `None` past the last.
+    /// Creates the machine that evaluates the element at `index`; `None` if out of range.
     pub fn machine(&self, index: usize) -> Option<Machine> {
         let item = self.items.get(index)?.clone();
         Some(Machine {
@@ -74,7 +75,7 @@ impl FanOut {
 }
 
 impl Machine {
-    /// Begins a `pmap` whose arguments are the last `count` values of the stack.
+    /// Starts a `pmap` whose arguments are the top `count` values of the stack.
     pub(super) fn begin_fan_out(&mut self, count: usize, floor: usize) -> Result<Flow, Problem> {
         let start = self.stack.len() - count;
         let arguments = self.stack.get(start..).unwrap_or_default();
@@ -86,7 +87,7 @@ impl Machine {
             Some(Value::Int(limit)) if *limit > 0 => usize::try_from(*limit).ok(),
             Some(other) => {
                 let message =
-                    format!("`:limit` is a positive integer, not {} {}", other.kind(), brief(other));
+                    format!("`:limit` must be a positive integer, not {} {}", other.kind(), brief(other));
                 return Err(Problem::new("wrong-type", message));
             }
         };

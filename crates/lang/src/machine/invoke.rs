@@ -1,4 +1,4 @@
-//! Calls: of functions of the program, of the library, and of what the library calls.
+//! Function calls: closures, library functions, and callbacks of library functions.
 
 use super::native::Next;
 use super::{CodeFrame, Flow, Frame, Machine, Waiting};
@@ -10,7 +10,7 @@ use crate::value::{Value, brief};
 use super::native::Begun;
 
 impl Machine {
-    /// Calls the function that lies below the last `count` values with these as its arguments.
+    /// Calls the function below the top `count` values of the stack with these as arguments.
     pub(super) fn invoke(&mut self, count: usize) -> Result<Flow, Problem> {
         let base = self.stack.len() - count;
         let floor = base - 1;
@@ -30,7 +30,7 @@ impl Machine {
         }
     }
 
-    /// Begins a function of the program whose arguments lie at `base`.
+    /// Pushes the frame of a function whose arguments start at `base`.
     pub(super) fn enter(
         &mut self,
         function: u32,
@@ -68,7 +68,7 @@ impl Machine {
         Err(Problem::new("wrong-arity", message))
     }
 
-    /// Runs a library function on the last `count` values; its value takes the place of everything from `floor` on.
+    /// Runs a library function on the top `count` values; its result replaces everything from `floor` on.
     pub(super) fn run_builtin(
         &mut self,
         builtin: &'static Builtin,
@@ -106,8 +106,8 @@ impl Machine {
         }
     }
 
-    /// Runs something on the values from `start` on; once more after counting memory, if it asked for more than seemed
-    /// to be left.
+    /// Runs `run` on the values from `start` on. If it may exceed the memory limit, measures live memory and
+    /// runs it once more if there is enough.
     fn with_room<T>(
         &mut self,
         start: usize,
@@ -129,7 +129,7 @@ impl Machine {
         }
     }
 
-    /// One step of the native function on top.
+    /// Executes one step of the native function in the top frame.
     pub(super) fn run_native(&mut self) -> Result<Flow, Problem> {
         if self.meter.left == 0
             && let Some(pause) = self.look_up()?
@@ -148,7 +148,7 @@ impl Machine {
             Err(problem) => {
                 let report = problem.into_report();
                 match report.how {
-                    // The step took nothing yet, so it is simply taken again.
+                    // The step has not consumed anything yet, so it can simply be repeated.
                     How::NeedMemory(bytes) if self.make_room(bytes) => Ok(Flow::Go),
                     _ => Err(report.into()),
                 }
@@ -156,7 +156,7 @@ impl Machine {
         }
     }
 
-    /// A slice of steps is over: pauses, or fails if that was the last.
+    /// Called at the end of a slice of steps: pauses, or fails if no steps are left.
     pub(super) fn look_up(&mut self) -> Result<Option<Yield>, Problem> {
         if self.meter.is_overdrawn() && !self.make_room(0) {
             return Err(Problem::need_memory(0));

@@ -1,4 +1,4 @@
-//! Whether a value fits a pattern of `match`, and what the pattern's names are then.
+//! Pattern matching of `match`: whether a value matches a pattern, and the values its names are bound to.
 
 use super::Machine;
 use crate::builtin::{compare, field_of};
@@ -7,12 +7,12 @@ use crate::fault::Problem;
 use crate::value::{List, Value};
 
 impl Machine {
-    /// The values of the pattern's names in order, if the value fits.
+    /// The values of the pattern's names in order, or `None` if the value does not match.
     pub(super) fn fits(&mut self, pattern: u32, value: Value) -> Result<Option<Vec<Value>>, Problem> {
         let program = self.program.clone();
         let parts = &program.patterns[pattern as usize].parts;
         let mut bound = Vec::new();
-        // The compiler walked the parts in this very order when it numbered the names.
+        // The compiler traverses the parts in the same order when it numbers the names.
         let mut open: Vec<(u32, Value)> = vec![(0, value)];
         while let Some((part, value)) = open.pop() {
             match &parts[part as usize] {
@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// Puts the items of a list before their parts; false if their number is not right.
+/// Pairs the items of a list with their parts; false if the number of items does not match.
 fn open_items(list: &List, parts: &[u32], rest: bool, open: &mut Vec<(u32, Value)>) -> bool {
     let fixed = parts.len() - usize::from(rest);
     let fits = if rest { list.len() >= fixed } else { list.len() == fixed };

@@ -1,4 +1,4 @@
-//! Counting what is alive, and freeing variables that only keep each other alive.
+//! Measuring live memory, and collecting cycles of shared variables.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,8 +7,9 @@ use super::{Frame, Machine};
 use crate::function::Cell;
 use crate::value::{Slot, Value};
 
-/// The shared variables of a run. A function and a variable that hold each other are freed by nobody's count, so the
-/// run knows all its variables: it frees those nothing reaches when memory is counted, and the rest at its end.
+/// All shared variables of a run. A closure and a variable that refer to each other are never freed by
+/// reference counting, so unreachable variables are freed when memory is measured, and the rest at the end of
+/// the run.
 #[derive(Default)]
 pub(super) struct Cells {
     known: Mutex<Known>,
@@ -17,7 +18,7 @@ pub(super) struct Cells {
 #[derive(Default)]
 struct Known {
     cells: Vec<Weak<Cell>>,
-    /// How many were alive when last looked at.
+    /// Number of live cells at the last cleanup.
     alive: usize,
 }
 
@@ -56,7 +57,7 @@ impl Drop for Cells {
 }
 
 impl Machine {
-    /// Counts what is alive; whether that leaves room for `wanted` bytes more.
+    /// Measures live memory; returns whether `wanted` more bytes are available.
     pub(super) fn make_room(&mut self, wanted: usize) -> bool {
         let mut walk = Walk::default();
         walk.pending.extend(&self.stack);
@@ -80,7 +81,7 @@ impl Machine {
 struct Walk<'v> {
     pending: Vec<&'v Value>,
     lists: Vec<&'v crate::value::List>,
-    /// Contents of cells, which are behind a lock and so cannot be borrowed.
+    /// Contents of cells, which are behind a lock and therefore cannot be borrowed.
     owned: Vec<Value>,
     seen: HashSet<usize>,
     bytes: usize,
@@ -161,11 +162,11 @@ impl<'v> Walk<'v> {
         self.lists.extend(rest);
     }
 
-    /// Walks a value that only this walk holds: a nested walk with what was seen so far.
+    /// Visits a value owned by this walk, using a nested walk that shares `seen`.
     fn content(&mut self, value: Value) {
         let mut inner = Walk { seen: std::mem::take(&mut self.seen), ..Walk::default() };
         inner.pending.push(&value);
-        // Cells found inside are left to the outer walk, so this does not nest.
+        // Cells found inside are left to the outer walk, so nesting stays at one level.
         while let Some(next) = inner.pending.pop() {
             inner.value(next);
             while let Some(list) = inner.lists.pop() {

@@ -1,6 +1,7 @@
-//! Functions of the library that call functions: small state machines the machine steps, since nothing here recurses.
+//! Library functions that call functions, as small state machines stepped by the machine, so that nothing
+//! recurses.
 //!
-//! The loops of work are next door in [`super::work`], sorting in [`super::sort`].
+//! The agent loops are in [`super::work`], sorting in [`super::sort`].
 
 use super::sort::Sort;
 use super::work::Work;
@@ -8,19 +9,19 @@ use crate::fault::Problem;
 use crate::meter::Meter;
 use crate::value::{List, Value};
 
-/// What a native function's beginning came to.
+/// Result of starting a native function.
 pub(crate) enum Begun {
-    /// It was over at once.
+    /// It completed immediately.
     Value(Value),
     /// It has functions to call.
     Native(Native),
 }
 
-/// A native function under way.
+/// A native function in progress.
 pub(crate) struct Native {
     pub(super) name: &'static str,
     state: State,
-    /// Whether the value of the last call is on the stack.
+    /// Whether the result of the last call is on the stack.
     waiting: bool,
 }
 
@@ -31,7 +32,7 @@ enum State {
     Work(Box<Work>),
 }
 
-/// What becomes of the values of the calls.
+/// How the results of the calls are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Each {
     Map,
@@ -41,11 +42,11 @@ pub(crate) enum Each {
     All,
 }
 
-/// What a native function does next.
+/// Next action of a native function.
 pub(super) enum Next {
-    /// Calls the function on the stack with this many arguments after it.
+    /// Call the function on the stack with the given number of arguments above it.
     Call(usize),
-    /// Is done.
+    /// Return this value.
     Return(Value),
 }
 
@@ -70,10 +71,11 @@ impl Native {
         Self { name, state, waiting: false }
     }
 
-    /// Takes the value of the last call from the stack and puts the next call there.
+    /// Pops the result of the last call and pushes the next call.
     pub(super) fn step(&mut self, meter: &mut Meter, stack: &mut Vec<Value>) -> Result<Next, Problem> {
         if let State::Each { out, .. } = &mut self.state {
-            // Before anything is taken: if there is no room, the step is tried again from here.
+            // Reserve memory before consuming anything, so that the step can be repeated if there is not
+            // enough.
             make_room(meter, out)?;
         }
         let input = if self.waiting { stack.pop() } else { None };
@@ -107,7 +109,7 @@ impl Native {
         }
     }
 
-    /// The values it holds, for counting memory.
+    /// Collects the values it holds, for measuring memory.
     pub(super) fn held<'n>(&'n self, found: &mut Vec<&'n Value>) {
         match &self.state {
             State::Each { function, out, .. } => {
@@ -120,7 +122,7 @@ impl Native {
         }
     }
 
-    /// The list it walks, for counting memory.
+    /// The list it iterates over, for measuring memory.
     pub(super) fn walked(&self) -> Option<&List> {
         match &self.state {
             State::Each { items, .. } | State::Reduce { items, .. } => Some(items),
@@ -130,7 +132,7 @@ impl Native {
 }
 
 impl Each {
-    /// Takes in the value for the item before `index`; the end, if it decides.
+    /// Processes the result for the item before `index`; returns the final value if that decides it.
     fn take(self, value: Value, items: &List, index: usize, out: &mut Vec<Value>) -> Option<Value> {
         match self {
             Each::Map => out.push(value),

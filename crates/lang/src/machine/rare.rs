@@ -1,4 +1,5 @@
-//! Instructions that are not worth a place in the loop of [`super::run`]: shared variables, functions, loops, retries.
+//! Infrequent instructions, kept out of the loop in [`super::run`]: shared variables, closures, loops,
+//! retries.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::function::{Cell, Closure};
 use crate::value::{Slot, Value, brief};
 
 impl Machine {
-    /// Instructions that are not worth a place in the loop. The frame is written back; a flow ends the loop.
+    /// Executes an infrequent instruction. The frame must be saved; returning a flow leaves the instruction
+    /// loop.
     pub(super) fn rare(&mut self, op: Op, frame: CodeFrame) -> Result<Option<Flow>, Problem> {
         match op {
             Op::LocalChecked(slot) => {
@@ -69,7 +71,7 @@ impl Machine {
             }
             Op::NoMatch => {
                 let value = self.pop();
-                return Err(Problem::new("no-match", format!("no pattern fits {}", brief(&value))));
+                return Err(Problem::new("no-match", format!("no pattern matches {}", brief(&value))));
             }
             Op::AssertFailed => {
                 let message = self.pop().display(1000);
@@ -88,7 +90,7 @@ impl Machine {
             Op::Task(site) => return self.call_site(site).map(Some),
             Op::DirectorLoop => self.begin_work(Kind::Director)?,
             Op::IterativeLoop => self.begin_work(Kind::Iterative)?,
-            // All others are in the loop.
+            // All other instructions are handled in the loop.
             _ => {}
         }
         Ok(None)
@@ -115,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// The value of a variable, unless it is read before it has one.
+    /// The value of a variable; an error if it is not bound yet.
     fn bound(&self, value: Value) -> Result<Value, Problem> {
         match value {
             Value::Slot(_) => {
@@ -156,7 +158,7 @@ impl Machine {
             }
             _ => Err(Problem::exhausted(
                 "turns",
-                "the loop ran as often as `:max` allows and its test is still true",
+                "the loop reached `:max` iterations and its test is still true",
             )),
         }
     }
@@ -173,7 +175,7 @@ impl Machine {
             Value::Float(seconds) if seconds >= 0.0 => seconds,
             other => {
                 let message =
-                    format!("`:backoff` is a number of seconds, not {} {}", other.kind(), brief(&other));
+                    format!("`:backoff` must be a number of seconds, not {} {}", other.kind(), brief(&other));
                 return Err(Problem::new("wrong-type", message));
             }
         };
@@ -211,6 +213,6 @@ impl Machine {
 
 fn not_yours() -> Problem {
     let message =
-        "an element of `pmap` cannot change a variable from outside: the elements run in no fixed order";
+        "an element of `pmap` cannot change an outer variable: the elements run in no fixed order";
     Problem::new("shared-variable", message)
 }

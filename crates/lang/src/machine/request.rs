@@ -1,4 +1,4 @@
-//! Calls of tasks and tools, and limits: from values on the stack to effects.
+//! Task calls, tool calls and limits: builds effects from values on the stack.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::fault::Problem;
 use crate::param::{Param, ParamType};
 use crate::value::{Results, Text, Value, brief, encode};
 
-/// The arguments of a call by what they are for.
+/// Arguments of a call, grouped by role.
 #[derive(Default)]
 struct Given {
     inputs: JsonMap<String, Json>,
@@ -23,7 +23,7 @@ struct Given {
 }
 
 impl Machine {
-    /// Asks for what a call site wants, with its arguments from the stack.
+    /// Yields the effect of a call site, with its arguments taken from the stack.
     pub(super) fn call_site(&mut self, site: u32) -> Result<Flow, Problem> {
         let program = self.program.clone();
         let site = &program.sites[site as usize];
@@ -63,7 +63,7 @@ impl Machine {
     }
 }
 
-/// The effect of a call and what its answer is for.
+/// The effect of a call and how its answer is used.
 fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, Waiting), Problem> {
     let (computed, values) = match (&site.target, values) {
         (SiteTarget::Computed, [name, values @ ..]) => (Some(name), values),
@@ -96,7 +96,7 @@ fn request(site: &CallSite, values: &[Value]) -> Result<(EffectKind, Waiting), P
         SiteTarget::Computed => Target::Named(computed_name(computed)?),
         SiteTarget::Inline => Target::Atom(Arc::new(inline(&given)?)),
     };
-    // The name has done its work.
+    // The name is now part of the target.
     given.settings.shift_remove("name");
     let call = TaskCall { target, form: site.form, inputs: given.inputs, settings: given.settings };
     let callee = Text::from(call.callee());
@@ -116,7 +116,7 @@ fn take(given: &mut Given, argument: &Argument, value: &Value, params: &[Param])
             _ => {
                 return Err(Problem::invalid(
                     "wrong-type",
-                    format!("`inputs` is a map, not {}", value.kind()),
+                    format!("`inputs` must be a map, not {}", value.kind()),
                 ));
             }
         },
@@ -133,7 +133,7 @@ fn take(given: &mut Given, argument: &Argument, value: &Value, params: &[Param])
     Ok(())
 }
 
-/// A value as an input: a result is its content, or its data where data is declared.
+/// Converts a value to an input: a result becomes its content, or its data if the parameter has a data type.
 fn input(value: &Value, kind: ParamType) -> Result<Json, Problem> {
     if let Value::Result(result) = value
         && !matches!(kind, ParamType::Any | ParamType::String)
@@ -144,12 +144,12 @@ fn input(value: &Value, kind: ParamType) -> Result<Json, Problem> {
     encode(value, Results::Content).map_err(not_json)
 }
 
-/// What the task declared, against what it gets; defaults fill what is missing.
+/// Checks the inputs against the task's declaration and fills in defaults.
 fn check_inputs(atom: &Atom, inputs: &mut JsonMap<String, Json>) -> Result<(), Problem> {
     for param in &atom.params {
         match (inputs.get(&param.name), &param.default) {
             (Some(value), _) if !param.kind.accepts(value) => {
-                let message = format!("`{}` of `{}` is of type {}", param.name, atom.name, param.kind.name());
+                let message = format!("`{}` of `{}` must be of type {}", param.name, atom.name, param.kind.name());
                 return Err(Problem::invalid("wrong-type", message));
             }
             (None, Some(default)) => {
@@ -166,18 +166,18 @@ fn computed_name(value: Option<&Value>) -> Result<Text, Problem> {
         Some(Value::Text(name) | Value::Symbol(name)) => Ok(name.clone()),
         other => {
             let other = other.unwrap_or(&Value::Nil);
-            let message = format!("a task is called by its name, not by {} {}", other.kind(), brief(other));
+            let message = format!("the name of a task must be a string or a symbol, not {} {}", other.kind(), brief(other));
             Err(Problem::new("wrong-type", message))
         }
     }
 }
 
-/// The task an `atomic-task` writes in place.
+/// Builds the task defined inline by `atomic-task`.
 fn inline(given: &Given) -> Result<Atom, Problem> {
     let text = |from: &JsonMap<String, Json>, key: &str| match from.get(key) {
         None | Some(Json::Null) => Ok(None),
         Some(Json::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(Problem::invalid("wrong-type", format!("`{key}` is a string"))),
+        Some(_) => Err(Problem::invalid("wrong-type", format!("`{key}` must be a string"))),
     };
     let format = given.definition.get("output_format").and_then(Json::as_object);
     let output_format = match format {
@@ -202,7 +202,7 @@ fn files(value: &Value) -> Result<Vec<Json>, Problem> {
         Json::Array(paths) if paths.iter().all(Json::is_string) => Ok(paths),
         path @ Json::String(_) => Ok(vec![path]),
         Json::Null => Ok(Vec::new()),
-        _ => Err(Problem::invalid("wrong-type", format!("`files` is a list of paths, not {}", brief(value)))),
+        _ => Err(Problem::invalid("wrong-type", format!("`files` must be a list of paths, not {}", brief(value)))),
     }
 }
 
@@ -224,6 +224,6 @@ fn amount(name: &str, value: &Value) -> Result<f64, Problem> {
 fn not_a_limit(name: &str, value: &Value) -> Problem {
     Problem::new(
         "wrong-type",
-        format!("`:{name}` is a number of 0 or more, not {} {}", value.kind(), brief(value)),
+        format!("`:{name}` must be a number of 0 or more, not {} {}", value.kind(), brief(value)),
     )
 }

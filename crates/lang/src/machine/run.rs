@@ -1,4 +1,4 @@
-//! The instructions.
+//! The instruction loop. Infrequent instructions are in [`super::rare`].
 
 use super::{CodeFrame, Flow, Frame, HandlerKind, Machine};
 use crate::builtin::{Run, arithmetic, compare};
@@ -7,7 +7,7 @@ use crate::fault::Problem;
 use crate::meter::Meter;
 use crate::value::Value;
 
-/// The value, or the problem with the frame written back, so that the machine knows where it happened.
+/// Unwraps a result; on an error, saves the frame first so that the error gets the right location.
 macro_rules! attempt {
     ($machine:ident, $frame:ident, $result:expr) => {
         match $result {
@@ -21,7 +21,7 @@ macro_rules! attempt {
 }
 
 impl Machine {
-    /// Runs the frame on top, and those it calls, until something else must be looked at.
+    /// Runs the top frame and the functions it calls until the machine must do something else.
     pub(super) fn run_code(&mut self, mut frame: CodeFrame) -> Result<Flow, Problem> {
         let program = self.program.clone();
         let mut function = &program.functions[frame.function as usize];
@@ -47,7 +47,8 @@ impl Machine {
                     match fast {
                         Some(Fast::Int(value)) => self.stack.push(Value::Int(value)),
                         Some(Fast::Bool(holds)) => match function.code[frame.next as usize] {
-                            // A comparison is mostly followed by its jump, which needs no value then.
+                            // A comparison is usually followed by its jump, which then needs no value on the
+                            // stack.
                             Op::JumpIfFalse(target) => {
                                 frame.next = if holds { frame.next + 1 } else { target }
                             }
@@ -266,7 +267,7 @@ impl Machine {
         }
     }
 
-    /// Pauses before the instruction under way.
+    /// Pauses before the current instruction.
     #[cold]
     fn out_of_slice(&mut self, frame: CodeFrame) -> Result<Flow, Problem> {
         self.save(frame);
@@ -278,7 +279,7 @@ impl Machine {
     fn tail_call(&mut self, frame: CodeFrame, count: usize) -> Result<Flow, Problem> {
         let base = self.stack.len() - count;
         let Some(Value::Function(closure)) = self.stack.get(base - 1) else {
-            // A library function is called as usual; the next instruction returns its value.
+            // A library function is called normally; the next instruction returns its value.
             return self.invoke(count);
         };
         let code = closure.code;
@@ -291,7 +292,7 @@ impl Machine {
         Ok(Flow::Go)
     }
 
-    /// The code of a global function that never looks at its own value, which is called without being put on the stack.
+    /// The code of a global function that never refers to itself, so it need not be pushed onto the stack.
     fn plain_global(&self, index: u32) -> Option<u32> {
         match &self.globals[index as usize] {
             Value::Function(closure) if closure.plain => Some(closure.code),
@@ -329,13 +330,13 @@ impl Machine {
     }
 }
 
-/// What came of two integers.
+/// Result of an operation on two integers.
 enum Fast {
     Int(i64),
     Bool(bool),
 }
 
-/// Arithmetic and order on two integers; nothing where the result is not one.
+/// Arithmetic and comparison of two integers; `None` on overflow.
 #[inline(always)]
 fn on_integers(binary: Binary, one: i64, two: i64) -> Option<Fast> {
     match binary {
@@ -350,7 +351,7 @@ fn on_integers(binary: Binary, one: i64, two: i64) -> Option<Fast> {
     }
 }
 
-/// Arithmetic and order on two values of any kind.
+/// Arithmetic and comparison of two values of any kind.
 #[inline(never)]
 fn apply(meter: &mut Meter, binary: Binary, one: &Value, two: &Value) -> Result<Value, Problem> {
     match binary {

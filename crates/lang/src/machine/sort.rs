@@ -1,16 +1,16 @@
-//! Merge sort that asks a function of the program which item comes first.
+//! Merge sort with a comparison function of the program.
 
 use super::native::Next;
 use crate::value::Value;
 
-/// A bottom-up merge sort, stopped at each question.
+/// A bottom-up merge sort that is suspended at each comparison.
 pub(super) struct Sort {
     less: Value,
     from: Vec<Value>,
     to: Vec<Value>,
-    /// Length of the runs that are in order.
+    /// Length of the sorted runs.
     run: usize,
-    /// Next item of the left and of the right run, and the ends of both.
+    /// Next index in the left and right run, and the ends of both.
     left: usize,
     right: usize,
     left_end: usize,
@@ -25,10 +25,10 @@ impl Sort {
         sort
     }
 
-    /// Takes the answer to the last question and puts the next on the stack.
+    /// Takes the result of the last comparison and pushes the call of the next one.
     pub(super) fn step(&mut self, answer: Option<Value>, stack: &mut Vec<Value>) -> Next {
         if let Some(answer) = answer {
-            // The question is whether the right item comes first, so that equal items stay as they were.
+            // The comparison asks whether the right item comes first, which keeps the sort stable.
             self.move_one(answer.is_true());
         }
         loop {

@@ -1,4 +1,4 @@
-//! Starting a machine: the workflow's parameters.
+//! Creating a machine and binding the workflow's parameters.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::function::Branch;
 use crate::meter::{Limits, Meter};
 use crate::value::Value;
 
-/// What is wrong with one input of a workflow.
+/// An invalid input of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputProblem {
-    /// The parameter, or the name that is none.
+    /// Name of the parameter, or the unknown name.
     pub name: String,
-    /// One sentence.
+    /// One-sentence description.
     pub message: String,
 }
 
 impl Machine {
-    /// A machine at the beginning of a workflow; or everything that is wrong with its inputs.
+    /// Creates a machine at the start of a workflow, or returns all problems with its inputs.
     pub fn start(
         program: &Arc<Program>,
         inputs: &JsonMap<String, Json>,
@@ -34,14 +34,14 @@ impl Machine {
                 Some(value) => value,
                 None => {
                     let message =
-                        format!("the parameter `{}` ({}) is missing", param.name, param.kind.name());
+                        format!("missing parameter `{}` ({})", param.name, param.kind.name());
                     problems.push(InputProblem { name: param.name.clone(), message });
                     continue;
                 }
             };
             let given = inputs.contains_key(&param.name);
             if given && !param.kind.accepts(value) {
-                let message = format!("the parameter `{}` is of type {}", param.name, param.kind.name());
+                let message = format!("the parameter `{}` must be of type {}", param.name, param.kind.name());
                 problems.push(InputProblem { name: param.name.clone(), message });
             }
             if let Some(global) = globals.get_mut(*index as usize) {
@@ -51,7 +51,7 @@ impl Machine {
         for name in inputs.keys().filter(|name| !program.params().any(|param| param.name == **name)) {
             let help = near::did_you_mean(name, program.params().map(|param| param.name.as_str()));
             let message = format!(
-                "there is no parameter `{name}`{}",
+                "unknown parameter `{name}`{}",
                 help.map_or(String::new(), |help| format!("; {help}"))
             );
             problems.push(InputProblem { name: name.clone(), message });

@@ -1,15 +1,15 @@
-//! Errors: where they are, who was under way, and who handles them.
+//! Error handling: locations, stack traces, and unwinding to handlers.
 
 use super::{Flow, Frame, Handler, HandlerKind, Machine, Waiting};
 use crate::effect::{EffectKind, Failure, Yield};
 use crate::fault::{Call, Fault, How, Place, Problem, Report};
 use crate::value::{Text, Value};
 
-/// Longest wait before a retry.
+/// Maximum wait before a retry, in seconds.
 const LONGEST_WAIT: f64 = 3600.0;
 
 impl Machine {
-    /// Deals with a problem; `None` if the program goes on.
+    /// Handles an error; `None` if the program continues.
     pub(super) fn fail(&mut self, problem: Problem) -> Option<Yield> {
         let mut report = problem.into_report();
         let fault = match std::mem::replace(&mut report.how, How::Raise) {
@@ -20,17 +20,17 @@ impl Machine {
                 fault
             }
             How::Raise => Box::new(self.fault(report)),
-            // Catching these would mean going on without what ran out.
+            // Uncatchable: the program could not continue without the exhausted resource.
             How::OutOfSteps => {
                 let steps = self.meter.limits.steps;
                 report.message = format!(
-                    "more than {steps} steps were taken without a task, tool or other effect between"
+                    "more than {steps} steps without a task, tool call or other effect"
                 );
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
             How::NeedMemory(_) => {
                 report.message =
-                    format!("the values take more than {} bytes of memory", self.meter.limits.memory);
+                    format!("the workflow uses more than {} bytes of memory", self.meter.limits.memory);
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
         };
@@ -41,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// Takes an error to the innermost handler that takes it.
+    /// Unwinds to the innermost handler that accepts the error.
     pub(super) fn unwind(&mut self, mut fault: Box<Fault>) -> Result<Flow, Problem> {
         while let Some(Handler { kind, frames, height }) = self.handlers.pop() {
             let passes = fault.beyond.is_some();
@@ -76,7 +76,8 @@ impl Machine {
         Ok(Flow::Yield(Yield::Fault(fault)))
     }
 
-    /// Another attempt of a `retry`, now or after a wait. The stack is as it was before the first.
+    /// Starts another attempt of a `retry`, immediately or after a wait. The stack is as it was before the
+    /// first attempt.
     pub(super) fn again(&mut self, left: i64, wait: f64, body: u32) -> Flow {
         self.push_handler(HandlerKind::Retry { left: left - 1, wait: (wait * 2.0).min(LONGEST_WAIT), body });
         if wait > 0.0 {
@@ -86,7 +87,7 @@ impl Machine {
         Flow::Go
     }
 
-    /// To the body of the innermost `retry`.
+    /// Jumps to the body of the innermost `retry`.
     pub(super) fn try_again(&mut self) {
         if let Some(Handler { kind: HandlerKind::Retry { body, .. }, .. }) = self.handlers.last() {
             let body = *body;
@@ -105,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// The fault of a report, at the form under way.
+    /// Creates a fault from a report, located at the current form.
     pub(super) fn fault(&self, report: Report) -> Fault {
         Fault {
             kind: report.kind,
@@ -120,7 +121,7 @@ impl Machine {
         }
     }
 
-    /// The fault of an effect that could not be had.
+    /// Creates a fault from a failed effect.
     pub(super) fn fault_of(&self, failure: Failure, place: Place) -> Fault {
         Fault {
             kind: failure.kind.into(),
@@ -135,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// The form under way.
+    /// Location of the current form.
     pub(super) fn here(&self) -> Place {
         let code = self.frames.iter().rev().find_map(|frame| match frame {
             Frame::Code(frame) => Some(self.place_of(frame)),
@@ -151,11 +152,12 @@ impl Machine {
         self.program.place(function.file, span)
     }
 
-    /// The calls under way, innermost first.
+    /// The active calls, innermost first.
     pub(super) fn trail(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         for (index, frame) in self.frames.iter().enumerate().rev() {
-            // At the bottom is the workflow itself, which nobody called; or the function of an element.
+            // The bottom frame is the workflow itself, which has no caller, or the function of a `pmap`
+            // element.
             if calls.len() == Fault::TRAIL || (index == 0 && self.branch.is_main()) {
                 break;
             }

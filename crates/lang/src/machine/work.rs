@@ -1,10 +1,10 @@
-//! The loops of work: `director-evaluator-loop` and `iterative-loop`.
+//! The agent loops: `director-evaluator-loop` and `iterative-loop`.
 
 use super::native::Next;
 use crate::fault::Problem;
 use crate::value::{Value, brief};
 
-/// A loop of work under way.
+/// An agent loop in progress.
 pub(super) struct Work {
     kind: Kind,
     functions: Functions,
@@ -12,18 +12,18 @@ pub(super) struct Work {
     round: i64,
     input: Value,
     phase: Phase,
-    /// Values of this round's phases so far.
+    /// Results of the phases of this round so far.
     values: Vec<Value>,
 }
 
-/// Which loop it is.
+/// Which of the two loops it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Director,
     Iterative,
 }
 
-/// The functions by phase; an `iterative-loop` has a command where the other has a director.
+/// The functions by phase; for an `iterative-loop`, `first` is the test command instead of the director.
 pub(super) struct Functions {
     pub(super) first: Value,
     pub(super) executor: Value,
@@ -43,7 +43,7 @@ enum Phase {
 impl Work {
     pub(super) fn new(kind: Kind, most: &Value, input: Value, functions: Functions) -> Result<Self, Problem> {
         let Value::Int(most) = most else {
-            let message = format!("`max-iterations` is {}, not an integer", brief(most));
+            let message = format!("`max-iterations` must be an integer, not {}", brief(most));
             return Err(Problem::new("wrong-type", message));
         };
         let calls = [("executor", &functions.executor), ("controller", &functions.controller)];
@@ -51,7 +51,7 @@ impl Work {
         let director = (kind == Kind::Director).then_some(("director", &functions.first));
         for (name, value) in calls.into_iter().chain([(judge, &functions.judge)]).chain(director) {
             if !matches!(value, Value::Function(_) | Value::Builtin(_)) {
-                let message = format!("`{name}` is {} {}, not a function", value.kind(), brief(value));
+                let message = format!("`{name}` must be a function, not {} {}", value.kind(), brief(value));
                 return Err(Problem::new("wrong-type", message));
             }
         }
@@ -59,7 +59,7 @@ impl Work {
         Ok(Self { kind, functions, most, round: 1, input, phase, values: Vec::new() })
     }
 
-    /// Takes the value of the phase that ended and puts the call of the next on the stack.
+    /// Takes the result of the completed phase and pushes the call of the next one.
     pub(super) fn step(&mut self, value: Option<Value>, stack: &mut Vec<Value>) -> Result<Next, Problem> {
         let value = value.unwrap_or_default();
         match self.phase {
@@ -150,7 +150,7 @@ impl Work {
             }
             _ => {
                 let message =
-                    format!("the controller gave {}, not (stop value) or (continue input)", brief(&decision));
+                    format!("the controller returned {} instead of (stop value) or (continue input)", brief(&decision));
                 Err(Problem::new("bad-decision", message))
             }
         }

@@ -1,13 +1,13 @@
-//! Equality and order.
+//! Equality and ordering of values.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::Value;
 
-/// Whether two values are equal: numbers by value (1 and 1.0 are), strings, lists and maps by content, functions by
-/// identity. Spends one of `budget` for each pair compared; `None` if it runs out, since shared structure can unfold
-/// to more pairs than there are atoms.
+/// Whether two values are equal: numbers by value (1 equals 1.0), strings, lists and maps by content,
+/// functions by identity. Each compared pair costs one unit of `budget`; `None` if it runs out, since shared
+/// structure can unfold to far more pairs than there are values.
 pub(crate) fn equal(one: &Value, two: &Value, budget: &mut u64) -> Option<bool> {
     let mut pending: Vec<(&Value, &Value)> = vec![(one, two)];
     while let Some((one, two)) = pending.pop() {
@@ -58,15 +58,15 @@ pub(crate) fn equal(one: &Value, two: &Value, budget: &mut u64) -> Option<bool> 
     Some(true)
 }
 
-/// How two values stand to each other, where the language orders them.
+/// Ordering of two values, if the language defines one.
 pub(crate) enum Order {
-    /// Both are numbers, or both strings, or both symbols.
+    /// Both are numbers, both strings, or both symbols.
     Is(Ordering),
-    /// They are of kinds that have no order.
+    /// The values are of kinds that have no ordering.
     None,
 }
 
-/// Order of two numbers, two strings or two symbols.
+/// Compares two numbers, two strings or two symbols.
 pub(crate) fn compare(one: &Value, two: &Value) -> Order {
     match (one, two) {
         (Value::Text(one), Value::Text(two)) | (Value::Symbol(one), Value::Symbol(two)) => {
@@ -76,7 +76,7 @@ pub(crate) fn compare(one: &Value, two: &Value) -> Order {
     }
 }
 
-/// Order of two numbers, exact also where an integer has more digits than a float.
+/// Compares two numbers exactly, even if the integer has more digits than a float can represent.
 fn numbers(one: &Value, two: &Value) -> Option<Ordering> {
     match (one, two) {
         (Value::Int(one), Value::Int(two)) => Some(one.cmp(two)),

@@ -1,57 +1,57 @@
-//! Values from and to JSON.
+//! Conversion between values and JSON.
 
 use serde_json::Value as Json;
 
 use super::{Map, Text, Value};
 use crate::fault::Fault;
 
-/// Deepest nesting that goes to JSON; it is also the deepest that JSON is parsed.
+/// Maximum nesting depth of a value converted to JSON; also the maximum depth of parsed JSON.
 pub const MAX_JSON_DEPTH: usize = 127;
-/// Most values and most bytes of text one conversion makes, since shared structure unfolds.
+/// Maximum number of values and bytes of text per conversion, since shared structure is unfolded.
 const MAX_NODES: u64 = 2_000_000;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// Why a value is not JSON.
+/// Why a value cannot be converted to JSON.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JsonProblem {
-    /// Functions are not data.
+    /// It contains the function of this name.
     Function(String),
     /// Nested deeper than [`MAX_JSON_DEPTH`].
     TooDeep,
-    /// Unfolds to more than fits in memory.
+    /// Unfolds to more values or text than a conversion may produce.
     TooLarge,
-    /// A failed result where its content was needed.
+    /// It contains a failed result whose content is needed.
     Failed(Box<Fault>),
 }
 
 impl std::fmt::Display for JsonProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            JsonProblem::Function(name) => write!(f, "the function {name} is not data"),
+            JsonProblem::Function(name) => write!(f, "the function {name} cannot be converted to JSON"),
             JsonProblem::TooDeep => write!(f, "the value is nested deeper than {MAX_JSON_DEPTH} levels"),
-            JsonProblem::TooLarge => write!(f, "the value is too large to be written out"),
+            JsonProblem::TooLarge => write!(f, "the value is too large to convert to JSON"),
             JsonProblem::Failed(fault) => f.write_str(&fault.message),
         }
     }
 }
 
-/// What a result inside a value becomes.
+/// How results inside a value are converted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Results {
-    /// The whole object with status and notes.
+    /// As an object with status and notes.
     Whole,
-    /// Its content, as another task needs it; a failed one is a problem.
+    /// As their content, the form other tasks take; a failed result is an error.
     Content,
 }
 
 impl Value {
-    /// The value as JSON: symbols as strings, results and errors as objects.
+    /// Converts the value to JSON: symbols as strings, results and errors as objects.
     pub fn to_json(&self) -> Result<Json, JsonProblem> {
         Walk::new(Results::Whole).json(self, 0)
     }
 
-    /// A value of the language for a JSON value. Integers past 64 bits become floats.
+    /// Converts JSON to a value. Integers that do not fit 64 bits become floats.
     pub fn from_json(json: Json) -> Value {
         match json {
             Json::Null => Value::Nil,
@@ -69,7 +69,7 @@ impl Value {
     }
 }
 
-/// The value as JSON with results as `results` says.
+/// Converts the value to JSON, with results converted according to `results`.
 pub(crate) fn encode(value: &Value, results: Results) -> Result<Json, JsonProblem> {
     Walk::new(results).json(value, 0)
 }

@@ -1,7 +1,7 @@
-//! The list: an array where one is made at once, a chain where it grows at the front.
+//! The list type: an array if created at once, a linked chain if it grows at the front.
 //!
-//! `first`, `rest`, `cons` and `length` take constant time on both, so the recursive programs people write on lists
-//! are linear; `nth` takes constant time on an array and on the rest of one.
+//! `first`, `rest`, `cons` and `length` take constant time on both, so typical recursive list programs are
+//! linear; `nth` takes constant time on an array and on the rest of one.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct List(Option<Arc<Node>>);
 
 enum Node {
     Array(Vec<Value>),
-    /// An array without its first items. `of` is always an array, and something is left of it.
+    /// An array without its first items. `of` is always an array, and at least one item remains.
     Rest {
         of: List,
         from: usize,
@@ -36,7 +36,7 @@ impl List {
         }
     }
 
-    /// Whether there is no item.
+    /// Whether the list has no items.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -51,7 +51,7 @@ impl List {
         self.get(0)
     }
 
-    /// The list without its first item; `None` if there is no item.
+    /// The list without its first item; `None` if it is empty.
     pub fn rest(&self) -> Option<List> {
         let (of, from) = match self.0.as_deref()? {
             Node::Array(_) => (self, 1),
@@ -62,18 +62,18 @@ impl List {
         Some(if rest { Self::node(Node::Rest { of: of.clone(), from }) } else { List::default() })
     }
 
-    /// The list with `head` before it.
+    /// The list with `head` prepended.
     pub fn cons(head: Value, tail: List) -> List {
         let length = tail.len() + 1;
         Self::node(Node::Chain { head, tail, length })
     }
 
-    /// The items in order.
+    /// Iterates over the items.
     pub fn iter(&self) -> ListIter<'_> {
         ListIter { list: self, index: 0 }
     }
 
-    /// The items from `index` on.
+    /// Iterates over the items starting at `index`.
     pub(crate) fn iter_from(&self, index: usize) -> ListIter<'_> {
         let mut list = self;
         let mut index = index;
@@ -86,7 +86,7 @@ impl List {
         ListIter { list, index }
     }
 
-    /// The same list with items that are found by index in constant time.
+    /// The same list with constant-time access by index.
     pub(crate) fn packed(&self) -> List {
         match self.0.as_deref() {
             Some(Node::Chain { .. }) => self.iter().cloned().collect(),
@@ -94,7 +94,7 @@ impl List {
         }
     }
 
-    /// Whether both are the same allocation.
+    /// Whether both share one allocation.
     pub(crate) fn same(&self, other: &List) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(two)) => Arc::ptr_eq(one, two),
@@ -106,7 +106,8 @@ impl List {
         self.0.as_ref().map_or(0, |node| Arc::as_ptr(node) as usize)
     }
 
-    /// What this allocation holds itself, for counting memory: bytes, values, and the list it goes on with.
+    /// The direct contents of this allocation, for measuring memory: its bytes, its values, and the list it
+    /// continues with.
     pub(crate) fn parts(&self) -> (usize, &[Value], Option<&List>) {
         let node = size_of::<Node>() + 2 * size_of::<usize>();
         match self.0.as_deref() {
@@ -121,7 +122,7 @@ impl List {
         List(Some(Arc::new(node)))
     }
 
-    /// Moves what this list alone holds to `pending`, so that dropping it does not recurse.
+    /// Moves the values that only this list owns to `pending`, so that dropping it does not recurse.
     pub(super) fn take_apart(&mut self, pending: &mut Vec<Value>) {
         if let Some(node) = self.0.as_mut().and_then(Arc::get_mut) {
             node.take_apart(pending);
@@ -169,11 +170,11 @@ impl Drop for Node {
     }
 }
 
-/// The items of a [`List`] in order.
+/// Iterator over the items of a [`List`].
 #[derive(Clone)]
 pub struct ListIter<'l> {
     list: &'l List,
-    /// Index in the array the rest of the list is in.
+    /// Index in the array that holds the remaining items.
     index: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The map: strings to values, in the order of insertion, as in the JSON of this product.
+//! The map type: string keys to values, in insertion order.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Map {
         self.0.0.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.0.0.is_empty()
     }
@@ -29,12 +29,12 @@ impl Map {
         self.0.0.get(key)
     }
 
-    /// The entries in order.
+    /// Iterates over the entries in insertion order.
     pub fn iter(&self) -> indexmap::map::Iter<'_, Text, Value> {
         self.0.0.iter()
     }
 
-    /// The map with `key` set; a key that was there keeps its place.
+    /// The map with `key` set; an existing key keeps its position.
     #[must_use]
     pub fn with(mut self, key: Text, value: Value) -> Map {
         Arc::make_mut(&mut self.0).0.insert(key, value);

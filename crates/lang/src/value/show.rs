@@ -1,22 +1,22 @@
-//! Values as text: S-expressions, as a workflow prints them.
+//! Printing values as S-expressions.
 
 use std::fmt::Write;
 
 use super::{ListIter, Map, Value};
 
-/// Whether strings at the top stand in quotes.
+/// Whether a string at the top level is quoted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strings {
     Bare,
     Quoted,
 }
 
-/// The value in a message: short, with quotes.
+/// The value for use in a message: at most 60 bytes, strings quoted.
 pub(crate) fn brief(value: &Value) -> String {
     cut(value, 60, Strings::Quoted)
 }
 
-/// The value as [`Value::display`] prints it, or `None` if that takes more than `max_bytes`.
+/// The value as printed by [`Value::display`], or `None` if that takes more than `max_bytes`.
 pub(crate) fn show_within(value: &Value, max_bytes: usize) -> Option<String> {
     if let Value::Text(text) = value {
         return (text.len() <= max_bytes).then(|| text.to_string());
@@ -25,7 +25,7 @@ pub(crate) fn show_within(value: &Value, max_bytes: usize) -> Option<String> {
     writer.write(value, Strings::Quoted).then_some(writer.out)
 }
 
-/// The value, cut with `…` where it takes more than `max_bytes`.
+/// The value, truncated with `…` beyond `max_bytes`.
 pub(super) fn cut(value: &Value, max_bytes: usize, strings: Strings) -> String {
     let mut writer = Writer { out: String::new(), max_bytes };
     if !writer.write(value, strings) {
@@ -41,14 +41,15 @@ struct Writer {
     max_bytes: usize,
 }
 
-/// What is left to write of a value that was begun.
+/// The remaining items of a partially written list or map.
 enum Open<'v> {
     List(ListIter<'v>),
     Map(indexmap::map::Iter<'v, super::Text, Value>),
 }
 
 impl Writer {
-    /// False if the bound was passed; what was written until then is in `out`.
+    /// Appends the value to `out`; false if the bound was exceeded, with `out` holding what was written so
+    /// far.
     fn write(&mut self, value: &Value, strings: Strings) -> bool {
         if let (Value::Text(text), Strings::Bare) = (value, strings) {
             self.out.extend(text.chars().take(self.max_bytes + 1));
@@ -122,11 +123,11 @@ impl Writer {
     }
 
     fn format(&mut self, arguments: std::fmt::Arguments<'_>) {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = self.out.write_fmt(arguments);
     }
 
-    /// A string as the reader reads it back.
+    /// Writes a string with the escapes that the reader understands.
     fn quoted(&mut self, text: &str) {
         let shown = match text.char_indices().nth(self.max_bytes) {
             Some((end, _)) => &text[..end],

@@ -1,4 +1,4 @@
-//! The string of the language: shared, immutable, one word wide.
+//! The string type of the language: shared, immutable, one word wide.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 pub struct Text(Arc<Box<str>>);
 
 impl Text {
-    /// Whether both are the same allocation, the cheap first test of equality.
+    /// Whether both share one allocation, a cheap check before comparing contents.
     pub(crate) fn same(&self, other: &Text) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Where the string lives, to count it once.
+    /// Address of the allocation, for counting it only once.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }

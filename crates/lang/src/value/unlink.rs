@@ -1,4 +1,5 @@
-//! Dropping values without recursion: a list nested a million deep must not take a million stack frames to go.
+//! Dropping values without recursion: dropping a list nested a million levels deep must not use a million
+//! stack frames.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub(super) fn is_linked(value: &Value) -> bool {
     }
 }
 
-/// Drops values one by one: what only they hold joins the queue before they go.
+/// Drops values iteratively: values that only they own are queued before they are dropped.
 pub(crate) fn unlink(mut pending: Vec<Value>) {
     while let Some(mut value) = pending.pop() {
         match &mut value {
@@ -39,7 +40,8 @@ pub(crate) fn unlink(mut pending: Vec<Value>) {
                     fault.take_apart(&mut pending);
                 }
             }
-            // A cell is known to the machine by a weak reference, so its count tells, not get_mut.
+            // The machine holds a weak reference to every cell, so `get_mut` would fail; the strong count
+            // decides.
             Value::Slot(Slot(Some(cell))) if Arc::strong_count(cell) == 1 => pending.push(cell.take()),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! The checker's diagnostics in the shapes people and editors get them.
+//! The checker's diagnostics as terminal output and as JSON for editors.
 
 use fusee_lang::{Catalog, NoFiles, compile};
 use fusee_text::Source;
@@ -15,7 +15,7 @@ fn people_see_the_line_and_a_caret() {
     assert!(compiled.program.is_none());
     let source = compiled.sources.first();
     assert_snapshot!(terminal(&compiled.diagnostics.into_sorted(), |_| source, Colour::Never), @r"
-    error[unknown-task]: there is no task or tool `summarise`
+    error[unknown-task]: unknown task or tool `summarise`
      --> example.fusee:2:4
       |
     2 |   (summarise (text file)))
@@ -29,7 +29,7 @@ fn people_see_the_line_and_a_caret() {
     3 | (while (ok? x) (reveiw))
       | ^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: say how often at most: (while test :max 100 body …)
+      = help: set the maximum number of iterations: (while test :max 100 body …)
 
     error[unbound-name]: `x` is not bound
      --> example.fusee:3:13
@@ -37,7 +37,7 @@ fn people_see_the_line_and_a_caret() {
     3 | (while (ok? x) (reveiw))
       |             ^
 
-    error[unbound-name]: `reveiw` is not bound: there is no function, task or tool of this name
+    error[unbound-name]: `reveiw` is not bound: no function, task or tool has this name
      --> example.fusee:3:17
       |
     3 | (while (ok? x) (reveiw))
@@ -54,10 +54,10 @@ fn editors_get_json() {
     let compiled = World::default().compile(WRONG);
     let text = json(&compiled.diagnostics.into_sorted());
     assert_snapshot!(text.replace("},{", "},\n{"), @r#"
-    [{"code":"unknown-task","severity":"error","message":"there is no task or tool `summarise`","file":"example.fusee","line":2,"column":4,"end_line":2,"end_column":13,"help":"did you mean `summarize`?"},
-    {"code":"while-without-max","severity":"error","message":"`while` needs `:max`","file":"example.fusee","line":3,"column":1,"end_line":3,"end_column":25,"help":"say how often at most: (while test :max 100 body …)"},
+    [{"code":"unknown-task","severity":"error","message":"unknown task or tool `summarise`","file":"example.fusee","line":2,"column":4,"end_line":2,"end_column":13,"help":"did you mean `summarize`?"},
+    {"code":"while-without-max","severity":"error","message":"`while` needs `:max`","file":"example.fusee","line":3,"column":1,"end_line":3,"end_column":25,"help":"set the maximum number of iterations: (while test :max 100 body …)"},
     {"code":"unbound-name","severity":"error","message":"`x` is not bound","file":"example.fusee","line":3,"column":13,"end_line":3,"end_column":14},
-    {"code":"unbound-name","severity":"error","message":"`reveiw` is not bound: there is no function, task or tool of this name","file":"example.fusee","line":3,"column":17,"end_line":3,"end_column":23,"help":"did you mean `review`?"}]
+    {"code":"unbound-name","severity":"error","message":"`reveiw` is not bound: no function, task or tool has this name","file":"example.fusee","line":3,"column":17,"end_line":3,"end_column":23,"help":"did you mean `review`?"}]
     "#);
 }
 

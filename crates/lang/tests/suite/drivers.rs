@@ -1,5 +1,5 @@
-//! What a driver may rely on: limits that end an evaluation, answers that do not fit, pauses, inputs, branches that run
-//! beside each other.
+//! The contract with drivers: limits that abort an evaluation, invalid answers, pauses, inputs, concurrent
+//! branches.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn failure(message: &str) -> Failure {
     Failure { kind, reason, message: message.to_owned(), cause: Some(json!({ "message": "the bill" })) }
 }
 
-/// What a machine yielded, in a word and a text.
+/// Summarizes a yield as its kind and a text.
 fn seen(found: &Yield) -> (&'static str, String) {
     match found {
         Yield::Done(value) => ("done", value.display(1000)),
@@ -92,7 +92,7 @@ fn a_limit_of_the_run_is_caught_by_nothing() {
     machine.resume(Input::Go);
     let found = machine.resume(Input::LimitReached(None, failure("time is up")));
     assert_eq!(seen(&found), ("fault", "1:6: time is up".into()));
-    assert_eq!(seen(&machine.resume(Input::Go)), ("fault", "1:1: the workflow is over".into()));
+    assert_eq!(seen(&machine.resume(Input::Go)), ("fault", "1:1: the workflow has already ended".into()));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn an_answer_that_does_not_fit_is_a_fault() {
         let mut machine = start(text);
         machine.resume(Input::Go);
         let found = machine.resume(input);
-        assert_eq!(seen(&found), ("fault", "1:1: the answer is not one to what was asked".into()), "{text}");
+        assert_eq!(seen(&found), ("fault", "1:1: the answer does not match the effect".into()), "{text}");
     }
     assert_eq!(seen(&start("1").resume(Input::Json(json!(1)))).0, "fault");
 }
@@ -146,9 +146,9 @@ fn inputs_are_checked_all_at_once() {
     assert_eq!(
         messages,
         [
-            "the parameter `file` (string) is missing",
-            "the parameter `flag` is of type boolean",
-            "there is no parameter `flie`; did you mean `file`?",
+            "missing parameter `file` (string)",
+            "the parameter `flag` must be of type boolean",
+            "unknown parameter `flie`; did you mean `file`?",
         ]
     );
     let inputs = json!({ "file": "a.rs", "flag": true });
@@ -184,8 +184,8 @@ fn the_calls_of_a_program_are_known_before_it_runs() {
     );
 }
 
-/// Runs the branches of a `pmap` beside each other, at most `limit` at a time, picking whose turn it is by `seed`.
-/// Gives the answer and the most branches that were under way at once.
+/// Interleaves the branches of a `pmap`, at most `limit` at a time, picking the next one to resume by `seed`.
+/// Returns the answer and the maximum number of branches that were active at once.
 fn side_by_side(world: &mut World, fan_out: &FanOut, mut seed: u64) -> (Input, usize) {
     let limit = fan_out.limit().unwrap_or(usize::MAX);
     let mut values: Vec<Option<Value>> = vec![None; fan_out.len()];
@@ -268,7 +268,7 @@ fn the_order_in_which_branches_run_cannot_be_seen() {
 
 #[test]
 fn a_variable_made_by_one_branch_is_not_changed_by_another() {
-    // A branch gives a function with a variable of its own back; after that the main branch may use and change it, but
+    // A branch returns a closure over its own variable. The main branch may then use and change it, but
     // branches started later may not.
     let text = "(define makers (pmap (lambda (n) (define v n) (lambda (w) (set! v (+ v w)) v)) (list 1 2)))
         (define f (first makers))

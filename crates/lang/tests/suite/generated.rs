@@ -1,5 +1,5 @@
-//! Programs made up from random bytes: the machine agrees with the naive evaluator on all of them, agrees with itself
-//! when it runs them again, and nothing that can be written makes it panic.
+//! Programs generated from random bytes: the machine agrees with the naive evaluator on all of them, is
+//! deterministic, and never panics on any input.
 
 use fusee_lang::{EffectKind, Input, Limits, Machine, NoFiles, Yield, compile};
 use fusee_text::Source;
@@ -17,12 +17,13 @@ enum Kind {
     Function,
 }
 
-/// Writes a program that is always well formed, choosing by the bytes it is given; out of bytes it writes leaves.
+/// Generates well-formed programs, with choices taken from the given bytes; without bytes it generates
+/// leaves.
 struct Writer<'b> {
     bytes: std::slice::Iter<'b, u8>,
     names: usize,
     known: Vec<(String, Kind)>,
-    /// Inside an element of `pmap`, where variables from outside may not be changed.
+    /// First index in `known` that may be changed: inside an element of `pmap`, outer variables may not.
     changeable_from: usize,
 }
 
@@ -33,7 +34,7 @@ impl Writer<'_> {
 
     fn fresh(&mut self, kind: Kind) -> String {
         self.names += 1;
-        // Names come round again, so that inner ones hide outer ones.
+        // Names are reused, so that inner ones shadow outer ones.
         let name = format!("{}{}", ["n", "l", "f"][kind as usize], self.names % 5);
         self.known.push((name.clone(), kind));
         name
@@ -41,13 +42,14 @@ impl Writer<'_> {
 
     fn any(&mut self, kind: Kind) -> Option<String> {
         let choice = self.pick(255) as usize;
-        // A function from outside may change what an element of `pmap` may not, which the machine refuses.
+        // A function from outside may change a variable that an element of `pmap` may not, which the machine
+        // rejects.
         let from = if kind == Kind::Function { self.changeable_from } else { 0 };
         let visible = self.visible(kind, from);
         visible.get(choice % visible.len().max(1)).cloned()
     }
 
-    /// Names of a kind that are not hidden by a later one of another kind, declared at `from` or after.
+    /// Names of a kind, declared at `from` or later, that are not shadowed by a later declaration.
     fn visible(&self, kind: Kind, from: usize) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for (index, (name, known)) in self.known.iter().enumerate() {
@@ -172,7 +174,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A change of a variable, if there is one that may be changed.
+    /// An assignment, if there is a variable that may be changed.
     fn change(&mut self, depth: usize) -> String {
         let names = self.visible(Kind::Int, self.changeable_from);
         let choice = self.pick(255) as usize;
@@ -240,7 +242,7 @@ impl Writer<'_> {
         let mut text = String::new();
         for index in 0..self.pick(4) {
             let value = self.int(2);
-            // Top names are their own, since defining one twice is an error.
+            // Top-level names are unique, since defining one twice is an error.
             let name = format!("top{index}");
             text.push_str(&format!("(define {name} {value})\n"));
             self.known.push((name, Kind::Int));
@@ -262,7 +264,7 @@ fn program_of(bytes: &[u8]) -> String {
     Writer { bytes: bytes.iter(), names: 0, known: Vec::new(), changeable_from: 0 }.program()
 }
 
-/// The outcome of the machine and the lines it logged, in the order of the text.
+/// The outcome of the machine and the messages it logged, in order.
 fn machine(text: &str) -> (String, Vec<String>) {
     let mut world = World::default();
     let compiled = world.compile(text);
@@ -325,7 +327,7 @@ proptest! {
     }
 }
 
-/// Words of the language in no order, with parentheses so that forms come about.
+/// Words of the language in random order, with enough parentheses to produce forms.
 fn word() -> impl Strategy<Value = String> {
     let names: Vec<String> = fusee_lang::Form::all().iter().map(|form| format!("({}", form.name)).collect();
     let library: Vec<String> =
@@ -344,7 +346,7 @@ fn word() -> impl Strategy<Value = String> {
 
 #[test]
 fn the_generated_programs_are_not_all_alike() {
-    // Of some hundred programs most must do something, or the comparison above says little.
+    // Most of the generated programs must do something, or the comparison above means little.
     let mut outcomes = std::collections::HashSet::new();
     let mut failed = 0;
     for seed in 0..400_u64 {

@@ -1,5 +1,5 @@
-//! Programs made to crash, hang or fill memory: each has a stated outcome. All run on a small stack, so that anything
-//! that recursed on the host's would overflow it.
+//! Programs designed to crash, hang or exhaust memory, each with a defined outcome. All of them run on a
+//! small stack, so that recursion on the host's stack would overflow.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::world::{Outcome, World};
 
 const SMALL_STACK: usize = 512 * 1024;
 
-/// Compiles and runs on a small stack; diagnostics or what running came to, as text.
+/// Compiles and runs a program on a small stack; returns the value, fault or diagnostic codes as text.
 fn outcome(text: String) -> String {
     within(Limits::default(), text)
 }
@@ -79,7 +79,7 @@ fn forms_nest_as_deep_as_they_are_written() {
 fn functions_nest_in_functions() {
     let text = format!("(define f {}) (function? f)", nested("(lambda (x) ", "x", ")", 20_000));
     assert_eq!(outcome(text), "true");
-    // The innermost function takes a name through all the others.
+    // The innermost function captures a name through all the others.
     let text =
         format!("(let ((deep 9)) (define f {}) (function? f))", nested("(lambda () ", "deep", ")", 20_000));
     assert_eq!(outcome(text), "true");
@@ -104,7 +104,7 @@ fn ten_million_items() {
     assert_eq!(outcome("(nth (reverse (range 0 10000000)) 0)".into()), "9999999");
     assert_eq!(
         outcome("(reduce + 0 (range 0 10000000))".into()),
-        "fault limit-reached: more than 10000000 steps were taken without a task, tool or other effect between"
+        "fault limit-reached: more than 10000000 steps without a task, tool call or other effect"
     );
 }
 
@@ -120,9 +120,9 @@ fn runaway_recursion_of_every_kind_raises() {
 
 #[test]
 fn runaway_loops_of_every_kind_end() {
-    // The manual has one that takes all the ten million of the default.
+    // The manual has an example that uses the default limit of ten million steps.
     let steps =
-        "fault limit-reached: more than 300000 steps were taken without a task, tool or other effect between";
+        "fault limit-reached: more than 300000 steps without a task, tool call or other effect";
     let few = |text: &str| within(Limits { steps: 300_000, ..Limits::default() }, text.to_owned());
     assert_eq!(few("(defun f (n) (f n)) (f 0)"), steps);
     assert_eq!(few("(letrec ((f (lambda (n) (f n)))) (f 0))"), steps);
@@ -138,14 +138,14 @@ fn runaway_loops_of_every_kind_end() {
     );
 }
 
-/// Sixteen megabytes are reached as surely as the default, and sooner.
+/// Runs with a limit of 16 MiB, which behaves like the default but is reached sooner.
 fn small(text: &str) -> String {
     within(Limits { memory: 16 * 1024 * 1024, ..Limits::default() }, text.to_owned())
 }
 
 #[test]
 fn growth_of_every_kind_ends() {
-    let memory = "fault limit-reached: the values take more than 16777216 bytes of memory";
+    let memory = "fault limit-reached: the workflow uses more than 16777216 bytes of memory";
     assert_eq!(small("(range 0 9223372036854775807)"), memory);
     assert_eq!(small("(define s \"x\") (loop 60 (set! s (string-append s s)))"), memory);
     assert_eq!(small("(define l (list 1)) (loop 60 (set! l (append l l)))"), memory);
@@ -185,14 +185,14 @@ fn garbage_is_not_growth() {
 fn shared_structure_that_unfolds_without_end() {
     let build = "(define x (list 1)) (define y (list 1)) (loop 100 (set! x (list x x)) (set! y (list y y)))";
     let steps =
-        "fault limit-reached: more than 100000 steps were taken without a task, tool or other effect between";
+        "fault limit-reached: more than 100000 steps without a task, tool call or other effect";
     let few = Limits { steps: 100_000, ..Limits::default() };
     assert_eq!(within(few, format!("{build} (= x y)")), steps);
     assert_eq!(outcome(format!("{build} (= x x)")), "true");
     assert_eq!(outcome(format!("{build} (length x)")), "2");
     let shown = outcome(format!("{build} x"));
     assert!(shown.starts_with(&format!("{}1) (1))", "(".repeat(101))) && shown.ends_with('…'), "{shown}");
-    let too_large = "fault limit-reached: the value is too large to be written out";
+    let too_large = "fault limit-reached: the value is too large to convert to JSON";
     assert_eq!(outcome(format!("{build} (json-encode x)")), too_large);
     assert_eq!(outcome(format!("{build} (echo (text x))")), too_large);
     let text = format!("{build} (to-string x)");
@@ -220,7 +220,7 @@ fn values_nested_hundreds_of_thousands_deep() {
 
 #[test]
 fn variables_that_hold_each_other_are_freed() {
-    // All the knots of a kilobyte together are more than the limit allows to be alive.
+    // All knots of about a kilobyte together exceed the memory limit.
     let text = "(define big (string-join (map to-string (range 0 300)) \"-\"))
         (defun knot (n)
           (define one nil) (define two nil)
@@ -260,7 +260,7 @@ fn a_hundred_thousand_arguments() {
 
 #[test]
 fn checking_takes_time_in_proportion_to_the_text() {
-    // Each of these took the square of its length in a checker that searches scopes or bodies again and again.
+    // Inputs on which a checker that rescans scopes or bodies would take quadratic time.
     let unknown = nested("(lambda (x) (nope ", "1", "))", 20_000);
     let scopes = nested("(let ((a 1)) (define b 2) ", "b", ")", 20_000);
     let catches = nested("(try (first a) (catch (e) ", "e", "))", 20_000);
@@ -268,7 +268,7 @@ fn checking_takes_time_in_proportion_to_the_text() {
     assert_eq!(outcome(unknown), "diagnostics unbound-name too-many-problems");
     assert_eq!(outcome(scopes), "2");
     assert_eq!(outcome(catches), "diagnostics unbound-name too-many-problems");
-    // On a busy machine there is still a margin of ten.
+    // Leaves a margin of ten even on a busy machine.
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
 

@@ -1,7 +1,7 @@
-//! The language as a whole, from text to value, in one test program: the manual's examples, programs that are generated,
-//! programs that are hostile, and drivers that stop anywhere.
+//! End-to-end tests of the language in one test binary: the examples of the manual, generated programs,
+//! hostile programs, and drivers that stop at any point.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic fails the test")]
 
 mod checking;
 mod drivers;

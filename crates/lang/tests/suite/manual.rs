@@ -1,9 +1,9 @@
 //! Runs every example of the language manual, `spec/language/*.md`.
 //!
-//! A block marked `fusee` is a workflow; the blocks after it say what comes of it: `result` the value as it is printed,
-//! `error` the fault or the diagnostics, `warnings` the diagnostics of a program that runs, `effects` what it asked of
-//! the world, in order. Blocks marked `file NAME` are files it can load. Whatever differs fails, with the page as it
-//! should read written next to the test's other output.
+//! A block marked `fusee` is a workflow; the blocks after it contain the expected outcome: `result` the
+//! printed value, `error` the fault or the diagnostics, `warnings` the diagnostics of a program that runs,
+//! `effects` the effects it requested, in order. Blocks marked `file NAME` are files it can load. Any
+//! difference fails the test, and the corrected page is written to the test's temporary directory.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn first_difference(written: &str, actual: &str) -> String {
     }
 }
 
-/// A page as text and fenced blocks.
+/// A page split into text and fenced blocks.
 struct Page {
     parts: Vec<Part>,
 }
@@ -79,7 +79,7 @@ impl Page {
         Page { parts }
     }
 
-    /// The page with what really comes of each example, and the number of examples.
+    /// The page with the actual outcome of each example, and the number of examples.
     fn rewritten(&self) -> (String, usize) {
         let mut out = String::new();
         let mut examples = 0;
@@ -119,7 +119,7 @@ impl Page {
     }
 }
 
-/// What came of an example.
+/// Outcome of an example.
 struct Example {
     value: Option<String>,
     error: String,

@@ -1,5 +1,5 @@
-//! A second evaluator of a part of the language, written as directly as possible: it walks the text and recurses. What
-//! it and the machine disagree on is wrong in one of them.
+//! A second evaluator for a subset of the language, written as directly as possible: a recursive tree walker.
+//! Any disagreement with the machine is a bug in one of them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(crate) struct Function {
     scope: Scope,
 }
 
-/// An error; the differences between errors are not compared.
+/// An error; errors are not distinguished in comparisons.
 pub(crate) struct Raised;
 
 type Result<T> = std::result::Result<T, Raised>;
@@ -62,7 +62,7 @@ impl Scope {
     }
 }
 
-/// Evaluates a whole text; the value and the lines it logged.
+/// Evaluates a program; returns its value and the messages it logged.
 pub(crate) fn evaluate(tree: &Tree) -> (Result<Naive>, Vec<String>) {
     let mut evaluator = Evaluator { tree, log: Vec::new() };
     let scope = Scope::new(None);
@@ -75,7 +75,7 @@ impl Naive {
         !matches!(self, Naive::Nil | Naive::Bool(false))
     }
 
-    /// As the language prints it.
+    /// The value as printed by the language.
     pub(crate) fn show(&self) -> String {
         match self {
             Naive::Nil => "nil".into(),

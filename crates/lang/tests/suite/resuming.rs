@@ -1,5 +1,5 @@
-//! Being killed between any two steps and resumed makes no difference: not to the value, not to what is asked of the
-//! world, and nothing that was answered is asked again.
+//! Killing a run between any two steps and resuming it changes neither its value nor its effects, and no
+//! effect that was answered is requested again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use crate::world::{World, describe};
 
-/// An answer as a journal keeps it.
+/// An answer as stored in a journal.
 #[derive(Clone)]
 enum Kept {
     Go,
@@ -38,7 +38,7 @@ impl Kept {
     }
 }
 
-/// Answers by (branch, n), with the question each belongs to.
+/// Answers by branch and step number, with the effect each belongs to.
 #[derive(Default)]
 struct Journal {
     answers: HashMap<(String, usize), (String, Kept)>,
@@ -50,7 +50,7 @@ enum Stop {
     Fault(Box<Fault>),
 }
 
-/// One life of a process: it may get this many new answers before it is killed.
+/// One process lifetime: at most `left` new answers before it is killed.
 struct Life<'j> {
     journal: &'j mut Journal,
     world: &'j mut World,

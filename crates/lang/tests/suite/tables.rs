@@ -1,11 +1,11 @@
-//! The tables of forms and functions: complete, without doubles, and all in the manual.
+//! The tables of forms and functions are complete, free of duplicates, and covered by the manual.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use fusee_lang::{Builtin, Form, indent};
 
-/// Everything workflows.md promises by name.
+/// All names documented in workflows.md.
 const PROMISED: &str = "let let* letrec bind define set! lambda defun if cond when unless and or not match progn begin loop
     while for-each map filter reduce pmap call call-atomic-task atomic-task direct-tool defatom get-context get_context spawn
     director-evaluator-loop iterative-loop try catch finally raise retry assert with-limits ask-user log-message range nth get

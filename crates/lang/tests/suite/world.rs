@@ -1,7 +1,7 @@
-//! The world the examples and tests run in: tasks and tools with fixed answers, and a driver that asks them.
+//! The environment of the examples and tests: tasks and tools with fixed answers, and a driver.
 //!
-//! It is the smallest real driver: it resumes a machine with what the world answers and notes every effect in order.
-//! The engine's driver differs in that it journals the answers and runs branches side by side.
+//! This is a minimal driver: it resumes a machine with the answers and records every effect in order. The
+//! engine's driver also journals the answers and runs branches concurrently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fusee_lang::{
 use fusee_text::Source;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-/// The tasks and tools of the world.
+/// The available tasks and tools.
 pub(crate) fn catalog() -> Catalog {
     let text = |name: &str| Param::required(name, ParamType::String);
     let mut catalog = Catalog::new();
@@ -29,16 +29,16 @@ pub(crate) fn catalog() -> Catalog {
     catalog
 }
 
-/// What has happened in one run.
+/// State of one run.
 #[derive(Default)]
 pub(crate) struct World {
     /// Every effect, one line each.
     pub(crate) effects: Vec<String>,
-    /// How often `flaky` was called, by key.
+    /// Number of calls of `flaky` by key.
     pub(crate) flaky: HashMap<String, i64>,
     /// Files that can be loaded.
     pub(crate) files: HashMap<String, String>,
-    /// Pauses of the machine.
+    /// Number of pauses of the machine.
     pub(crate) pauses: usize,
 }
 
@@ -51,7 +51,7 @@ impl Load for World {
     }
 }
 
-/// What running came to.
+/// Result of running a program.
 pub(crate) type Outcome = Result<Value, Box<Fault>>;
 
 impl World {
@@ -59,7 +59,7 @@ impl World {
         compile(&Source::new("example.fusee", text), &catalog(), self)
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to completion.
     pub(crate) fn run(
         &mut self,
         program: &Arc<Program>,
@@ -71,7 +71,7 @@ impl World {
         self.drive(machine, "")
     }
 
-    /// Resumes a machine until it is over.
+    /// Resumes a machine until it is done.
     pub(crate) fn drive(&mut self, mut machine: Machine, branch: &str) -> Outcome {
         let mut input = Input::Go;
         loop {
@@ -102,10 +102,10 @@ impl World {
                 Input::Json(json!({ "summary": summary, "matches": matches }))
             }
             EffectKind::FanOut(fan_out) => self.fan_out(&fan_out, branch),
-            EffectKind::AskUser { question } if question.contains("nobody") => Input::Failed(Failure {
+            EffectKind::AskUser { question } if question.contains("no user") => Input::Failed(Failure {
                 kind: "TASK_FAILURE".into(),
                 reason: Some("tool_execution_error".into()),
-                message: "nobody is there to ask".into(),
+                message: "no user is available to answer".into(),
                 cause: None,
             }),
             EffectKind::AskUser { question } => Input::Json(json!(format!("answer to {question}"))),
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// Branches one after the other, which no program can tell from side by side.
+    /// Runs branches sequentially, which a program cannot distinguish from concurrent execution.
     fn fan_out(&mut self, fan_out: &FanOut, branch: &str) -> Input {
         let mut values = Vec::new();
         for index in 0..fan_out.len() {
@@ -194,7 +194,7 @@ fn tool(call: &ToolCall) -> Input {
     Input::Reply(reply)
 }
 
-/// One line for an effect.
+/// Describes an effect in one line.
 pub(crate) fn describe(kind: &EffectKind) -> String {
     let object = |map: &JsonMap<String, Json>| Json::Object(map.clone()).to_string();
     match kind {

@@ -1,4 +1,4 @@
-//! From a name to a model.
+//! Opening models by name.
 
 use super::*;
 
@@ -45,10 +45,10 @@ fn names_are_read() {
             "x/y:free at openrouter",
             "qwen2.5-coder:1.5b at ?",
             "plain at ?",
-            "! `script:` names no file",
-            "! `local:` names no file: say local:PATH.gguf",
-            "! `groq:` names no model",
-            "! the model's name is empty",
+            "! invalid model name `script:`: missing file",
+            "! invalid model name `local:`: missing file; use local:PATH.gguf",
+            "! invalid model name `groq:`: missing model",
+            "! the model name is empty",
         ]
     );
 }
@@ -77,21 +77,21 @@ fn what_is_missing_is_said() {
     let fault = |name: &str, settings: Settings| models().open(name, &settings).err().unwrap().to_string();
     assert_eq!(
         fault("gpt", Settings::default()),
-        "no server is known for the model `gpt`: give its base URL, or say PROVIDER:MODEL with one of openai, \
+        "no server known for model `gpt`; set its base URL, or use PROVIDER:MODEL with one of openai, \
          anthropic, openrouter, groq, deepseek, mistral, together, ollama, llama.cpp, lmstudio, vllm, script:FILE or replay:FILE"
     );
     let at = |url: &str| Settings { base_url: Some(url.into()), ..Settings::default() };
     assert_eq!(
         fault("m", at("localhost:8080")),
-        "`localhost:8080` is not a base URL: it must begin with http:// or https:// and name a host"
+        "invalid base URL `localhost:8080`: it must start with http:// or https:// and include a host"
     );
-    assert_eq!(fault("m", at("not a url")), "`not a url` is not a base URL: relative URL without a base");
+    assert_eq!(fault("m", at("not a url")), "invalid base URL `not a url`: relative URL without a base");
     let headers = vec![("bad name".to_owned(), Secret::new("v"))];
-    assert_eq!(fault("m", Settings { headers, ..at("http://h") }), "`bad name` is not the name of a header");
+    assert_eq!(fault("m", Settings { headers, ..at("http://h") }), "invalid header name `bad name`");
     let key = Some(Secret::new("line\nbreak"));
     assert_eq!(
         fault("m", Settings { api_key: key, ..at("http://h") }),
-        "the value for `the API key` cannot be sent in a header"
+        "the value of `the API key` is not valid in a header"
     );
     assert!(
         fault("m", Settings { ca_file: Some("/no/ca.pem".into()), ..at("https://h") })
@@ -117,7 +117,7 @@ fn a_binary_without_local_models_says_how_to_get_one_with_them() {
     let error = models().open("local:/m/a.gguf", &Settings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "`local:/m/a.gguf` is a model inside this process, and this binary was built without them: build it with \
-         `cargo build --release --features local`, or serve the file with llama.cpp and say llama.cpp:NAME"
+        "`local:/m/a.gguf` is an in-process model, but this binary was built without support for them; build it with \
+         `cargo build --release --features local`, or serve the file with llama.cpp and use llama.cpp:NAME"
     );
 }

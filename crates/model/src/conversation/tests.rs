@@ -1,4 +1,4 @@
-//! How a conversation keeps and encodes its messages.
+//! Storing and encoding the messages of a conversation.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -65,7 +65,7 @@ proptest! {
             prop_assert_eq!(conversation.messages(), messages.as_slice());
             let end = dialect.end(messages.last()).len() + dialect.closing("m", &options).len();
             prop_assert_eq!(before.len(), conversation.encoded_len() + end);
-            // Written at once or one by one, it is the same.
+            // Writing all messages at once or one by one gives the same result.
             let mut fresh = Conversation::new(dialect, String::new(), vec![]);
             fresh.rewrite(messages.clone());
             fresh.reframe(system.clone(), tools.clone());
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// Every way of writing a conversation.
+/// All dialects with a different encoding.
 fn dialects() -> Vec<Dialect> {
     let asked =
         |tool_format| Dialect { wire: Wire::Chat, traits: Traits { tool_format, ..Traits::default() } };
@@ -178,7 +178,7 @@ fn lent_words_stand_behind_the_last_message_of_one_request() {
         assert!(body.contains("Make the change now."));
         let users = conversation.messages().windows(2);
         let in_a_row = |pair: &[Message]| pair.iter().all(|it| matches!(it, Message::User { .. }));
-        // The two that stood in a row before are no more of them.
+        // There are no more consecutive user messages than before.
         assert_eq!(
             users.filter(|pair| in_a_row(pair)).count(),
             usize::from(matches!(last, Message::User { .. }))

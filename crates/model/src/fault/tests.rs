@@ -1,4 +1,4 @@
-//! Refusals in the words of real servers.
+//! Error responses of real servers.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn kind_of(status: u16, body: &str) -> ErrorKind {
     in_response(status, None, body).kind
 }
 
-/// Bodies as these servers send them.
+/// Bodies as sent by these servers.
 const OVERFLOWS: &[(&str, u16, &str)] = &[
     (
         "OpenAI",
@@ -165,7 +165,7 @@ fn a_server_that_loads_its_model_says_so_in_many_words() {
     ] {
         assert_eq!(kind_of(503, body), ErrorKind::Loading, "{body}");
     }
-    // Said by a server that has failed to, or refuses, it is no promise.
+    // Not reported as loading if the server failed to load the model or rejects the request.
     assert_eq!(kind_of(500, r#"{"error":"error loading model"}"#), ErrorKind::Server);
     assert_eq!(kind_of(503, r#"{"error":"no server available"}"#), ErrorKind::Server);
 }
@@ -217,8 +217,8 @@ fn the_servers_own_words_in_every_shape() {
     assert_eq!(words(r#""h""#), "h");
     assert_eq!(words("plain i\n"), "plain i");
     assert_eq!(words("<html><head><TITLE>502 j</TITLE></head>"), "502 j");
-    assert_eq!(words(""), "the server refused without saying why");
-    assert_eq!(words("{}"), "the server refused without saying why");
+    assert_eq!(words(""), "the server rejected the request without giving a reason");
+    assert_eq!(words("{}"), "the server rejected the request without giving a reason");
     assert_eq!(words(&"k".repeat(2_000)), format!("{}…", "k".repeat(300)));
     assert_eq!(
         words(r#"{"error":{"message":"Provider returned error","metadata":{"raw":"upstream is down"}}}"#),

@@ -1,12 +1,12 @@
-//! The words by which servers say that a conversation is too long, an account is empty, a key is wrong. Data:
-//! a provider with new words is a new line here and a line in the tests.
+//! Phrases by which servers report an overlong conversation, an exhausted account or a wrong key. To support
+//! a new provider, add a line here and in the tests.
 
-/// Words that mean one thing, and who says them.
+/// A phrase with one meaning, and the servers that use it.
 pub(super) struct Wording {
-    /// For the reader of this table.
-    #[expect(dead_code, reason = "documents where the words come from")]
+    /// Server names, for readers of the table.
+    #[expect(dead_code, reason = "documents the source of a phrase")]
     pub who: &'static str,
-    /// All of these stand in the lower-case message or in the error's code or type.
+    /// All of these must occur in the lower-case message or in the error's code or type.
     pub all_of: &'static [&'static str],
 }
 
@@ -20,7 +20,7 @@ const fn of(who: &'static str, all_of: &'static [&'static str]) -> Wording {
     Wording { who, all_of }
 }
 
-/// The conversation does not fit.
+/// The conversation exceeds the context window.
 pub(super) const OVERFLOW: &[Wording] = &[
     of("OpenAI, Groq, DeepSeek: code", &["context_length_exceeded"]),
     of("OpenAI, vLLM, OpenRouter", &["maximum context length", "tokens"]),
@@ -50,7 +50,7 @@ pub(super) const OVERFLOW: &[Wording] = &[
     of("Bedrock", &["input is too long for requested model"]),
 ];
 
-/// The account has nothing left.
+/// The account's quota or credit is exhausted.
 pub(super) const QUOTA: &[Wording] = &[
     of("OpenAI: code", &["insufficient_quota"]),
     of("OpenAI: code", &["billing_hard_limit_reached"]),
@@ -62,11 +62,11 @@ pub(super) const QUOTA: &[Wording] = &[
     of("DeepSeek", &["insufficient balance"]),
 ];
 
-/// The same, unless the server says when to come back.
+/// Quota exhausted, unless the server states when to retry.
 pub(super) const QUOTA_UNLESS_TIMED: &[Wording] =
     &[of("OpenAI, Gemini", &["exceeded your current quota"]), of("Mistral", &["monthly limit"])];
 
-/// A wrong key, told with another status than 401.
+/// Wrong key, reported with a status other than 401.
 pub(super) const AUTH: &[Wording] = &[
     of("OpenAI: code", &["invalid_api_key"]),
     of("Anthropic: type", &["authentication_error"]),
@@ -74,11 +74,11 @@ pub(super) const AUTH: &[Wording] = &[
     of("many", &["invalid api key"]),
 ];
 
-/// The server cannot cope for now, told with a status that would mean otherwise.
+/// Temporary overload, reported with a status that normally means something else.
 pub(super) const OVERLOADED: &[Wording] =
     &[of("Anthropic: type", &["overloaded_error"]), of("many", &["overloaded"])];
 
-/// The model is not in memory yet.
+/// The model is not loaded yet.
 pub(super) const LOADING: &[Wording] = &[
     of("llama.cpp, Ollama", &["loading model"]),
     of("TGI, Hugging Face", &["is currently loading"]),
@@ -87,6 +87,6 @@ pub(super) const LOADING: &[Wording] = &[
     of("KServe, Triton", &["model", "is not ready"]),
 ];
 
-/// Too many requests, told inside a stream or with another status than 429.
+/// Too many requests, reported inside a stream or with a status other than 429.
 pub(super) const RATE_LIMITED: &[Wording] =
     &[of("OpenAI, Groq: code", &["rate_limit_exceeded"]), of("Anthropic: type", &["rate_limit_error"])];

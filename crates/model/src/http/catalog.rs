@@ -1,5 +1,5 @@
-//! What a server has: its list of models, with what it tells of their size and context. One model's context is
-//! `context`'s part.
+//! Lists the models of a server with their size and context, as far as it reports them. `context` queries the
+//! context of a single model.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::context::{self, fetch, size};
 use super::endpoint::Endpoint;
 use crate::{ErrorKind, ModelError};
 
-/// A server that does not list its models in this time is not waited for.
+/// Timeout for listing the models of a server.
 const TIME: Duration = Duration::from_secs(5);
-/// So many models of one server are asked about one by one.
+/// Maximum number of models of a server that are queried individually.
 const MAX_SHOWN: usize = 50;
 
-/// A model that a server has.
+/// A model offered by a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// The id it is asked for by.
+    /// Id to request it by.
     pub id: String,
-    /// Bytes of its weights, where the server tells.
+    /// Size of its weights in bytes, if reported.
     pub size_bytes: Option<u64>,
-    /// The size of its context, where the server tells.
+    /// Context size in tokens, if reported.
     pub context_tokens: Option<u64>,
 }
 
-/// All models of a server, in its order.
+/// All models of a server, in the server's order.
 pub(crate) async fn list(endpoint: &Endpoint) -> Result<Vec<Listed>, ModelError> {
     timeout(TIME, gather(endpoint)).await.unwrap_or_else(|_| {
         let message = format!("{} did not list its models within {} s", endpoint.shown, TIME.as_secs());
@@ -46,7 +46,7 @@ async fn gather(endpoint: &Endpoint) -> Result<Vec<Listed>, ModelError> {
     }
     let list = context::read(response).await.unwrap_or_default();
     let Some(entries) = list["data"].as_array().or_else(|| list.as_array()) else {
-        let message = format!("what {} lists is no list of models", endpoint.shown);
+        let message = format!("{} did not return a list of models", endpoint.shown);
         return Err(ModelError::new(ErrorKind::Protocol, message));
     };
     let mut listed: Vec<Listed> = entries
@@ -59,7 +59,7 @@ async fn gather(endpoint: &Endpoint) -> Result<Vec<Listed>, ModelError> {
             })
         })
         .collect();
-    // Only servers of one's own have more to tell, each in its own place.
+    // Only self-hosted servers report more, each at its own path.
     if endpoint.is_plain()
         && listed.iter().any(|model| model.size_bytes.is_none() || model.context_tokens.is_none())
     {
@@ -68,7 +68,7 @@ async fn gather(endpoint: &Endpoint) -> Result<Vec<Listed>, ModelError> {
     Ok(listed)
 }
 
-/// Ollama's tags and LM Studio's list.
+/// Adds sizes and contexts from Ollama's tags or LM Studio's model list.
 async fn complete(endpoint: &Endpoint, listed: &mut [Listed]) {
     if let Some(tags) = fetch(endpoint, "/api/tags").await {
         for tag in tags["models"].as_array().into_iter().flatten() {
@@ -91,7 +91,7 @@ async fn complete(endpoint: &Endpoint, listed: &mut [Listed]) {
     }
 }
 
-/// What Ollama's `/api/show` says of a model's context: what it is set to, else what it was trained with.
+/// Context size from Ollama's `/api/show`: the configured one, otherwise the one the model was trained with.
 pub(super) async fn shown(endpoint: &Endpoint, id: &str) -> Option<u64> {
     let body = json!({ "model": id }).to_string();
     let response = endpoint.post("/api/show").body(body).send().await.ok()?;

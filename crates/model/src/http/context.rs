@@ -1,5 +1,5 @@
-//! How large a model's context is, asked from its server: `max_model_len` and its cousins in the model list,
-//! llama.cpp's `/props`, which knows what the server was really started with, and Ollama's `/api/show`.
+//! Queries a model's context size from its server: `max_model_len` and similar fields in the model list,
+//! llama.cpp's `/props`, which knows the size the server was started with, and Ollama's `/api/show`.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::catalog;
 use super::endpoint::Endpoint;
 
-/// A server that does not answer in this time is not asked again.
+/// Timeout of the query; it is not repeated.
 const TIME: Duration = Duration::from_secs(3);
-/// The longest list there is (OpenRouter's) has a third of this.
+/// Maximum size of a response; the longest known list (OpenRouter's) is a third of this.
 const MAX_ANSWER: usize = 4 << 20;
 
-/// The context of the model `id`, if its server tells.
+/// Context size of the model `id`, if its server reports it.
 pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
     timeout(TIME, async {
         let list = fetch(endpoint, "models").await;
@@ -23,10 +23,10 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
         if let Some(stated) = entry.and_then(stated) {
             return Some(stated);
         }
-        // Only llama.cpp has `meta`, and there the size the model was trained with is not the server's.
+        // Only llama.cpp has `meta`, and there the context the model was trained with is not the server's.
         let trained = entry.and_then(|entry| size(&entry["meta"]["n_ctx_train"]));
         if list.is_some() && trained.is_none() {
-            // Ollama lists names only; asked for one, it tells.
+            // Ollama lists only names, but reports the size of a single model.
             let tagged = |entry: &Value| entry["owned_by"] == "library" || id.contains(':');
             let is_ollama = endpoint.is_plain() && entry.is_some_and(tagged);
             return if is_ollama { catalog::shown(endpoint, id).await } else { None };
@@ -42,11 +42,11 @@ pub(super) async fn ask(endpoint: &Endpoint, id: &str) -> Option<u64> {
 fn entry<'a>(list: &'a Value, id: &str) -> Option<&'a Value> {
     let entries = list["data"].as_array().or_else(|| list.as_array())?;
     let named = entries.iter().find(|entry| entry["id"] == id);
-    // A server with one model answers to any name.
+    // A server with a single model answers to any name.
     named.or(if let [only] = entries.as_slice() { Some(only) } else { None })
 }
 
-/// The names under which servers state it: vLLM, OpenRouter and Together, Groq, Mistral, LM Studio.
+/// The fields in which servers report it: vLLM, OpenRouter and Together, Groq, Mistral, LM Studio.
 pub(super) fn stated(entry: &Value) -> Option<u64> {
     ["max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length"]
         .into_iter()
@@ -67,7 +67,7 @@ pub(super) async fn fetch(endpoint: &Endpoint, path: &str) -> Option<Value> {
     if response.status().is_success() { read(response).await } else { None }
 }
 
-/// The JSON of an answer, if it is some and not too long.
+/// Parses a response as JSON; `None` if it is not JSON or too long.
 pub(super) async fn read(mut response: Response) -> Option<Value> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await.ok()? {

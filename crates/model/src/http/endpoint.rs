@@ -1,4 +1,4 @@
-//! How a server is reached: address, headers, TLS, proxy, and the connection pool that all models on it share.
+//! Connection to a server: address, headers, TLS, proxy, and the connection pool shared by all models on it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::root_cause;
 use crate::{ChoiceError, Clock, ErrorKind, ModelError, Secret, Settings, Wire};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Finds connections whose other end has gone without a word.
+/// Detects connections whose peer has silently gone away.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// More than so many idle connections to one server are closed.
+/// Maximum number of idle connections per server.
 const MAX_IDLE: usize = 512;
 
 /// A server and the connections to it.
@@ -28,7 +28,7 @@ pub(crate) struct Endpoint {
     base: Url,
     headers: HeaderMap,
     secrets: Vec<Secret>,
-    /// The address as it may be shown: no password, no query.
+    /// Address for display, without password and query.
     pub(super) shown: String,
     pub(super) silence: Duration,
     pub(super) gate: Gate,
@@ -39,7 +39,7 @@ impl Endpoint {
     pub(crate) fn new(base_url: &str, settings: &Settings, clock: Clock) -> Result<Endpoint, ChoiceError> {
         let base = parse_base(base_url, settings.wire)?;
         let mut shown = base.clone();
-        // These only fail for addresses that have no host.
+        // These fail only for addresses without a host.
         let _ = shown.set_username("").and_then(|()| shown.set_password(None));
         shown.set_query(None);
         let mut secrets: Vec<Secret> = settings.headers.iter().map(|(_, value)| value.clone()).collect();
@@ -57,12 +57,12 @@ impl Endpoint {
         })
     }
 
-    /// A request to `path` under the base address, with all headers.
+    /// POST request to `path` under the base address, with all headers.
     pub(super) fn post(&self, path: &str) -> RequestBuilder {
         self.client.post(self.address(path)).headers(self.headers.clone())
     }
 
-    /// The same without a body; a `path` with a leading slash stands beside the version path, not under it.
+    /// GET request; a `path` with a leading slash is relative to the parent of the version path.
     pub(super) fn ask(&self, path: &str) -> RequestBuilder {
         self.client.get(self.address(path)).headers(self.headers.clone())
     }
@@ -79,12 +79,12 @@ impl Endpoint {
         url
     }
 
-    /// Whether it is reached without encryption, as only servers of one's own are.
+    /// Whether the connection is unencrypted, which is the case only for self-hosted servers.
     pub(super) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
 
-    /// Why a request got no answer at all.
+    /// The error of a request that got no response.
     pub(super) fn unsent(&self, error: &reqwest::Error) -> ModelError {
         let cause = root_cause(error);
         let (kind, message) = if error.is_connect() {
@@ -94,33 +94,33 @@ impl Endpoint {
         } else if error.is_builder() {
             (ErrorKind::Invalid, format!("cannot make a request to {}: {cause}", self.shown))
         } else {
-            (ErrorKind::Cut, format!("{} closed the connection without an answer: {cause}", self.shown))
+            (ErrorKind::Cut, format!("{} closed the connection without a response: {cause}", self.shown))
         };
         ModelError::new(kind, self.blot(&message))
     }
 
-    /// `text` without any of our secrets.
+    /// Removes all our secrets from `text`.
     pub(super) fn blot(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blot(&text))
     }
 }
 
 fn parse_base(base_url: &str, wire: Wire) -> Result<Url, ChoiceError> {
-    let wrong = |why: &str| ChoiceError::Settings(format!("`{base_url}` is not a base URL: {why}"));
-    // People paste the whole address of the endpoint.
+    let wrong = |why: &str| ChoiceError::Settings(format!("invalid base URL `{base_url}`: {why}"));
+    // Users paste the full endpoint address.
     let trimmed = base_url.trim().trim_end_matches('/');
     let trimmed = trimmed.strip_suffix(&format!("/{}", wire.path())).unwrap_or(trimmed);
     let mut url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
     match (url.scheme(), url.has_host()) {
         ("http" | "https", true) => {
-            // This format's address does not hold the version, and people give it all the same.
+            // In this API the base address has no version, but users often include it.
             let path = url.path().trim_end_matches('/').to_owned();
             if wire == Wire::Anthropic && !path.ends_with("/v1") {
                 url.set_path(&format!("{path}/v1"));
             }
             Ok(url)
         }
-        _ => Err(wrong("it must begin with http:// or https:// and name a host")),
+        _ => Err(wrong("it must start with http:// or https:// and include a host")),
     }
 }
 
@@ -128,11 +128,11 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-    // A stream that something between here and the server compresses comes in lumps. Without a word it may.
+    // A stream compressed by an intermediary arrives in bursts; without this header it is free to compress.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let hidden = |name: &str, value: &str| {
         let mut value = HeaderValue::from_str(value).map_err(|_| {
-            ChoiceError::Settings(format!("the value for `{name}` cannot be sent in a header"))
+            ChoiceError::Settings(format!("the value of `{name}` is not valid in a header"))
         })?;
         value.set_sensitive(true);
         Ok(value)
@@ -151,13 +151,13 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
     }
     for (name, value) in &settings.headers {
         let known = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| ChoiceError::Settings(format!("`{name}` is not the name of a header")))?;
+            .map_err(|_| ChoiceError::Settings(format!("invalid header name `{name}`")))?;
         headers.insert(known, hidden(name, value.reveal())?);
     }
     Ok(headers)
 }
 
-/// A client for an address that is no model's, set up as those for models are.
+/// Client for an address other than a model's, configured like those for models.
 pub(crate) fn client_for(url: &str, settings: &Settings) -> Result<Client, ChoiceError> {
     client(&parse_base(url, Wire::default())?, settings)
 }
@@ -171,13 +171,13 @@ fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
         .tcp_nodelay(true)
         .tcp_keepalive(KEEPALIVE)
         .pool_max_idle_per_host(MAX_IDLE)
-        // A redirected POST loses its body or its key; the refusal names the new address instead.
+        // A redirected POST loses its body or its key; report the new address as an error instead.
         .redirect(Policy::none())
-        // What the environment says about proxies is the app's to read.
+        // Proxy environment variables are read by the app.
         .no_proxy();
     let mut encrypted = base.scheme() == "https";
     if let Some(address) = &settings.proxy {
-        let proxy = Proxy::all(address).map_err(|error| wrong("the proxy's address", &error))?;
+        let proxy = Proxy::all(address).map_err(|error| wrong("invalid proxy address", &error))?;
         let direct = settings.no_proxy.as_deref().and_then(NoProxy::from_string);
         builder = builder.proxy(proxy.no_proxy(direct));
         encrypted |= address.starts_with("https");
@@ -186,7 +186,7 @@ fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
     builder.tls_backend_preconfigured(tls).build().map_err(|error| wrong("cannot set up HTTP", &error))
 }
 
-/// TLS with the system's certificate authorities and those of `ca_file`.
+/// TLS with the system's certificate authorities and those in `ca_file`.
 fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
@@ -198,7 +198,7 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError>
             extra.push(certificate.map_err(|error| wrong(&error))?);
         }
         if extra.is_empty() {
-            return Err(wrong(&"there are none in it"));
+            return Err(wrong(&"the file contains none"));
         }
     }
     let verifier = rustls_platform_verifier::Verifier::new_with_extra_roots(extra, provider.clone())
@@ -213,8 +213,8 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError>
     Ok(config)
 }
 
-/// For plain http, which needs no TLS: the client wants a configuration all the same, and this one costs no
-/// reading of certificates (0.2 ms against 5).
+/// TLS configuration for plain HTTP. The client requires one, and this one does not read certificates (0.2 ms
+/// instead of 5 ms).
 fn trusting_nobody() -> Result<rustls::ClientConfig, ChoiceError> {
     let config =
         rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

@@ -1,4 +1,4 @@
-//! One rate gate an endpoint: when a server tells one task to wait, all tasks that share the endpoint do.
+//! Rate gate per endpoint: when a server tells one task to wait, all tasks that share the endpoint wait.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,9 +8,10 @@ use tokio::time::{Instant, sleep_until};
 use crate::Delta;
 use crate::stream::Sink;
 
-/// A server that asks for more is not waited for here; its answer to the next request decides.
+/// Maximum wait. If the server demands more, its response to the next request decides.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Those who waited go on one after the other and not all in one instant, which would earn the next refusal.
+/// Waiting requests are released at this interval, because releasing all at once would trigger the next
+/// refusal.
 const STEP: Duration = Duration::from_millis(10);
 const LONGEST_QUEUE: Duration = Duration::from_secs(5);
 
@@ -22,12 +23,12 @@ pub(super) struct Gate {
 #[derive(Default)]
 struct State {
     opens: Option<Instant>,
-    /// How many wait for this opening.
+    /// Number of requests waiting for this opening.
     queued: u32,
 }
 
 impl Gate {
-    /// Closes the gate for `wait` from now, unless it is closed for longer already.
+    /// Closes the gate for `wait` from now, unless it is already closed for longer.
     pub(super) fn hold(&self, wait: Duration) {
         let opens = Instant::now() + wait.min(LONGEST);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +37,7 @@ impl Gate {
         }
     }
 
-    /// Returns when the gate is open. Tells `sink` if that takes a while.
+    /// Waits until the gate is open. Notifies `sink` if there is a delay.
     pub(super) async fn pass(&self, sink: &mut Sink<'_>) {
         while let Some(turn) = self.turn() {
             let wait = turn.saturating_duration_since(Instant::now());
@@ -45,7 +46,7 @@ impl Gate {
         }
     }
 
-    /// When this caller may go on, or `None` if it may now.
+    /// When this caller may proceed, or `None` if it may proceed now.
     fn turn(&self) -> Option<Instant> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let opens = state.opens?;

@@ -1,4 +1,4 @@
-//! The client against a real server that misbehaves.
+//! The client against a real, misbehaving server.
 
 mod catalog;
 mod constrained;
@@ -123,7 +123,7 @@ async fn one_connection_serves_turn_after_turn() {
     let model = open(&settings(&server));
     for _ in 0..turns {
         send(&*model).await.0.unwrap();
-        // The server writes the end of a body after its last event; on a busy machine it may come late.
+        // The server writes the end of the body after its last event; on a busy machine it may arrive late.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!((server.requests().len(), server.connections()), (turns, 1));
@@ -148,7 +148,7 @@ async fn the_content_type_does_not_matter() {
 #[tokio::test]
 async fn slow_bytes_are_no_silence() {
     let mut acts = vec![Act::Send(STREAM_HEAD.as_bytes().to_vec())];
-    // Each piece comes well within the limit, all together well beyond it.
+    // Each fragment arrives well within the limit, all together well beyond it.
     for piece in format!("{HELLO}{STOP}{DONE}").as_bytes().chunks(12) {
         acts.push(Act::Pause(Duration::from_millis(120)));
         acts.push(Act::Send(chunk(std::str::from_utf8(piece).unwrap())));
@@ -181,7 +181,7 @@ async fn silence_before_and_within_a_reply() {
         let error = error(acts).await;
         assert_eq!(error.kind, ErrorKind::Silence);
         assert!(
-            error.message.starts_with(server_name) && error.message.ends_with("/v1 said nothing for 1 s")
+            error.message.starts_with(server_name) && error.message.ends_with("/v1 sent nothing for 1 s")
         );
         assert!(begin.elapsed() < Duration::from_secs(4));
     }
@@ -250,7 +250,7 @@ async fn nobody_listens() {
 async fn garbage_instead_of_http() {
     let error = error(vec![Act::Send(b"SSH-2.0-OpenSSH_9.7\r\n".to_vec()), Act::Close]).await;
     assert_eq!(error.kind, ErrorKind::Cut);
-    assert!(error.message.contains("/v1 closed the connection without an answer: "), "{error}");
+    assert!(error.message.contains("/v1 closed the connection without a response: "), "{error}");
 }
 
 #[tokio::test]
@@ -265,13 +265,13 @@ async fn answers_that_are_no_reply() {
 
 #[tokio::test]
 async fn a_compressed_reply_is_named_as_one() {
-    // `data: [DONE]` as gzip writes it.
+    // `data: [DONE]` compressed with gzip.
     let body =
         b"\x1f\x8b\x08\0\0\0\0\0\x02\x03KI,I\xb4R\x88v\xf1\xf7s\x8d\xe5\xe2\x02\0\x1c\xed\xc8\xaf\x0e\0\0\0";
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
     let error = error(vec![Act::Send(head.into_bytes()), Act::Send(body.to_vec())]).await;
     assert_eq!(error.kind, ErrorKind::Protocol);
-    assert_eq!(error.message, "the reply is compressed (\"gzip\"), which was not asked for");
+    assert_eq!(error.message, "the reply is compressed (\"gzip\"), which was not requested");
     let plain = "content-encoding: identity\r\ncontent-type: text/event-stream\r\n";
     let events = [HELLO, STOP, DONE].concat();
     assert_eq!(answer(response("200 OK", plain, &events)).await.0.unwrap().text, "hello");
@@ -294,7 +294,7 @@ async fn refusals_carry_the_servers_words_and_wait() {
     let dated = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:49:40 GMT\r\n";
     let refused = error(response("503 Service Unavailable", dated, "")).await;
     assert_eq!((refused.kind, refused.retry_after_ms), (ErrorKind::Server, Some(3_000)));
-    // Without a date of its own the server's date is seen from our clock, which stands at 1970 here.
+    // Without a `Date` header the date is relative to our clock, which is at 1970 here.
     let undated = "retry-after: Thu, 01 Jan 1970 00:00:09 GMT\r\n";
     let refused = error(response("503 Service Unavailable", undated, "")).await;
     assert_eq!(refused.retry_after_ms, Some(9_000));
@@ -308,7 +308,7 @@ async fn a_redirect_is_not_followed_but_named() {
     assert_eq!(refused.kind, ErrorKind::Invalid);
     assert_eq!(
         refused.message,
-        "the server points to another address; give that one as the base URL (https://elsewhere/v1)"
+        "the server redirects to another address; use that one as the base URL (https://elsewhere/v1)"
     );
 }
 

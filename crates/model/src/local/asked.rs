@@ -1,5 +1,5 @@
-//! What a request asks, read from the same body that a server would get: so a model in the process is asked in no other
-//! way than one behind HTTP. Writing the body is the conversation's part ([`crate::wire::openai_chat`]).
+//! Parses a request from the same body a server would receive, so that an in-process model gets exactly the
+//! same request as one behind HTTP. The conversation writes the body ([`crate::wire::openai_chat`]).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,24 +8,24 @@ use super::schema_grammar::grammar;
 use super::template::opened_arguments;
 use crate::{ErrorKind, ModelError};
 
-/// Unless somebody says otherwise, as llama.cpp's server has it.
+/// Defaults of llama.cpp's server.
 const TEMPERATURE: f32 = 0.8;
 const TOP_P: f32 = 0.95;
-/// The same every time: a run can be told again.
+/// Fixed, so that a run is reproducible.
 const SEED: u32 = 0;
 
-/// One request.
+/// A parsed request.
 pub(super) struct Asked {
     messages: Vec<Value>,
-    /// The tools that the template is told of.
+    /// Tools passed to the template.
     pub(super) tools: Vec<Value>,
-    /// 0 is the likeliest token, always.
+    /// 0 always selects the most likely token.
     pub(super) temperature: f32,
     pub(super) top_p: f32,
     pub(super) seed: u32,
-    /// The bound of the reply.
+    /// Maximum length of the reply in tokens.
     pub(super) max_tokens: Option<u32>,
-    /// What the reply is held to.
+    /// Grammar the reply must match.
     pub(super) grammar: Option<String>,
 }
 
@@ -52,10 +52,10 @@ struct ResponseFormat {
 }
 
 impl Asked {
-    /// Reads a body of chat completions.
+    /// Parses the body of a chat completions request.
     pub(super) fn read(body: &[u8]) -> Result<Asked, ModelError> {
         let body: Body = serde_json::from_slice(body).map_err(|error| {
-            ModelError::new(ErrorKind::Invalid, format!("the request cannot be read: {error}"))
+            ModelError::new(ErrorKind::Invalid, format!("invalid request body: {error}"))
         })?;
         let mut messages = body.messages;
         for message in &mut messages {
@@ -79,7 +79,7 @@ impl Asked {
         })
     }
 
-    /// The messages for the template, and what the assistant has begun to say after them.
+    /// The messages for the template, and the prefilled beginning of the assistant's reply, if any.
     pub(super) fn turns(&self) -> (&[Value], Option<&str>) {
         match self.messages.split_last() {
             Some((last, before)) if last["role"] == "assistant" && last.get("tool_calls").is_none() => {

@@ -1,5 +1,5 @@
-//! What llama.cpp says about a file that it does not take. It tells its log and nobody else, so the log is listened to
-//! while a file is opened; at any other time nobody hears it, and nothing is printed.
+//! Captures llama.cpp's error messages while a model file is loaded. It only reports them to its log, so the
+//! log is captured during loading; otherwise it is discarded and nothing is printed.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,10 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// More than this is not kept.
+/// Maximum number of messages kept.
 const MOST: usize = 16;
 
-/// What `work` gives, and the errors that were logged on this thread meanwhile.
+/// Runs `work` and returns its result with the errors logged on this thread in the meantime.
 pub(super) fn during<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let given = tracing::subscriber::with_default(Listener(heard.clone()), work);

@@ -1,4 +1,5 @@
-//! Which token comes next, by the samplers of llama.cpp's server in their order. What the logits are is `worker`'s part.
+//! Selects the next token with the samplers of llama.cpp's server, in the same order. `worker` computes the
+//! logits.
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::model::LlamaModel;
@@ -10,7 +11,7 @@ use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use super::asked::Asked;
 use crate::{ErrorKind, ModelError};
 
-/// As llama.cpp's server has them unless it is told otherwise.
+/// Defaults of llama.cpp's server.
 const TOP_K: i32 = 40;
 const MIN_P: f32 = 0.05;
 
@@ -35,27 +36,27 @@ impl Sampling {
         let held = asked.grammar.as_deref().map(|text| LlamaSampler::grammar(model, text, "root"));
         let grammar = held.transpose().map_err(|error| {
             let message =
-                format!("the grammar or schema of the reply is not one that llama.cpp takes: {error}");
+                format!("llama.cpp rejects the grammar or schema of the reply: {error}");
             ModelError::new(ErrorKind::Invalid, message)
         })?;
         Ok(Sampling { chain, grammar })
     }
 
-    /// The next token after the one at `at` of the last batch.
+    /// Samples the token after position `at` of the last batch.
     pub(super) fn next(&mut self, context: &LlamaContext<'_>, at: i32) -> Result<LlamaToken, ModelError> {
         let free = self.picked(context.token_data_array_ith(at))?;
         let Some(grammar) = &mut self.grammar else { return Ok(free) };
         if allows(grammar, free) {
             return Ok(free);
         }
-        // Only now all tokens are held against the grammar: that costs more than the model does.
+        // Only now check all tokens against the grammar: that costs more than the model itself.
         let mut all = context.token_data_array_ith(at);
         all.apply_sampler(grammar);
         all.data.retain(|token| token.logit().is_finite());
         self.picked(all)
     }
 
-    /// The token has become part of the reply.
+    /// Records that the token became part of the reply.
     pub(super) fn accept(&mut self, token: LlamaToken) {
         self.chain.accept(token);
         if let Some(grammar) = &mut self.grammar {
@@ -65,7 +66,7 @@ impl Sampling {
 
     fn picked(&mut self, mut candidates: LlamaTokenDataArray) -> Result<LlamaToken, ModelError> {
         let stuck =
-            || ModelError::new(ErrorKind::Invalid, "no token of the model fits the grammar of the reply");
+            || ModelError::new(ErrorKind::Invalid, "no token of the model matches the grammar of the reply");
         if candidates.data.is_empty() {
             return Err(stuck());
         }

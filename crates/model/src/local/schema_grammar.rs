@@ -1,21 +1,21 @@
-//! From a JSON Schema to a grammar (GBNF) that holds a reply to it, after the rules that llama.cpp's server makes of
-//! a schema. What a grammar cannot say (`pattern`, `minimum`, `format`) is left open; whoever asked checks the answer
-//! anyway. Sampling under the grammar is `sampling`'s part.
+//! Converts a JSON Schema to a grammar (GBNF) that constrains a reply, following the rules of llama.cpp's
+//! server. Keywords a grammar cannot express (`pattern`, `minimum`, `format`) are ignored; the caller
+//! validates the answer anyway. `sampling` applies the grammar.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Above this, a count becomes "any number": llama.cpp expands counts into rules and refuses to make too many.
+/// Counts above this become unbounded: llama.cpp expands counts into rules and refuses to create too many.
 const MOST_COUNTED: u64 = 1_000;
-/// Schemas inside schemas; deeper ones are any JSON.
+/// Maximum nesting of schemas; deeper ones accept any JSON.
 const DEEPEST: usize = 64;
 
-/// White space between tokens, bounded, because a small model writes it for ever.
+/// White space between tokens. Bounded, because a small model may otherwise write it forever.
 const SPACE: &str = r#"| " " | "\n"{1,2} [ \t]{0,20}"#;
 
-/// Rules that others stand on, and what they stand on themselves.
+/// Basic rules: name, definition, and the rules they depend on.
 const BASICS: &[(&str, &str, &[&str])] = &[
     ("boolean", r#"("true" | "false") space"#, &[]),
     ("decimal-part", "[0-9]{1,16}", &[]),
@@ -42,7 +42,7 @@ const BASICS: &[(&str, &str, &[&str])] = &[
     ("null", r#""null" space"#, &[]),
 ];
 
-/// The grammar of the texts that are JSON by this schema.
+/// The grammar of the JSON texts that match this schema.
 pub(super) fn grammar(schema: &Value) -> String {
     let mut rules = Rules { whole: schema, named: BTreeMap::new(), refs: BTreeMap::new(), depth: 0 };
     rules.named.insert("space".to_owned(), SPACE.to_owned());
@@ -57,13 +57,13 @@ pub(super) fn grammar(schema: &Value) -> String {
 struct Rules<'s> {
     whole: &'s Value,
     named: BTreeMap<String, String>,
-    /// The rules of what was referred to, which may refer to itself.
+    /// Rules of referenced schemas, which may be recursive.
     refs: BTreeMap<String, String>,
     depth: usize,
 }
 
 impl<'s> Rules<'s> {
-    /// What stands for this schema in a rule; rules it needs get names that begin with `name`.
+    /// The expression for this schema; auxiliary rules get names that start with `name`.
     fn of(&mut self, schema: &'s Value, name: &str) -> String {
         let Some(fields) = schema.as_object().filter(|_| self.depth < DEEPEST) else {
             return self.basic("value");
@@ -126,7 +126,7 @@ impl<'s> Rules<'s> {
         if rules.is_empty() { self.basic("value") } else { format!("({})", rules.join(" | ")) }
     }
 
-    /// Objects that are meant together are one object with the properties of all; of anything else, the first counts.
+    /// Merges objects into one with the properties of all; for anything else, the first schema counts.
     fn all_of(&mut self, fields: &'s Map<String, Value>, parts: &'s [Value], name: &str) -> String {
         let target = |part: &Value| part.get("$ref").and_then(Value::as_str).and_then(|at| self.look_up(at));
         let parts: Vec<&'s Map<String, Value>> = parts
@@ -162,7 +162,7 @@ impl<'s> Rules<'s> {
         self.members(&properties, &required(fields), others, name)
     }
 
-    /// Those that must be there in their order, then any of the rest in theirs.
+    /// Required members in order, then any of the optional ones in order.
     fn members(
         &mut self,
         properties: &[(&'s String, &'s Value)],
@@ -195,7 +195,7 @@ impl<'s> Rules<'s> {
         format!("\"{{\" space {inside} \"}}\" space")
     }
 
-    /// At least one of these, in their order.
+    /// At least one of these members, in order.
     fn any_of(&mut self, members: &[String], name: &str) -> String {
         let mut rest: Option<String> = None;
         let mut choices: Vec<String> = Vec::new();
@@ -252,7 +252,7 @@ impl<'s> Rules<'s> {
         }
         let Some(schema) = self.look_up(target) else { return self.basic("value") };
         let name = format!("ref{}-{}", self.refs.len(), plain(target.rsplit('/').next().unwrap_or_default()));
-        // Known before it is made: it may refer to itself.
+        // Registered before it is built, because it may refer to itself.
         self.refs.insert(target.to_owned(), name.clone());
         let rule = self.of(schema, &name);
         self.named.insert(name.clone(), rule);
@@ -263,7 +263,7 @@ impl<'s> Rules<'s> {
         self.whole.pointer(target.strip_prefix('#')?)
     }
 
-    /// One of the rules that all schemas share.
+    /// Adds one of the basic rules and its dependencies; returns its name.
     fn basic(&mut self, name: &str) -> String {
         let known = BASICS.iter().find(|(known, ..)| *known == name);
         if let Some((_, rule, needs)) = known
@@ -277,7 +277,7 @@ impl<'s> Rules<'s> {
         name.to_owned()
     }
 
-    /// A rule of its own, unless it is only another's name.
+    /// Adds a named rule, unless the expression is just the name of another rule.
     fn name(&mut self, name: String, rule: String) -> String {
         if self.named.contains_key(&rule) {
             return rule;
@@ -295,7 +295,7 @@ fn count(fields: &Map<String, Value>, key: &str) -> Option<u64> {
     fields.get(key).and_then(Value::as_u64)
 }
 
-/// A text as it stands in a grammar.
+/// Quotes a text as a grammar literal.
 fn literal(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -310,7 +310,7 @@ fn literal(text: &str) -> String {
     quoted
 }
 
-/// What of a name may stand in the name of a rule.
+/// Reduces a name to the characters allowed in rule names.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }

@@ -1,5 +1,5 @@
-//! A conversation as the text that its model was trained on, by the template inside the model's file. Templates are
-//! written for Python's Jinja; what they use of Python is added here.
+//! Renders a conversation with the chat template in the model file, in the format the model was trained on.
+//! Templates are written for Python's Jinja; the Python features they use are added here.
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
@@ -10,23 +10,23 @@ use serde_json::ser::Formatter;
 use super::asked::Asked;
 use super::thinking;
 
-/// For files without a template: what most small models were trained on.
+/// For files without a template: the format most small models were trained on.
 const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n\
                       {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 const NAME: &str = "chat";
-/// A template that does more than this is not one.
+/// Fuel limit for rendering; no sane template needs more.
 const MOST_WORK: u64 = 50_000_000;
 
-/// What a model reads.
+/// A rendered prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Prompt {
     pub(super) text: String,
-    /// Whether it ends where the model begins to think.
+    /// Whether the prompt ends with an opened reasoning section.
     pub(super) thinks: bool,
 }
 
-/// A model's template, read.
+/// A parsed chat template.
 pub(super) struct Template {
     environment: Environment<'static>,
     bos: String,
@@ -34,7 +34,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// Reads it; `bos` and `eos` are the marks that some templates write themselves.
+    /// Parses a template; `bos` and `eos` are the tokens that some templates insert themselves.
     pub(super) fn read(source: Option<String>, bos: String, eos: String) -> Result<Template, String> {
         let mut environment = Environment::new();
         environment.set_trim_blocks(true);
@@ -48,23 +48,24 @@ impl Template {
         });
         environment
             .add_template_owned(NAME, source.unwrap_or_else(|| CHATML.to_owned()))
-            .map_err(|error| format!("its chat template cannot be read: {error}"))?;
+            .map_err(|error| format!("its chat template is invalid: {error}"))?;
         Ok(Template { environment, bos, eos })
     }
 
-    /// The prompt. Words that the assistant has begun stand at its end, and the model goes on with them.
+    /// Renders the prompt. A prefilled beginning of the reply is placed at its end, and the model continues
+    /// from there.
     pub(super) fn prompt(&self, asked: &Asked) -> Result<Prompt, String> {
         let (messages, begun) = asked.turns();
         let prompt = self.rendered(messages, &asked.tools).or_else(|error| {
-            // Some know no system prompt; what it says goes before what the user says first.
+            // Some templates reject a system prompt; prepend it to the first user message instead.
             let joined = without_system(messages).ok_or(error)?;
             self.rendered(&joined, &asked.tools)
         });
         let mut text = prompt
-            .map_err(|error| format!("its chat template refuses the conversation: {}", innermost(&error)))?;
+            .map_err(|error| format!("its chat template rejects the conversation: {}", innermost(&error)))?;
         let mut thinks = text.trim_end().ends_with(thinking::OPEN);
         if thinks && (begun.is_some() || asked.grammar.is_some()) {
-            // What is begun or held to a form is the answer: there is no thinking before it.
+            // A prefilled or constrained reply is the answer itself, so close the reasoning section first.
             text = format!("{}\n{}\n\n", text.trim_end(), thinking::CLOSE);
             thinks = false;
         }
@@ -72,7 +73,7 @@ impl Template {
         Ok(Prompt { text, thinks })
     }
 
-    /// Whether it has written the mark that begins a text itself.
+    /// Whether the template already inserted the BOS token.
     pub(super) fn begins(&self, prompt: &str) -> bool {
         !self.bos.is_empty() && prompt.starts_with(&self.bos)
     }
@@ -89,7 +90,7 @@ impl Template {
     }
 }
 
-/// The conversation with its system prompt as the beginning of the first message, if it has one.
+/// The conversation with its system prompt merged into the first user message; `None` if not applicable.
 fn without_system(messages: &[serde_json::Value]) -> Option<Vec<serde_json::Value>> {
     let [system, first, rest @ ..] = messages else { return None };
     if system["role"] != "system" || first["role"] != "user" {
@@ -105,7 +106,8 @@ fn innermost(error: &Error) -> String {
     error.detail().map_or_else(|| error.to_string(), str::to_owned)
 }
 
-/// As Python writes JSON, which is how a model saw it: a blank after commas and colons, nothing escaped for HTML.
+/// JSON as Python writes it, which is what models have seen: a space after commas and colons, no HTML
+/// escapes.
 fn to_json(value: Value, options: minijinja::value::Kwargs) -> Result<Value, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let wrong = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
@@ -147,7 +149,7 @@ impl Formatter for Python {
     }
 }
 
-/// A past call as templates expect it: its arguments an object, not a text.
+/// Converts the arguments of a past call from text to an object, as templates expect.
 pub(super) fn opened_arguments(call: &mut serde_json::Value) {
     let function: Option<&mut Map<String, serde_json::Value>> = call["function"].as_object_mut();
     let Some(arguments) = function.and_then(|function| function.get_mut("arguments")) else { return };

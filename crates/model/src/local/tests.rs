@@ -1,4 +1,4 @@
-//! What is said of files that are no models. One that is a model is at work in `real`.
+//! Error messages for files that are not models. `real` runs an actual model.
 
 mod real;
 
@@ -30,11 +30,11 @@ fn what_is_no_model_is_refused_before_anything_is_loaded() {
     );
     assert_eq!(
         open(&format!("local:{shown}")),
-        format!("cannot read the model {shown}: it is a folder; name the GGUF file in it")
+        format!("cannot read the model {shown}: it is a directory; specify the GGUF file in it")
     );
 }
 
-/// A GGUF file without tensors that says it is of this architecture.
+/// A GGUF file without tensors that claims this architecture.
 fn of_architecture(name: &str) -> Vec<u8> {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
     let (version, tensors, pairs, string) = (3_u32, 0_u64, 1_u64, 8_u32);

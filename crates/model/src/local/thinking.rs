@@ -1,34 +1,35 @@
-//! Reasoning that a model writes between marks before its answer. Servers tell the two apart; here nobody else does.
+//! Separates reasoning, which a model writes between tags before its answer, from the answer. Servers do this
+//! themselves.
 
 pub(super) const OPEN: &str = "<think>";
 pub(super) const CLOSE: &str = "</think>";
 
-/// A piece of a reply.
+/// A fragment of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     Thought(&'a str),
     Said(&'a str),
 }
 
-/// Splits a reply as it comes.
+/// Splits a reply into reasoning and answer as it arrives.
 pub(super) struct Thinking {
     place: Place,
-    /// What may yet turn out to be part of a mark.
+    /// Text that may still turn out to be part of a tag.
     held: String,
 }
 
 #[derive(Clone, Copy)]
 enum Place {
-    /// Nothing but blanks came, or the beginning of a mark.
+    /// Only white space or a prefix of the opening tag so far.
     Beginning,
     Inside,
-    /// Thinking is over; blanks before the answer belong to neither.
+    /// Reasoning has ended; white space before the answer belongs to neither.
     Between,
     Answer,
 }
 
 impl Thinking {
-    /// Some templates open the mark for the model.
+    /// `opened` is true if the template already wrote the opening tag.
     pub(super) fn new(opened: bool) -> Thinking {
         Thinking { place: if opened { Place::Inside } else { Place::Beginning }, held: String::new() }
     }
@@ -75,7 +76,7 @@ impl Thinking {
         }
     }
 
-    /// Nothing more comes.
+    /// Flushes the remaining text at the end of the reply.
     pub(super) fn end(self, sink: &mut dyn FnMut(Part<'_>)) {
         match self.place {
             Place::Inside => tell(&self.held, Part::Thought, sink),
@@ -90,7 +91,7 @@ fn tell<'a>(text: &'a str, part: fn(&'a str) -> Part<'a>, sink: &mut dyn FnMut(P
     }
 }
 
-/// How many bytes at the end of a text may be the beginning of the closing mark.
+/// Number of bytes at the end of a text that may be the start of the closing tag.
 fn mark_begun(text: &str) -> usize {
     (1..CLOSE.len()).rev().find(|length| text.ends_with(&CLOSE[..*length])).unwrap_or_default()
 }

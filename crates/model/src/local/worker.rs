@@ -1,6 +1,7 @@
-//! The thread that has a model in memory. Requests wait in a line and are answered one after the other; what the context
-//! holds of the last one is kept, and only what a prompt has beyond it is evaluated. A request whose asker is gone is left
-//! at the next token. Making a prompt and picking tokens are `template`'s and `sampling`'s parts; `super` is the asker.
+//! The thread that holds a model in memory. Requests queue and are answered one after the other; the context
+//! of the last one is kept, and only the part of a prompt that differs from it is evaluated. A request whose
+//! receiver is gone is abandoned at the next token. `template` renders prompts and `sampling` selects tokens;
+//! `super` sends the requests.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -23,17 +24,17 @@ use super::sampling::Sampling;
 use super::template::{Prompt, Template};
 use crate::{ErrorKind, ModelError, StopReason, Usage};
 
-/// Requests that wait; one more is refused and may be tried again.
+/// Capacity of the request queue; when it is full, requests fail with a retriable error.
 const LINE: usize = 64;
-/// Tokens of a prompt that are evaluated at once; between two such parts it can be given up. More at once are hardly
-/// faster, and it is the same always, because the parts decide about the last bits of the logits.
+/// Prompt tokens evaluated per batch; a request can be cancelled between batches. Larger batches are hardly
+/// faster. The size is constant, because it affects the last bits of the logits.
 const PART: usize = 64;
-/// The context unless somebody says otherwise: its memory is taken when the model is loaded.
+/// Default context size; its memory is allocated when the model is loaded.
 const CONTEXT_TOKENS: u64 = 16_384;
-/// Small contexts cannot hold a task at all.
+/// Smaller contexts cannot hold a task at all.
 const LEAST_CONTEXT_TOKENS: u64 = 256;
 
-/// Which model, and how it is held.
+/// Which model to load, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) path: PathBuf,
@@ -41,31 +42,32 @@ pub(super) struct Held {
     pub(super) threads: usize,
 }
 
-/// What is asked of the thread.
+/// A request to the worker thread.
 pub(super) enum Job {
-    /// A reply, piece by piece.
+    /// Generate a reply and stream it.
     Ask(Box<Asked>, Sender<Piece>),
-    /// The size of the context.
+    /// Report the size of the context.
     Context(tokio::sync::oneshot::Sender<Option<u64>>),
 }
 
-/// What the thread tells.
+/// A message from the worker thread.
 pub(super) enum Piece {
-    /// The prompt is read; whether the reply begins with thinking.
+    /// The prompt is evaluated; `thinks` tells whether the reply starts with reasoning.
     Begins { thinks: bool },
     /// More of the reply.
     Text(String),
-    /// It is over.
+    /// The request has ended.
     End(Result<Ended, ModelError>),
 }
 
-/// How a reply ended.
+/// Final state of a reply.
 pub(super) struct Ended {
     pub(super) stop: StopReason,
     pub(super) usage: Usage,
 }
 
-/// Starts a thread for a model. It loads it with the first request, and ends when nobody can ask it any more.
+/// Starts a thread for a model. It loads the model with the first request and ends when all senders are
+/// dropped.
 pub(super) fn start(held: Held) -> std::io::Result<SyncSender<Job>> {
     let (asking, jobs) = sync_channel(LINE);
     std::thread::Builder::new().name("local model".to_owned()).spawn(move || work(&held, &jobs))?;
@@ -76,7 +78,7 @@ fn work(held: &Held, jobs: &Receiver<Job>) {
     while let Ok(job) = jobs.recv() {
         match Loaded::open(held) {
             Ok(loaded) => return serve(&loaded, held, job, jobs),
-            // The next one tries again: the file may be mended meanwhile.
+            // The next request tries again: the file may have been fixed by then.
             Err(message) => refuse(job, &message),
         }
     }
@@ -91,7 +93,7 @@ fn refuse(job: Job, message: &str) {
     }
 }
 
-/// A model in memory, without a context yet.
+/// A loaded model, without a context.
 struct Loaded {
     backend: &'static LlamaBackend,
     model: LlamaModel,
@@ -99,11 +101,11 @@ struct Loaded {
     context_tokens: u32,
 }
 
-/// llama.cpp is set up once in a process.
+/// Initializes llama.cpp once per process.
 fn backend() -> Result<&'static LlamaBackend, String> {
     static BACKEND: LazyLock<Result<LlamaBackend, String>> = LazyLock::new(|| {
         send_logs_to_tracing(LogOptions::default());
-        LlamaBackend::init().map_err(|error| format!("llama.cpp cannot be set up: {error}"))
+        LlamaBackend::init().map_err(|error| format!("cannot initialize llama.cpp: {error}"))
     });
     BACKEND.as_ref().map_err(Clone::clone)
 }
@@ -117,7 +119,7 @@ impl Loaded {
             LlamaModel::load_from_file(backend, &held.path, &LlamaModelParams::default())
         });
         let model = model.map_err(|_| {
-            let why = complaints.first().map_or("llama.cpp does not take it", String::as_str);
+            let why = complaints.first().map_or("llama.cpp rejects it", String::as_str);
             format!("cannot load the model {shown}: {why}")
         })?;
         let template = template(&model).map_err(|why| format!("the model {shown}: {why}"))?;
@@ -182,11 +184,11 @@ fn serve(loaded: &Loaded, held: &Held, first: Job, jobs: &Receiver<Job>) {
     }
 }
 
-/// The one place in the context, and what it holds.
+/// The model's single sequence, and what its context holds.
 struct Seat<'l, 'c> {
     loaded: &'l Loaded,
     context: &'c mut LlamaContext<'l>,
-    /// The tokens in the context, in order.
+    /// Tokens in the context, in order.
     evaluated: Vec<LlamaToken>,
 }
 
@@ -243,20 +245,20 @@ impl Seat<'_, '_> {
         let wrong = |message| ModelError::new(ErrorKind::Invalid, message);
         let Prompt { text, thinks } = self.loaded.template.prompt(asked).map_err(wrong)?;
         let vocab = self.loaded.model.vocab();
-        // A mark that the template wrote is not written twice.
+        // Do not add the BOS token if the template already did.
         let marked = vocab.should_add_bos() && self.loaded.template.begins(&text);
         let tokens = vocab.tokenize(text.as_bytes(), !marked, true);
         if tokens.is_empty() { Err(wrong("the request is empty".to_owned())) } else { Ok((tokens, thinks)) }
     }
 
-    /// Forgets what the prompt does not share. Gives how much of it need not be evaluated: never all, for the last token's
-    /// logits are wanted.
+    /// Drops the part of the context that the prompt does not share. Returns the number of prompt tokens that
+    /// need no evaluation; never all of them, because the logits of the last token are needed.
     fn keep_common(&mut self, prompt: &[LlamaToken]) -> usize {
         let common = self.evaluated.iter().zip(prompt).take_while(|(one, other)| one == other).count();
         let mut kept = common.min(prompt.len() - 1);
         let from = u32::try_from(kept).unwrap_or(u32::MAX);
         if self.context.kv_cache_seq_rm(0, Some(from), None).is_err() {
-            // Models without attention cannot forget in part.
+            // Recurrent models cannot drop a part of their state.
             self.context.clear_kv_cache();
             kept = 0;
         }
@@ -277,7 +279,7 @@ impl Seat<'_, '_> {
         Ok(at)
     }
 
-    /// Puts tokens into the context; the last one's logits can be asked for at what this gives.
+    /// Evaluates tokens; returns the index at which the logits of the last one are available.
     fn evaluate(&mut self, tokens: &[LlamaToken], pieces: &Sender<Piece>) -> Result<i32, ModelError> {
         if pieces.is_closed() {
             return Err(ModelError::cancelled());
@@ -290,7 +292,7 @@ impl Seat<'_, '_> {
             batch.add(*token, position, &[0], at == last).map_err(|error| failed(error.to_string()))?;
         }
         if let Err(error) = self.context.decode(&mut batch) {
-            // What the context holds now is not known.
+            // The content of the context is now unknown.
             self.context.clear_kv_cache();
             self.evaluated.clear();
             return Err(failed(error.to_string()));
@@ -300,7 +302,7 @@ impl Seat<'_, '_> {
     }
 }
 
-/// Bytes of tokens as text: a character may be split over tokens.
+/// Assembles token bytes into text: a character may be split across tokens.
 #[derive(Default)]
 struct Writing {
     open: Vec<u8>,
@@ -311,7 +313,7 @@ impl Writing {
         self.open.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.open) {
             Ok(text) => text.len(),
-            // Only an end that is missing is waited for.
+            // Only wait for more bytes if the end of a character is missing.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => self.open.len(),
         };

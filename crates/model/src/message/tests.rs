@@ -1,4 +1,4 @@
-//! How messages and replies look in a journal.
+//! The serialized form of messages and replies in a journal.
 
 use serde_json::{from_str, json, to_string};
 

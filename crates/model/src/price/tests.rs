@@ -1,4 +1,4 @@
-//! Prices by name, and sums.
+//! Price lookup and cost.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn every_entry_of_the_table_has_a_provider_and_a_sensible_price() {
     for (names, price) in &prices.entries {
         assert!(!names.provider.is_empty(), "{names:?}");
         for name in &names.provider {
-            // A model in this process has no server to be named by.
+            // An in-process model has no provider.
             assert!(name == "local" || crate::provider::Provider::named(name).is_some(), "{name}");
         }
         assert!((0.0..=100.0).contains(&price.input) && price.input <= price.output, "{names:?}");
@@ -71,7 +71,7 @@ fn a_wrong_file_is_named_with_its_line() {
     assert!(fault.contains("output"), "{fault}");
     let misspelt = "\n[[price]]\nmodel = [\"x\"]\ninptu = 1\noutput = 1\n";
     let fault = Prices::default().add("mine.toml", misspelt).unwrap_err().to_string();
-    assert_eq!(fault, "mine.toml:2:1: there is no `inptu` in a price; there is input");
+    assert_eq!(fault, "mine.toml:2:1: unknown key `inptu` in a price; expected input");
 }
 
 #[test]

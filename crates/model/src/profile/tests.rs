@@ -1,4 +1,4 @@
-//! Which entries fit, and what holds then.
+//! Matching and merging of profile entries.
 
 use super::*;
 
@@ -66,8 +66,8 @@ fn a_users_file_goes_before_ours() {
 fn what_is_wrong_in_a_file_is_named_with_its_place() {
     let fault = |text: &str| Profiles::default().add("mine.toml", text).unwrap_err().to_string();
     insta::assert_snapshot!(fault("x = 1\n"), @"mine.toml:1:1: unknown field `x`, expected `profile` or `price`");
-    insta::assert_snapshot!(fault("[[price]]\ninput = 1\n"), @"mine.toml:1:1: there is no [[price]] here; an entry begins with [[profile]]");
-    insta::assert_snapshot!(fault("\n[[profile]]\nmodel = [\"a\"]\ntool_fromat = \"text\"\n"), @"mine.toml:2:1: there is no `tool_fromat` in a profile; there is tool_format");
+    insta::assert_snapshot!(fault("[[price]]\ninput = 1\n"), @"mine.toml:1:1: unexpected table [[price]]; entries are [[profile]] tables");
+    insta::assert_snapshot!(fault("\n[[profile]]\nmodel = [\"a\"]\ntool_fromat = \"text\"\n"), @"mine.toml:2:1: unknown key `tool_fromat` in a profile; expected tool_format");
     insta::assert_snapshot!(fault("[[profile]]\ntool_format = \"magic\"\n"), @"mine.toml:1:1: unknown variant `magic`, expected one of `native`, `text`, `schema`; in `tool_format`");
     insta::assert_snapshot!(fault("[[profile]]\nmodel = \"a\"\n"), @r#"mine.toml:1:1: invalid type: string "a", expected a sequence; in `model`"#);
 }
@@ -133,7 +133,7 @@ fn models_that_reason_are_asked_in_the_way_their_servers_take() {
         let profile = of("openai", model);
         assert_eq!((profile.traits().fixed_sampling, profile.context_tokens), (fixed, context), "{model}");
     }
-    // Old ones keep what they had.
+    // Older models keep their traits.
     let haiku = of("anthropic", "claude-haiku-4-5");
     assert_eq!((haiku.traits().thinking, haiku.traits().fixed_sampling), (Thinking::Budget, false));
 }

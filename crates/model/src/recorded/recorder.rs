@@ -1,5 +1,6 @@
-//! Records what a model says into a cassette, each exchange as it happens. Only what [`super::Cassette`] needs
-//! is written: replies, errors, and of each request its hash and its new messages; never a header, a key or an address.
+//! Records a model's replies into a cassette, each exchange as it happens. Only what [`super::Cassette`]
+//! needs is written: replies, errors, and the hash and new messages of each request; never a header, a key or
+//! an address.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,10 +17,10 @@ use crate::{
     ModelError, Reply, RequestOptions, StopReason, Usage,
 };
 
-/// So much of the last message is kept, for people who read a cassette.
+/// Length of the excerpt of the last message, for human readers of a cassette.
 const LAST_CHARS: usize = 200;
 
-/// A model that records another.
+/// A model that records another model.
 pub struct Recorder {
     model: Arc<dyn Model>,
     file: String,
@@ -28,13 +29,13 @@ pub struct Recorder {
 
 struct Tape {
     file: File,
-    /// Written before the first exchange; by then the context size has been asked for, if it ever is.
+    /// Written before the first exchange; by then the context size has been queried, if it ever is.
     header: Option<Header>,
 }
 
 impl Recorder {
-    /// Records `model` into `path`. An existing cassette is continued; a last line that was cut off by a crash
-    /// is dropped.
+    /// Records `model` into `path`. An existing cassette is continued; a last line truncated by a crash is
+    /// dropped.
     pub fn open(model: Arc<dyn Model>, path: &Path) -> Result<Recorder, ChoiceError> {
         let name = path.display().to_string();
         let fault = |error: io::Error| ChoiceError::File(format!("cannot record into {name}: {error}"));
@@ -50,7 +51,7 @@ impl Recorder {
                 context_tokens: None,
             })
         } else {
-            // Without a whole first line this is somebody else's file, and not ours to cut.
+            // Without a valid first line this is not a cassette, and must not be truncated.
             let first = String::from_utf8_lossy(&text);
             Header::parse(&name, first.lines().next().unwrap_or_default())?;
             None
@@ -68,7 +69,7 @@ impl Recorder {
             tape.lock().unwrap_or_else(PoisonError::into_inner).append(&exchange)
         })
         .await;
-        // A recording with a hole would play the wrong replies, so the attempt fails with it.
+        // A recording with a gap would play back wrong replies, so a failure to record fails the attempt.
         let why = match written {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => error.to_string(),
@@ -91,7 +92,7 @@ impl Tape {
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => self.header = None,
-            // Half a line in the middle would make the rest unreadable.
+            // A partial line in the middle would make the rest unreadable.
             Err(_) => self.file.set_len(before)?,
         }
         written
@@ -116,7 +117,7 @@ impl Model for Recorder {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let outcome = self.model.send(conversation, options, sink, cancel).await;
-            // What we broke off ourselves is no answer of the model.
+            // A cancellation by us is not a reply of the model.
             if !matches!(&outcome, Err(error) if error.kind == ErrorKind::Cancelled) {
                 self.record(exchange(conversation, outcome.as_ref())).await?;
             }
@@ -140,7 +141,7 @@ impl Model for Recorder {
     }
 }
 
-/// One line of a cassette.
+/// Encodes one line of a cassette.
 pub(super) fn exchange(conversation: &Conversation, outcome: Result<&Reply, &ModelError>) -> String {
     let last = conversation.messages().last().map_or("", |message| message.text());
     let request = Request {
@@ -173,7 +174,7 @@ pub(super) fn exchange(conversation: &Conversation, outcome: Result<&Reply, &Mod
             });
         }
     }
-    // Strings and numbers into memory cannot fail.
+    // Serializing strings and numbers to memory cannot fail.
     serde_json::to_string(&line).unwrap_or_default()
 }
 

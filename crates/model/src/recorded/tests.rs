@@ -77,7 +77,7 @@ async fn what_a_cassette_looks_like() {
     {"cassette":1,"model":"script:s","wire":"chat"}
     {"request":{"hash":"HASH1","messages":1,"last":"a","added":[{"role":"user","text":"a"}]},"reasoning":"hm","text":"one","tool_calls":[{"id":"c9","name":"t","arguments":"{ \"odd\" : 1}"}],"usage":{"input_tokens":5,"output_tokens":6,"cached_tokens":4},"stop":"tool_calls"}
     {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"error":{"kind":"server","status":503,"retry_after":0.5,"message":"busy"}}
-    {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"error":{"kind":"cut","message":"the reply broke off before its end"}}
+    {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"error":{"kind":"cut","message":"the reply ended prematurely"}}
     {"request":{"hash":"HASH2","messages":2,"last":"b","added":[{"role":"user","text":"a"},{"role":"user","text":"b"}]},"text":"three","stop":"end"}
     "#);
 }
@@ -179,7 +179,7 @@ fn a_file_that_is_no_cassette_is_not_written_to() {
         std::fs::write(&path, text).unwrap();
         let model = Arc::new(Script::parse("script:s", "s", "").unwrap());
         let error = Recorder::open(model, &path).err().unwrap().to_string();
-        assert!(error.contains("this is not a cassette"), "{error}");
+        assert!(error.contains("not a cassette"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }
@@ -203,11 +203,11 @@ fn faults_of_a_cassette_are_named_with_their_place() {
     let fault = |text: &str| Cassette::parse("replay:c", "c.jsonl", text).err().unwrap().to_string();
     assert_eq!(
         fault(""),
-        "c.jsonl:1:1: this is not a cassette: its first line must be like {\"cassette\":1,\"model\":\"…\"}"
+        "c.jsonl:1:1: not a cassette: the first line must look like {\"cassette\":1,\"model\":\"…\"}"
     );
     assert_eq!(
         fault("{\"cassette\":2,\"model\":\"m\"}\n"),
-        "c.jsonl:1:1: this is a cassette of version 2, and this program reads version 1"
+        "c.jsonl:1:1: unsupported cassette version 2; expected version 1"
     );
     assert_eq!(
         fault("{\"cassette\":1,\"model\":\"m\"}\n{\"text\":\"a\"}\n{\"match\":\"x\"}\n"),
@@ -226,6 +226,6 @@ async fn a_request_that_was_not_recorded_is_shown_beside_the_one_that_was() {
     assert_eq!((error.kind, error.source_line), (ErrorKind::Invalid, Some(2)));
     assert_eq!(
         error.message.replace(&file, "FILE"),
-        "the request is not the one that FILE:2 answers:\n--- recorded\n+++ asked now\n@@ -1 +1 @@\n-user: a\n+user: another"
+        "the request differs from the one recorded at FILE:2:\n--- recorded\n+++ now\n@@ -1 +1 @@\n-user: a\n+user: another"
     );
 }

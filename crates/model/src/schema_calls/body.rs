@@ -1,6 +1,6 @@
-//! The second half of a call: its long text as a fenced block, asked for on the prefix that the header has just made
-//! warm. Where the server has a grammar, the fence is begun for the model and the grammar ends it; elsewhere the model is
-//! told what to send.
+//! The second half of a call: its long text as a fenced block, requested on the prefix that the header has
+//! just cached. If the server supports grammars, the reply is prefilled with the opening fence and the
+//! grammar ends it; otherwise the model is instructed what to send.
 
 use bytes::BytesMut;
 use serde_json::{Value, json};
@@ -15,21 +15,20 @@ use crate::{
     Conversation, Delta, ErrorKind, Message, ModelError, Reply, RequestOptions, StopReason, ToolChoice,
 };
 
-/// The bound of a body, unless the user says otherwise: about four hundred lines. A small model that does not find
-/// an end comes to one.
+/// Default limit of a body, about four hundred lines. It ends the output of a small model that does not stop.
 const BODY_TOKENS: u32 = 4_096;
 
-/// What a request adds to the messages of its conversation.
+/// Content that a request adds after the messages of its conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct More<'a> {
-    /// What the assistant has said so far.
+    /// The assistant's text so far.
     pub(crate) header: &'a str,
-    /// What the user says to it; without it, the assistant goes on in its own words.
+    /// A user message that follows; without it, the assistant continues its own text.
     pub(crate) instruction: Option<&'a str>,
 }
 
 impl More<'_> {
-    /// Writes it after the last message of a conversation in the plain form.
+    /// Encodes it after the last message of a conversation in the text protocol.
     pub(crate) fn write(&self, out: &mut BytesMut, before: Before<'_>) {
         plain::raw(out, Role::Assistant, self.header, before);
         if let Some(instruction) = self.instruction {
@@ -42,7 +41,7 @@ impl More<'_> {
 const ASSISTANT: Message =
     Message::Assistant { text: String::new(), reasoning: None, tool_calls: Vec::new() };
 
-/// Asks for the body. Gives the whole arguments of the call, or nothing if a limit cut it.
+/// Requests the body. Returns the complete arguments of the call, or `None` if a limit truncated it.
 pub(super) async fn ask(
     server: &dyn Exchange,
     body: Body,
@@ -54,7 +53,7 @@ pub(super) async fn ask(
     let shown = plain::header(&header.thought, &header.tool, &Value::Object(header.arguments.clone()));
     let path = header.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
     let language = if header.tool == "apply_patch" { "diff" } else { plain::language(path) };
-    // Markdown has fences of its own.
+    // Markdown contains fences itself.
     let fence = if language == "markdown" { "````" } else { "```" };
     let begun = format!("{shown}\n{fence}{language}\n");
     let asked = RequestOptions {
@@ -69,7 +68,7 @@ pub(super) async fn ask(
         constrained.extra.extend(fields);
         let more = More { header: &begun, instruction: None };
         let mut telling = match body {
-            // The reply is the text itself, so it can be told as it comes.
+            // The reply is the text itself, so it can be streamed.
             Body::Whole(field) => Telling::of(&header.arguments, field, fence, &shown),
             Body::Replace { .. } => None,
         };
@@ -80,14 +79,14 @@ pub(super) async fn ask(
         };
         let outcome = server.exchange(conversation, Some(more), &constrained, &mut grow).await;
         match outcome {
-            // Templates that think first refuse a reply that has begun.
+            // Templates that start with reasoning reject a prefilled reply.
             Err(error) if error.kind == ErrorKind::Invalid => {}
             outcome => return finish(outcome?, body, header, fence, telling, sink),
         }
     }
     let instruction = instruction(body, path, fence, language);
     let more = More { header: &shown, instruction: Some(&instruction) };
-    // Words may stand before the block: the call is told when it is whole.
+    // There may be text before the block, so the call is reported once it is complete.
     let mut quiet = |delta: Delta<'_>| {
         if let Delta::Waiting { .. } = delta {
             sink(delta);
@@ -110,7 +109,8 @@ fn finish(
     }
     let is_told = telling.is_some();
     let told = telling.map(|telling| telling.end(sink));
-    // A server that does not keep to the grammar may have sent words, or a fence of the model's own, before the block.
+    // A server that does not enforce the grammar may have sent text, or the model's own fence, before the
+    // block.
     let text = match told {
         Some(text) if reply.text.lines().filter(|line| line.starts_with(fence)).count() == 1 => text,
         _ => inside(&reply.text, fence),
@@ -131,12 +131,12 @@ fn finish(
     Ok((Some(arguments), reply))
 }
 
-/// What stands in the block: up to the closing fence, and after an opening one if the model wrote it.
+/// Content of the block: up to the closing fence, and after an opening one if the model wrote it.
 fn inside(text: &str, fence: &str) -> String {
     let opened = text.trim_start().strip_prefix(fence).and_then(|rest| rest.split_once('\n'));
     let text = match opened {
         Some((_, rest)) => rest,
-        // Words before the block.
+        // Text before the block.
         None => match text.find(&format!("\n{fence}")) {
             Some(at) if text[at + 1 + fence.len()..].contains(fence) => {
                 text[at + 1..].split_once('\n').map_or("", |(_, rest)| rest)
@@ -154,7 +154,7 @@ fn inside(text: &str, fence: &str) -> String {
     kept
 }
 
-/// The two halves of a block of search and replace, without the line break that only ends their last line.
+/// The two halves of a search/replace block, without the line break that ends their last line.
 fn halves(text: &str) -> (String, String) {
     let text = text.split_once(SEARCH).map_or(text, |(_, rest)| rest);
     let (old, rest) = text.split_once(MIDDLE).unwrap_or((text, ""));
@@ -177,7 +177,7 @@ fn instruction(body: Body, path: &str, fence: &str, language: &str) -> String {
     }
 }
 
-/// The fields of a request that goes on in the assistant's own words under a grammar.
+/// Request fields to continue the assistant's text under a grammar; `None` if not supported.
 fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, Value)>> {
     match constraint {
         Constraint::ResponseFormat => None,
@@ -190,13 +190,14 @@ fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, 
     }
 }
 
-/// The rest of a block whose fence has begun, in GBNF. A line that begins as the next mark does would end the part before
-/// it, so none does: a model that begins to close its block can only close it. Line breaks after the fence are let
-/// through, because models have one token for a fence and its line's end. The mark of a search and replace block is no line
-/// of a whole file: a small model that has just seen one would write one into it.
+/// Grammar (GBNF) for the rest of a block whose opening fence is prefilled. No line may start like the next
+/// delimiter, because it would end the current part: a model that starts to close its block can only close
+/// it. Line breaks after the fence are allowed, because models have a single token for a fence and its line
+/// end. The delimiters of a search/replace block are not allowed as lines of a whole file: a small model that
+/// has just seen one would write one.
 fn grammar(body: Body, fence: &str) -> String {
     const END: &str = r#"end ::= "\n"? "\n"?"#;
-    // Where the fence is longer, three marks are text.
+    // With a longer fence, three backticks are text.
     let shorter = if fence.len() > 3 { r#" | "```" ([^`\n] [^\n]*)?"# } else { "" };
     match body {
         Body::Whole(_) => format!(

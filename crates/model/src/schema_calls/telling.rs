@@ -1,39 +1,40 @@
-//! Tells the body of a call while it comes: the same pieces of JSON that a call by tools would have, line by line, so that
-//! a long file is seen to grow. Together they are the arguments of the call, whole, if the server keeps to the grammar; the
-//! reply decides where it does not.
+//! Streams the body of a call as it arrives: the same JSON fragments that a native tool call would produce,
+//! line by line, so that a long file is seen growing. Concatenated they are the complete arguments of the
+//! call, provided that the server enforces the grammar; otherwise the final reply decides.
 
 use serde_json::{Map, Value};
 
 use crate::Delta;
 use crate::stream::Sink;
 
-/// A body that comes, up to the fence that closes it.
+/// A body being received, up to the closing fence.
 pub(super) struct Telling<'a> {
     header: &'a Map<String, Value>,
     field: &'a str,
     fence: &'a str,
-    /// What the reply was begun with. Servers that do not stream send it along.
+    /// The prefilled beginning of the reply, which servers that do not stream echo.
     shown: &'a str,
-    /// What has come of the line that is not whole yet.
+    /// The incomplete last line.
     line: String,
     part: Part,
     began: bool,
-    /// All of the body that was told.
+    /// Body text reported so far.
     text: String,
 }
 
-/// Which part of the reply is coming.
+/// The part of the reply being received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     FirstLine,
-    /// The beginning that was sent, up to the fence that opens the block.
+    /// The echoed prefill, up to the opening fence.
     Echo,
     Block,
     Closed,
 }
 
 impl<'a> Telling<'a> {
-    /// Of a call with these other arguments. None if the model gave the body there already: then it is told at its end.
+    /// Starts a call with these other arguments. `None` if the model already gave the body there, in which
+    /// case it is reported at the end.
     pub(super) fn of(
         header: &'a Map<String, Value>,
         field: &'a str,
@@ -52,7 +53,7 @@ impl<'a> Telling<'a> {
         })
     }
 
-    /// More of it came.
+    /// Adds received text.
     pub(super) fn more(&mut self, text: &str, sink: &mut Sink<'_>) {
         for piece in text.split_inclusive('\n') {
             self.line.push_str(piece);
@@ -62,7 +63,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// It is over. Gives the whole body.
+    /// Finishes the arguments and returns the complete body.
     pub(super) fn end(mut self, sink: &mut Sink<'_>) -> String {
         self.tell_line(sink);
         self.begin(sink);
@@ -99,7 +100,7 @@ impl<'a> Telling<'a> {
             let mut arguments = self.header.clone();
             arguments.insert(self.field.to_owned(), Value::String(String::new()));
             let whole = Value::Object(arguments).to_string();
-            // Without the quotation mark and the brace that end it.
+            // Without the closing quotation mark and brace.
             tell(&whole[..whole.len() - 2], sink);
         }
     }
@@ -116,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// What is told of a body that comes in these pieces.
+    /// The fragments reported for a body that arrives in these pieces.
     fn told(header: &Value, pieces: &[&str]) -> Vec<String> {
         let mut told = Vec::new();
         let mut sink = |delta: Delta<'_>| match delta {

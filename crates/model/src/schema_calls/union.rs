@@ -1,4 +1,4 @@
-//! What is open in a request, as a JSON Schema: the union of the headers that may be written.
+//! The open tools of a request as a JSON Schema: the union of the allowed headers.
 
 use serde_json::{Map, Value, json};
 
@@ -6,16 +6,16 @@ use super::alternative;
 use crate::wire::plain::{self, Body};
 use crate::{Conversation, Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
 
-/// A short argument has at most so many characters, and a list so many entries: a small model that repeats itself comes to
-/// an end.
+/// Maximum length of short arguments and maximum number of list entries, so that a small model that repeats
+/// itself comes to an end.
 const MAX_TEXT: u64 = 500;
 const MAX_ITEMS: u64 = 20;
 
-/// What may be called.
+/// The tools a model may call in a request.
 pub(super) struct Open<'a> {
     tools: Vec<Choice<'a>>,
     answer: bool,
-    /// Whether the model repeats itself and has nothing else to do.
+    /// Whether the model repeats itself and there is no alternative.
     stuck: bool,
 }
 
@@ -26,7 +26,7 @@ struct Choice<'a> {
     bare: bool,
 }
 
-/// How freely a model is asked that says the same again and again, unless it is asked more freely anyway.
+/// Minimum temperature for a model that keeps repeating itself.
 const STUCK_TEMPERATURE: f64 = 0.8;
 
 impl<'a> Open<'a> {
@@ -39,7 +39,7 @@ impl<'a> Open<'a> {
                 stuck: false,
             },
             Some(open) => Open {
-                // In the order of the prompt, whatever order they are given in.
+                // In the order of the prompt, regardless of the order given.
                 tools: all
                     .iter()
                     .filter_map(|tool| {
@@ -70,7 +70,8 @@ impl<'a> Open<'a> {
         self.tools.is_empty()
     }
 
-    /// The knobs of a request: a model that is stuck says the same for ever, unless it is asked more freely.
+    /// The options of a request; a model that is stuck repeats itself forever unless its temperature is
+    /// raised.
     pub(super) fn loosened(&self, options: &RequestOptions) -> RequestOptions {
         let temperature = match options.temperature {
             given if !self.stuck => given,
@@ -79,7 +80,8 @@ impl<'a> Open<'a> {
         RequestOptions { temperature, ..options.clone() }
     }
 
-    /// Closes a call for this request: its path where paths are listed, else its tool. Something stays open.
+    /// Closes a call for this request: its path if paths are listed, otherwise its tool. At least one choice
+    /// stays open.
     fn close(&mut self, call: &ToolCall) {
         let alone = self.tools.len() + usize::from(self.answer) <= 1;
         let Some(at) = self.tools.iter().position(|choice| choice.tool.name == call.name) else { return };
@@ -95,7 +97,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// The schema. An answer in words is one more alternative; `output` is the schema of an answer that is none.
+    /// The schema. A textual answer is one more alternative; `output` is the schema of a structured answer.
     pub(super) fn schema(&self, output: Option<&Value>) -> Value {
         let mut alternatives: Vec<Value> =
             self.tools.iter().map(|choice| alternative(&choice.tool.name, &arguments(choice))).collect();
@@ -118,7 +120,7 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The short arguments of a tool.
+/// Schema of a tool's short arguments.
 fn arguments(choice: &Choice<'_>) -> Value {
     let Choice { tool, paths, bare } = choice;
     let body = Body::of(&tool.name);
@@ -145,7 +147,7 @@ fn arguments(choice: &Choice<'_>) -> Value {
     schema
 }
 
-/// Bounds every text and list, and drops what is for readers only.
+/// Bounds every text and list, and drops descriptions.
 fn bound(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.shift_remove("description");
@@ -166,16 +168,16 @@ fn bound(schema: &mut Value) {
     }
 }
 
-/// Closes an object that lists its properties and does not say whether there may be more: servers differ in what they
-/// take that for.
+/// Sets `additionalProperties` to false on objects that list their properties without it, because servers
+/// interpret its absence differently.
 fn close(schema: &mut Value) {
     if let Some(fields) = schema.as_object_mut().filter(|fields| fields.contains_key("properties")) {
         fields.entry("additionalProperties").or_insert(Value::Bool(false));
     }
 }
 
-/// The call that was made twice in a row, to no other end: telling a small model does not help, closing does. What it was
-/// told may differ: at the third time it is told to stop.
+/// A call made twice in a row with the same result. Telling a small model does not help; closing the tool
+/// does. The result may differ in one case: the third repetition is refused.
 fn repeated(messages: &[Message]) -> Option<&ToolCall> {
     let [before @ .., Message::Assistant { tool_calls, .. }, Message::Tool { content, .. }] = messages else {
         return None;

@@ -1,5 +1,5 @@
-//! JSON objects whose fields know where they stand, so that a fault in a script or cassette is shown at its
-//! place and with the name that was probably meant.
+//! JSON objects whose fields know their position, so that an error in a script or cassette can be reported
+//! with its location and a suggested name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::stream::excerpt;
 
-/// Something wrong in a line, at a byte offset of it.
+/// A problem in a line, at a byte offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) offset: usize,
@@ -23,7 +23,6 @@ impl Fault {
     }
 }
 
-/// One field of an object.
 #[derive(Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) key: Cow<'a, str>,
@@ -31,8 +30,8 @@ pub(crate) struct Field<'a> {
     pub(crate) value_at: usize,
 }
 
-/// The fields of the object `text`, which stands at `base` of its line. Names that are not in `allowed`, and
-/// names given twice, are faults; the other fields are read all the same, so that all faults show at once.
+/// Parses the fields of the object `text`, which starts at offset `base` of its line. Unknown and duplicate
+/// names are reported; the other fields are still read, so that all problems are reported at once.
 pub(crate) fn fields<'a>(
     text: &'a str,
     base: usize,
@@ -46,7 +45,7 @@ pub(crate) fn fields<'a>(
     let pairs = match serde_json::from_str::<Pairs<'a>>(text) {
         Ok(Pairs(pairs)) => pairs,
         Err(error) => {
-            // serde_json counts columns from 1 and points behind the byte that surprised it.
+            // serde_json counts columns from 1 and points after the unexpected byte.
             faults.push(Fault::new(base + error.column().saturating_sub(1), bare_message(&error)));
             return Vec::new();
         }
@@ -62,7 +61,7 @@ pub(crate) fn fields<'a>(
         if !allowed.contains(&key.as_ref()) {
             faults.push(Fault::new(key_at, unknown(&key, allowed)));
         } else if found.iter().any(|field| field.key == key) {
-            faults.push(Fault::new(key_at, format!("`{key}` is given twice")));
+            faults.push(Fault::new(key_at, format!("duplicate field `{key}`")));
         } else {
             found.push(Field { key, value, value_at: base + value_start });
         }
@@ -70,7 +69,7 @@ pub(crate) fn fields<'a>(
     found
 }
 
-/// The elements of the list `text`, each with its place.
+/// The elements of the list `text`, each with its offset.
 pub(crate) fn elements<'a>(text: &'a str, base: usize, faults: &mut Vec<Fault>) -> Vec<(&'a str, usize)> {
     match serde_json::from_str::<Vec<&'a RawValue>>(text) {
         Ok(list) => list
@@ -85,7 +84,7 @@ pub(crate) fn elements<'a>(text: &'a str, base: usize, faults: &mut Vec<Fault>) 
 }
 
 impl<'a> Field<'a> {
-    /// The value as `T`, or a fault that says what was `expected`.
+    /// Parses the value as `T`, or reports what was `expected`.
     pub(crate) fn read<T: Deserialize<'a>>(&self, expected: &str, faults: &mut Vec<Fault>) -> Option<T> {
         serde_json::from_str(self.value)
             .map_err(|_| {
@@ -96,7 +95,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What a JSON text is, in words.
+/// Describes the type of a JSON text.
 pub(crate) fn kind_of(text: &str) -> Cow<'static, str> {
     match text.trim_start().bytes().next() {
         Some(b'{') => "an object".into(),

@@ -1,4 +1,4 @@
-//! One line of a script or cassette: the reply it stands for. Playing it is [`super::play`]'s part.
+//! Parses one line of a script or cassette. [`super::play`] plays it.
 
 use regex::Regex;
 use serde_json::Value;
@@ -9,9 +9,9 @@ use crate::{ErrorKind, Message, ModelError, Reasoning, Reply, StopReason, ToolCa
 /// Which fields a line may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vocabulary {
-    /// What people write.
+    /// Hand-written scripts.
     Script,
-    /// The same without `match`, and with what only a real server can tell.
+    /// The same without `match`, plus fields that only a real server provides.
     Cassette,
 }
 
@@ -35,27 +35,27 @@ const SCRIPT_ERROR: &[&str] = &["status", "retry_after", "message"];
 const CASSETTE_ERROR: &[&str] = &["kind", "status", "retry_after", "message"];
 const REQUEST: &[&str] = &["hash", "messages", "last", "added"];
 
-/// A reply to be given.
+/// A reply to be played.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// Where it stands in its file, from 1.
+    /// Line number, from 1.
     pub(crate) number: usize,
     /// Answers only requests whose last message matches.
     pub(crate) pattern: Option<Regex>,
-    /// Answers the request with this hash first.
+    /// Preferred for the request with this hash.
     pub(crate) hash: Option<String>,
-    /// What the request added to the conversation, to be compared with what is asked now.
+    /// Messages the recorded request added to the conversation, compared with the current request.
     pub(crate) added: Option<Vec<Message>>,
     pub(crate) delay_ms: u64,
     pub(crate) reply: Reply,
-    /// Breaks off after so many characters of the text.
+    /// Cuts the stream after this many characters of the text.
     pub(crate) cut_after: Option<usize>,
-    /// Fails after the text.
+    /// Fails with this error after the text.
     pub(crate) error: Option<ModelError>,
 }
 
 impl Line {
-    /// Reads one line. Every fault of it is added to `faults`.
+    /// Parses one line. All problems are added to `faults`.
     pub(crate) fn parse(
         text: &str,
         number: usize,
@@ -137,7 +137,7 @@ fn parse_call(
         match field.key.as_ref() {
             "id" => call.id = field.read("a string", faults)?,
             "name" => call.name = field.read("a string", faults)?,
-            // A string is taken as the text itself, so that malformed arguments can be tried.
+            // A string is used verbatim, so that malformed arguments can be tested.
             "arguments" if field.value.starts_with('"') => {
                 call.arguments = field.read("a string", faults)?;
             }
@@ -183,7 +183,7 @@ fn parse_error(
             "status" => {
                 status = field.read::<u16>("an HTTP status", faults);
                 if status.is_some_and(|status| !(300..600).contains(&status)) {
-                    faults.push(Fault::new(field.value_at, "`status` must be one of 300 to 599"));
+                    faults.push(Fault::new(field.value_at, "`status` must be between 300 and 599"));
                 }
             }
             "retry_after" => {
@@ -197,7 +197,7 @@ fn parse_error(
         }
     }
     let retry_after_ms = retry_after.map(|seconds| (seconds * 1_000.0).round() as u64);
-    // Through the same reading as a server's answer, so that a script tries the words of real servers too.
+    // Classified like a server's response, so that a script can use the messages of real servers.
     let body = Value::from(message.as_str()).to_string();
     let read = fault::in_response(status.unwrap_or(500), retry_after_ms, &body);
     ModelError {
@@ -209,7 +209,7 @@ fn parse_error(
     }
 }
 
-/// An object's own text without the white space between its parts, keys in their order.
+/// The text of an object without white space between its parts, with the keys in order.
 fn compact(text: &str) -> String {
     serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| value.to_string())
 }

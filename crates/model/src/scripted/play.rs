@@ -1,4 +1,4 @@
-//! Gives the reply of a line as a server would: after its delay, in small pieces, perhaps breaking off.
+//! Plays the reply of a line like a server: after its delay, in small fragments, and possibly cut off.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::line::Line;
 use crate::{Delta, ErrorKind, ModelError, Reply};
 
-/// About this many bytes make a piece of a stream.
+/// Approximate size of a stream fragment in bytes.
 const PIECE: usize = 24;
 
 /// Plays `line` into `sink`.
@@ -36,7 +36,7 @@ pub(crate) async fn play(
     if let Some(characters) = line.cut_after {
         let end = reply.text.char_indices().nth(characters).map_or(reply.text.len(), |(at, _)| at);
         pieces(&reply.text[..end]).for_each(|piece| sink(Delta::Text(piece)));
-        let error = ModelError::new(ErrorKind::Cut, "the reply broke off before its end");
+        let error = ModelError::new(ErrorKind::Cut, "the reply ended prematurely");
         return Err(ModelError { source_line: Some(line.number), ..error });
     }
     pieces(&reply.text).for_each(|piece| sink(Delta::Text(piece)));
@@ -50,7 +50,7 @@ pub(crate) async fn play(
     Ok(reply.clone())
 }
 
-/// `text` in pieces of about [`PIECE`] bytes, cut after white space where there is some.
+/// Splits `text` into fragments of about [`PIECE`] bytes, after white space if possible.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

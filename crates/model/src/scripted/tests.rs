@@ -1,4 +1,4 @@
-//! Scripts: what they say, in which order, and what is wrong with them.
+//! Scripts: their replies, the order of lines, and error messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -256,7 +256,7 @@ async fn errors_are_read_like_a_servers() {
     assert_eq!(kind("{}").await, (ErrorKind::Server, None, "the server failed".into()));
     assert_eq!(
         kind(r#"{"status":401}"#).await,
-        (ErrorKind::Auth, Some(401), "the server wants a key, or another one".into())
+        (ErrorKind::Auth, Some(401), "the server requires an API key, or rejects the given one".into())
     );
     assert_eq!(
         kind(r#"{"status":400,"message":"prompt is too long: 9 tokens > 8 maximum"}"#).await,
@@ -295,9 +295,9 @@ fn every_fault_is_named_with_its_place() {
     s.jsonl:3:20: unknown field `input`; did you mean `input_tokens`? (allowed: `input_tokens`, `output_tokens`, `cached_tokens`, `reasoning_tokens`)
     s.jsonl:3:42: `delay_ms` must be a number of milliseconds, not -1
     s.jsonl:4:13: unknown field `wrong` (allowed: `text`, `reasoning`, `tool_calls`, `usage`, `error`, `cut_after`, `delay_ms`, `match`)
-    s.jsonl:4:23: `text` is given twice
+    s.jsonl:4:23: duplicate field `text`
     s.jsonl:5:10: `match` is not a regular expression: unclosed group
-    s.jsonl:5:32: `status` must be one of 300 to 599
+    s.jsonl:5:32: `status` must be between 300 and 599
     s.jsonl:5:49: `retry_after` must be a number of seconds, not a string
     s.jsonl:6:19: not valid JSON: EOF while parsing a string
     s.jsonl:7:1: expected an object, found a list

@@ -1,4 +1,4 @@
-//! Event streams, cut anywhere.
+//! Event streams split at any position.
 
 use proptest::prelude::*;
 

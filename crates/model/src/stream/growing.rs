@@ -1,5 +1,5 @@
-//! A reply while it arrives: the neutral accumulator every codec feeds. It tells the sink about each piece
-//! once, and is tolerant of calls whose parts come late, twice or in an odd order.
+//! The format-independent accumulator of a reply, fed by every codec. It reports each fragment to the sink
+//! once, and tolerates calls whose parts arrive late, twice or out of order.
 
 use std::collections::HashSet;
 
@@ -9,16 +9,16 @@ use super::{Progress, Sink};
 use crate::wire;
 use crate::{Delta, ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage};
 
-/// Text, reasoning and arguments of one reply may have this many bytes together.
+/// Maximum total size in bytes of text, reasoning and arguments of a reply.
 const MAX_REPLY: usize = 64 << 20;
-/// And so many calls.
+/// Maximum number of tool calls of a reply.
 const MAX_CALLS: usize = 1024;
 
-/// A reply that is not complete yet.
+/// A reply that is still incomplete.
 #[derive(Debug)]
 pub struct Growing {
     seed: usize,
-    /// A piece of it could be read.
+    /// Whether any part of it has been decoded.
     begun: bool,
     size: usize,
     text: String,
@@ -32,28 +32,28 @@ pub struct Growing {
 
 #[derive(Debug, Default)]
 struct Call {
-    /// The server's own number for this call, if it numbers them.
+    /// The server's index for this call, if it numbers them.
     number: Option<u64>,
     id: String,
     name: String,
     arguments: String,
-    /// How much of the arguments the sink knows, once it knows the name.
+    /// Bytes of the arguments already reported to the sink; `None` until the name is reported.
     told: Option<usize>,
     more: Map<String, Value>,
 }
 
-/// What a server says about a call in one piece of a stream.
+/// Part of a call in one event of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallPiece<'a> {
-    /// The server's number for the call.
+    /// The server's index for the call.
     pub number: Option<u64>,
-    /// Its id; empty if not in this piece.
+    /// Id; empty if not in this event.
     pub id: &'a str,
-    /// Its name; empty if not in this piece.
+    /// Name; empty if not in this event.
     pub name: &'a str,
-    /// More of its arguments.
+    /// Next fragment of the arguments.
     pub arguments: &'a str,
-    /// What else the server says of it, which it wants back.
+    /// Additional fields that the server expects back.
     pub more: Option<&'a Map<String, Value>>,
 }
 
@@ -73,7 +73,7 @@ impl Growing {
         }
     }
 
-    /// A piece of it could be read.
+    /// Records that a part of the reply has been decoded.
     pub(crate) fn begin(&mut self) {
         self.begun = true;
     }
@@ -90,7 +90,7 @@ impl Growing {
         }
     }
 
-    /// More of the visible answer.
+    /// Adds visible text.
     pub fn text(&mut self, piece: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if !piece.is_empty() {
             self.grow(piece)?;
@@ -100,7 +100,7 @@ impl Growing {
         Ok(())
     }
 
-    /// More of the reasoning.
+    /// Adds reasoning.
     pub fn reasoning(&mut self, piece: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if !piece.is_empty() {
             self.grow(piece)?;
@@ -110,10 +110,10 @@ impl Growing {
         Ok(())
     }
 
-    /// An item the server wants back. Pieces of one item (the same `index`, or none on both, and the same
-    /// `type`) are joined.
+    /// Adds an item that the server expects back. Fragments of one item (equal `index` and `type`) are
+    /// joined.
     pub fn opaque(&mut self, piece: Value) -> Result<(), ModelError> {
-        // Its size in memory is within a small factor of its text, which is all the bound needs.
+        // Its size in memory is within a small factor of its text, which is accurate enough for the limit.
         self.size += 64 + piece.as_object().map_or(0, |fields| fields.values().map(text_len).sum());
         self.grow("")?;
         if let (Some(Value::Object(last)), Value::Object(next)) = (self.reasoning.opaque.last_mut(), &piece) {
@@ -135,7 +135,7 @@ impl Growing {
         Ok(())
     }
 
-    /// Part of a call.
+    /// Adds part of a call.
     pub fn call(&mut self, piece: CallPiece<'_>, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         self.grow(piece.arguments)?;
         self.size += piece.id.len() + piece.name.len();
@@ -144,7 +144,7 @@ impl Growing {
             None if self.calls.len() >= MAX_CALLS => {
                 return Err(ModelError::new(
                     ErrorKind::Protocol,
-                    format!("the reply asks for more than {MAX_CALLS} calls"),
+                    format!("the reply contains more than {MAX_CALLS} tool calls"),
                 ));
             }
             None => {
@@ -158,7 +158,7 @@ impl Growing {
             call.id.push_str(piece.id);
         }
         if piece.name.starts_with(call.name.as_str()) {
-            // The first time, repeated, or grown.
+            // First occurrence, repeated, or extended.
             call.name.replace_range(.., piece.name);
         } else if call.arguments.is_empty() {
             call.name.push_str(piece.name);
@@ -174,7 +174,7 @@ impl Growing {
         Ok(())
     }
 
-    /// The number of tokens. Later numbers replace earlier ones; all zero counts as not reported.
+    /// Sets the token counts. Later counts replace earlier ones; all zero counts as not reported.
     pub fn usage(&mut self, usage: Usage) {
         let usage = usage.believed();
         if usage.input_tokens + usage.output_tokens > 0 {
@@ -182,24 +182,24 @@ impl Growing {
         }
     }
 
-    /// The model has stopped.
+    /// Records that the model has stopped.
     pub fn stop(&mut self, reason: StopReason) {
         self.stop = Some(reason);
     }
 
-    /// The text is a refusal, even if the server goes on to say that the model stopped as usual.
+    /// Marks the text as a refusal, even if the server reports a normal stop afterwards.
     pub fn refuse(&mut self) {
         self.refused = true;
     }
 
-    /// The server says that nothing follows.
+    /// Records the end of the stream.
     pub fn done(&mut self) {
         self.done = true;
     }
 
     pub(super) fn finish(mut self, sink: &mut Sink<'_>) -> Result<Reply, ModelError> {
         if self.progress() == Progress::Open {
-            return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+            return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
         }
         self.tell_all(sink);
         for (index, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| !call.more.is_empty()) {
@@ -220,7 +220,7 @@ impl Growing {
             .collect();
         let stop = match self.stop {
             _ if self.refused => StopReason::Refusal,
-            // Many servers say "stop" beside calls, some "tool_calls" without any.
+            // Many servers send "stop" along with calls, some send "tool_calls" without any.
             None | Some(StopReason::End | StopReason::ToolCalls) if tool_calls.is_empty() => StopReason::End,
             None | Some(StopReason::End | StopReason::ToolCalls) => StopReason::ToolCalls,
             Some(stop) => stop,
@@ -229,7 +229,7 @@ impl Growing {
         Ok(Reply { text: self.text, reasoning, tool_calls, usage: self.usage, stop, source_line: None })
     }
 
-    /// Which call a piece belongs to; `None` for a new one.
+    /// Index of the call a fragment belongs to; `None` for a new call.
     fn position_of(&self, piece: &CallPiece<'_>) -> Option<usize> {
         let last = self.calls.len().checked_sub(1)?;
         let renamed = |call: &Call| {
@@ -237,12 +237,12 @@ impl Growing {
         };
         if let Some(number) = piece.number {
             let index = self.calls.iter().rposition(|call| call.number == Some(number))?;
-            // Some servers give every call the number 0; a new id together with a name tells them apart.
+            // Some servers number every call 0; a new id together with a name distinguishes them.
             return (!renamed(&self.calls[index])).then_some(index);
         }
         if !piece.id.is_empty() {
             let known = self.calls.iter().rposition(|call| call.id == piece.id);
-            // An id that comes late belongs to the call that still lacks one.
+            // An id that arrives late belongs to the call that still lacks one.
             return known
                 .or_else(|| (self.calls[last].id.is_empty() && piece.name.is_empty()).then_some(last));
         }
@@ -266,7 +266,7 @@ impl Growing {
 }
 
 impl Call {
-    /// Tells the sink what it does not know yet, unless the name is still missing.
+    /// Reports everything new to the sink, unless the name is still missing.
     fn tell(&mut self, index: usize, sink: &mut Sink<'_>) {
         if self.name.is_empty() {
             return;
@@ -282,7 +282,7 @@ impl Call {
     }
 }
 
-/// The fields of an opaque item that come in pieces; the others are repeated whole.
+/// Fields of an opaque item that arrive in fragments; the others are repeated in full.
 fn grows(key: &str) -> bool {
     matches!(key, "text" | "summary" | "data" | "signature" | "thinking")
 }

@@ -1,4 +1,4 @@
-//! Telling a stream from a document, and the bounds of both.
+//! Distinguishing a stream from a document, and the limits of both.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn endless_calls_are_an_error() {
             decoder.feed(chunk.as_bytes(), &mut sink).map(|_| ())
         })
         .unwrap_err();
-    assert_eq!(error.to_string(), "the reply asks for more than 1024 calls");
+    assert_eq!(error.to_string(), "the reply contains more than 1024 tool calls");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A call as JSON, bare or in a fenced block. JSON is also what answers show, so this reader is strict: the reply ends
-//! with it, it names a tool that is on offer, and it has nothing but a name and arguments.
+//! Calls as JSON, bare or in a fenced block. Answers may contain JSON too, so this parser is strict: the
+//! reply must end with it, it must name an available tool, and have nothing but a name and arguments.
 
 use serde_json::Value;
 
@@ -16,12 +16,12 @@ pub(super) fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Found> {
     Some(Found { text: before.trim().to_owned(), reasoning: String::new(), calls })
 }
 
-/// The block that ends the text, and what stands before it.
+/// The block that ends the text, preceded by the text before it.
 fn last_block(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix("```")?.trim_end();
     let open = inner.rfind("```")?;
     let begins_line = open == 0 || inner[..open].ends_with('\n');
-    // An odd number of fences before it would mean that this one closes another block.
+    // With an odd number of fences before it, this one would close another block.
     let nested = inner[..open].lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
     if !begins_line || nested {
         return None;
@@ -33,7 +33,7 @@ fn last_block(text: &str) -> Option<(&str, &str)> {
 }
 
 fn calls_in(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Vec<Spoken>> {
-    // One object after the other, or a list of them.
+    // A sequence of objects, or a list of them.
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let mut calls = Vec::new();
     for value in values {

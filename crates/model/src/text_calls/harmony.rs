@@ -1,5 +1,6 @@
-//! The channels of gpt-oss, leaked by servers that do not parse them: `<|channel|>analysis<|message|>…<|end|>`,
-//! `<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, `<|channel|>final<|message|>…`.
+//! The channels of gpt-oss, passed through by servers that do not parse them:
+//! `<|channel|>analysis<|message|>…<|end|>`, `<|channel|>commentary to=functions.NAME
+//! …<|message|>{…}<|call|>`, `<|channel|>final<|message|>…`.
 
 use super::{Found, Spoken, bare_name};
 
@@ -8,7 +9,7 @@ const MESSAGE: &str = "<|message|>";
 const ENDS: &[&str] = &["<|end|>", "<|call|>", "<|return|>", "<|start|>", CHANNEL];
 
 pub(super) fn find(text: &str) -> Option<Found> {
-    // A leak begins the reply, with or without the role before it.
+    // They start the reply, with or without the role before them.
     let begins = text.trim_start().strip_prefix("<|start|>assistant").unwrap_or(text.trim_start());
     if !begins.starts_with(CHANNEL) {
         return None;
@@ -31,7 +32,7 @@ impl Found {
     fn take(&mut self, header: &str, content: &str) {
         let target = header.split_whitespace().find_map(|word| word.strip_prefix("to="));
         if let Some(name) = target {
-            // A recipient may carry a marker at its end.
+            // A recipient may be followed by a marker.
             let name = bare_name(name.split("<|").next().unwrap_or(name));
             self.calls.push(Spoken { name: name.to_owned(), arguments: content.trim().to_owned() });
             return;

@@ -1,22 +1,22 @@
-//! Keeps the pieces of a text back from the first sign of a call on: what a person sees under way is then the answer and
-//! not the inside of a call. What turns out to be text is given when the reply is whole.
+//! Holds back the fragments of a text from the first sign of a call, so that the user sees only the answer
+//! and not the inside of a call. Held-back text that is not a call is passed on when the reply is complete.
 
 use super::{harmony, tagged};
 
-/// The signs, each at the beginning of a line.
+/// Possible beginnings of a call, each at the start of a line.
 const SIGNS: &[&str] =
     &[tagged::CALL, tagged::FUNCTION, harmony::CHANNEL, "<|start|>", "```json", "```tool", "{", "["];
 
-/// A text as far as it has come.
+/// The text received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
     text: String,
-    /// How much of it was given on.
+    /// Number of bytes passed on.
     given: usize,
 }
 
 impl Holding {
-    /// Takes the next piece and gives on what is certainly text.
+    /// Adds a fragment and passes on what is certainly text.
     pub(crate) fn take(&mut self, piece: &str, give: &mut dyn FnMut(&str)) {
         self.text.push_str(piece);
         let certain = self.given + certain(&self.text[self.given..], self.at_line_start());
@@ -26,8 +26,8 @@ impl Holding {
         }
     }
 
-    /// The reply is whole and its text is `text`: gives on what of it was kept back. Where a call was lifted out of the
-    /// middle, the rest is not repeated.
+    /// Passes on the held-back rest of `text`, the text of the complete reply. If a call was extracted from
+    /// the middle, the rest is not repeated.
     pub(crate) fn settle(self, text: &str, give: &mut dyn FnMut(&str)) {
         let given = &self.text[..self.given];
         let rest = text.strip_prefix(given).or_else(|| text.strip_prefix(given.trim_start()));
@@ -42,7 +42,7 @@ impl Holding {
     }
 }
 
-/// How much of `text` can be no call.
+/// Length of the prefix of `text` that cannot be part of a call.
 fn certain(text: &str, mut at_line_start: bool) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

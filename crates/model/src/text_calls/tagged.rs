@@ -1,5 +1,6 @@
-//! `<tool_call>…</tool_call>` with JSON or with `<function=NAME>` in it, and `<function=NAME>…</function>` alone. Only at the
-//! beginning of a line and outside fenced blocks: elsewhere somebody speaks about a call.
+//! Calls as `<tool_call>…</tool_call>` with JSON or `<function=NAME>` inside, or as
+//! `<function=NAME>…</function>` alone. Only at the start of a line and outside fenced blocks: anywhere else
+//! the text merely mentions a call.
 
 use serde_json::{Map, Value};
 
@@ -40,7 +41,7 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(text.find('\n').map_or(text.len(), |end| end + 1)))
 }
 
-/// The call at the very beginning of `text`, and where it ends.
+/// The call at the start of `text`, and its end.
 fn element(text: &str) -> Option<(Spoken, usize)> {
     if let Some(inner) = text.strip_prefix(CALL) {
         let (inside, end) = until(inner, "</tool_call>");
@@ -54,7 +55,7 @@ fn element(text: &str) -> Option<(Spoken, usize)> {
     text.starts_with(FUNCTION).then(|| function(text)).flatten()
 }
 
-/// What stands before `close`, and where it ends; all of it if a cut took the end away.
+/// The text before `close`, and its end; everything if the end was truncated.
 fn until<'a>(text: &'a str, close: &str) -> (&'a str, usize) {
     match text.find(close) {
         Some(at) => (&text[..at], at + close.len()),
@@ -62,7 +63,7 @@ fn until<'a>(text: &'a str, close: &str) -> (&'a str, usize) {
     }
 }
 
-/// `<function=NAME>` with parameters, or with a JSON object.
+/// Parses `<function=NAME>` with parameters or a JSON object.
 fn function(text: &str) -> Option<(Spoken, usize)> {
     let after = text.strip_prefix(FUNCTION)?;
     let (name, body) = after.split_once('>')?;
@@ -79,8 +80,8 @@ fn function(text: &str) -> Option<(Spoken, usize)> {
     Some((call, FUNCTION.len() + (after.len() - body.len()) + end))
 }
 
-/// `<parameter=KEY>VALUE</parameter>` after one another. A value that is a number, a truth value, a list or an object
-/// is taken as one; anything else is a string, and only the line breaks beside the tags are not part of it.
+/// Parses a sequence of `<parameter=KEY>VALUE</parameter>`. A value that is a number, a boolean, a list or an
+/// object is used as such; anything else is a string, without the line breaks next to the tags.
 fn parameters(mut text: &str) -> String {
     const OPEN: &str = "<parameter=";
     let mut fields = Map::new();
@@ -96,7 +97,7 @@ fn parameters(mut text: &str) -> String {
     Value::Object(fields).to_string()
 }
 
-/// A call as JSON; what is broken in its arguments is for whoever makes the call to repair or to complain about.
+/// Parses a call as JSON; invalid arguments are left to the caller to repair or reject.
 fn json_call(text: &str) -> Option<Spoken> {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         return call_in(&value);

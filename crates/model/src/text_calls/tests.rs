@@ -1,4 +1,4 @@
-//! Calls as models write them, and texts that only look like it.
+//! Calls as models write them, and texts that only look like calls.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn known(name: &str) -> bool {
     matches!(name, "read_file" | "write_file" | "shell")
 }
 
-/// One line a call, then what is left.
+/// One line per call, then the remaining text.
 fn read(text: &str) -> String {
     let Some(found) = find(text, &known) else { return "nothing".to_owned() };
     let mut lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! Estimates that learn, and exact counts.
+//! Estimates corrected by reported counts, and exact counts.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn odd_reports_are_bounded_or_ignored() {
 
 #[test]
 fn exact_counts_are_those_of_o200k() {
-    // The counts OpenAI's own tokenizer gives.
+    // The counts of OpenAI's own tokenizer.
     assert_eq!(exact_count(""), Some(0));
     assert_eq!(exact_count("hello world"), Some(2));
     assert_eq!(exact_count("tiktoken is great!"), Some(6));

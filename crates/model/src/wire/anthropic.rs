@@ -1,7 +1,8 @@
-//! Anthropic messages: how messages look in bytes. The other direction is in [`decode`].
+//! Encodes Anthropic messages. [`decode`] is the other direction.
 //!
-//! Speakers take turns here, so what the user's side says in a row (results, words) joins one message. The last block of a
-//! request carries the cache breakpoint; each block is therefore left open by one brace, and what follows closes it.
+//! Roles must alternate in this format, so consecutive results and user messages are joined into one message.
+//! The last block of a request carries the cache breakpoint; therefore the closing brace of each block is
+//! omitted and written by what follows.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -15,13 +16,13 @@ use super::{Before, arguments_text, is_of_call, json, more_of_call, unseeing};
 use crate::profile::{ProviderTools, ReasoningReplay, Thinking, Traits};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
-/// The server wants a limit with every request; profiles and users say which.
+/// Default limit; the API requires one with every request.
 const MAX_TOKENS: u32 = 8_192;
 
-/// Room for the answer beside the thinking.
+/// Tokens reserved for the answer in addition to the thinking budget.
 const ANSWER_TOKENS: u32 = 4_096;
 
-/// The API refuses texts with nothing in them.
+/// Replaces empty texts, which the API rejects.
 const NOTHING: &str = "[nothing]";
 
 pub(crate) fn opening(system: &str) -> Bytes {
@@ -30,7 +31,8 @@ pub(crate) fn opening(system: &str) -> Bytes {
         out.put_slice(b"{\"messages\":[");
     } else {
         out.put_slice(b"{\"system\":");
-        // One breakpoint for all that stays the same in a task: the server puts tools before the system prompt.
+        // One breakpoint for everything constant in a task: the server puts the tools before the system
+        // prompt.
         json(
             &mut out,
             &json!([{ "type": "text", "text": system, "cache_control": { "type": "ephemeral" } }]),
@@ -71,7 +73,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
                     out.put_slice(b"},");
                 }
                 let arguments = object_text(&call.arguments);
-                // The model's own text, so that the bytes are those it knows from its cache.
+                // The model's own text, so that the bytes match the server's cache.
                 let raw = RawValue::from_string(arguments).ok();
                 out.put_slice(b"{\"type\":\"tool_use\",\"id\":");
                 json(out, &call.id);
@@ -126,8 +128,8 @@ struct Source<'a> {
     image: &'a Image,
 }
 
-/// What closes the last message of a request. A breakpoint stands on what the user's side said last; thinking cannot
-/// carry one.
+/// Bytes that close the last message of a request. The breakpoint is on the last user block; thinking blocks
+/// cannot carry one.
 pub(crate) fn end(last: &Message) -> &'static [u8] {
     match last {
         Message::User { .. } | Message::Tool { .. } => b",\"cache_control\":{\"type\":\"ephemeral\"}}]}",
@@ -152,18 +154,18 @@ pub(crate) fn tools(tools: &[ToolSpec], own: ProviderTools) -> Vec<Value> {
         }
     };
     let mut wired: Vec<Value> = tools.iter().map(wired).collect();
-    // One editor stands for several of ours.
+    // One editor replaces several of our tools.
     let mut seen = std::collections::HashSet::new();
     wired.retain(|tool| tool.get("type").is_none_or(|kind| seen.insert(kind.to_string())));
     wired
 }
 
-/// Anthropic's shell.
+/// Anthropic's shell tool.
 const SHELL: &str = "bash";
-/// Without this tool of ours there is nothing to edit with, and reading stays reading.
+/// The editor is offered only if this tool is: without it, files can only be read.
 const EDITED_BY: &str = "edit_file";
 
-/// What a tool of ours is called where Anthropic's own stands in its place.
+/// Name of the Anthropic tool that replaces one of ours.
 fn provided(name: &str, own: ProviderTools) -> Option<&'static str> {
     match (own, name) {
         (ProviderTools::Off, _) => None,
@@ -202,7 +204,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
     }
     let thinks = thinking.is_some();
     let closing = Closing::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
-    // The API refuses sampling beside thinking.
+    // The API rejects sampling parameters together with thinking.
     let closing = if thinks { closing } else { closing.sampling(options, traits) };
     closing
         .field("tool_choice", choice(&options.tool_choice, traits))
@@ -211,7 +213,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
         .given(options)
 }
 
-/// Tokens to think with: a number is taken as it is.
+/// Thinking budget in tokens; a number is used as is.
 fn budget(effort: &str) -> u32 {
     match effort {
         "minimal" | "low" => 2_048,
@@ -258,13 +260,13 @@ fn head(out: &mut BytesMut, role: Role) {
     });
 }
 
-/// A block without its last brace.
+/// Writes a block without its closing brace.
 fn block(out: &mut BytesMut, value: &impl Serialize) {
     json(out, value);
     out.truncate(out.len() - 1);
 }
 
-/// Blocks of thinking as the server gave them; our own number of a block was never part of it.
+/// Thinking blocks as received; the `index` was added by us and is removed.
 fn thoughts(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<Value> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
@@ -285,7 +287,7 @@ fn filled(text: &str) -> &str {
     if text.trim().is_empty() { NOTHING } else { text }
 }
 
-/// Arguments as the text of an object, which is all the API takes.
+/// Arguments as the text of an object, the only type the API accepts.
 fn object_text(arguments: &str) -> String {
     let text = arguments_text(arguments);
     match serde_json::from_str::<Map<String, Value>>(&text) {

@@ -1,7 +1,6 @@
-//! OpenAI chat completions: how messages look in bytes. The other direction, from a server's stream to a
-//! reply, is in [`decode`].
+//! Encodes OpenAI chat completions. [`decode`] is the other direction.
 //!
-//! The messages stand first in the body and everything else after them, so that request n is a prefix of
+//! The messages come first in the body and everything else after them, so that request n is a prefix of
 //! request n+1 up to the closing fields.
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -38,7 +37,7 @@ pub(crate) fn message(
         settled = true;
     }
     match message {
-        // Some servers refuse two messages of the user in a row, so the words join the images.
+        // Some servers reject two user messages in a row, so the text is joined to the images.
         Message::User { text } if settled => {
             out.truncate(out.len() - IMAGES_END.len());
             out.put_u8(b',');
@@ -74,7 +73,7 @@ pub(crate) fn message(
     }
 }
 
-/// Results hold text only here, and must stand one behind the other; their images follow the last of them.
+/// Tool results contain only text in this format and must be adjacent; their images follow the last of them.
 fn owe(owed: &mut BytesMut, tool: &str, images: &[Image]) {
     let text = format!("From the result of {tool}:");
     let parts = images.iter().map(|image| Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } });
@@ -88,7 +87,7 @@ fn owe(owed: &mut BytesMut, tool: &str, images: &[Image]) {
 
 const IMAGES_END: &[u8] = b"]}";
 
-/// The message of the user that holds what is owed.
+/// Writes the user message that holds the owed images.
 pub(crate) fn pictures(out: &mut BytesMut, owed: &[u8]) {
     if !owed.is_empty() {
         out.put_slice(b",{\"role\":\"user\",\"content\":[");
@@ -136,12 +135,12 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
         .given(options)
 }
 
-/// The field that holds an answer to a JSON Schema.
+/// The field that constrains an answer to a JSON Schema.
 pub(crate) fn response_format(schema: &Value) -> Value {
     json!({ "type": "json_schema", "json_schema": { "name": "answer", "strict": true, "schema": schema } })
 }
 
-/// A part of a message that holds more than text.
+/// A part of a message with more than text.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Part<'a> {

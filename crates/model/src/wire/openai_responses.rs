@@ -1,7 +1,7 @@
-//! OpenAI responses: how messages look in bytes. The other direction is in [`decode`].
+//! Encodes OpenAI responses. [`decode`] is the other direction.
 //!
-//! A reply is a list of items here: reasoning, words, calls. What the server encrypted goes back as it came and where
-//! it stood, because each piece of reasoning belongs to the item after it.
+//! A reply is a list of items: reasoning, messages, calls. Encrypted items are returned unchanged and in
+//! their original position, because each reasoning item belongs to the item after it.
 
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ enum Item<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
-    /// As the server gave it.
+    /// An item returned as received.
     #[serde(untagged)]
     Kept(&'a Value),
 }
@@ -109,7 +109,7 @@ enum Part<'a> {
     InputImage { image_url: DataUrl<'a> },
 }
 
-/// The server's items and after how many calls each stood.
+/// The server's opaque items, each with the number of calls before it.
 fn placed(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<(usize, &Value)> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
@@ -124,7 +124,7 @@ fn placed(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<(usize, &Value)>
 
 pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Value> {
     let wired = |ToolSpec { name, description, parameters }: &ToolSpec| {
-        // Strict schemas would want every parameter to be required.
+        // Strict schemas would require every parameter.
         json!({ "type": "function", "name": name, "description": description, "parameters": parameters,
                 "strict": false })
     };
@@ -137,7 +137,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
         let format = json!({ "type": "json_schema", "name": "answer", "strict": true, "schema": schema });
         json!({ "format": format })
     });
-    // The conversation is ours to keep. Reasoning must then come along, and comes encrypted.
+    // We keep the conversation ourselves, so the server must send its reasoning along, in encrypted form.
     let replayed = traits.reasoning_replay != ReasoningReplay::Nothing;
     Closing::of(id)
         .sampling(options, traits)

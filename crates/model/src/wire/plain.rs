@@ -1,9 +1,9 @@
-//! Calls as plain text inside chat messages, for models that are asked by `text` or by `schema`: tools are described in the
-//! system prompt, a call has one fixed form, and a result is what the user says next. How such a call is asked for is
-//! [`crate::schema_calls`]' part; how it is found in a text, [`crate::text_calls`]'.
+//! Encodes tool calls as plain text in chat messages, for the tool formats `text` and `schema`: tools are
+//! described in the system prompt, a call has one fixed form, and its result is the next user message.
+//! [`crate::schema_calls`] requests such calls; [`crate::text_calls`] finds them in text.
 //!
-//! A message is left open at the end of its string, so that results in a row join one message: many templates want
-//! the speakers to take turns.
+//! A message is left open at the end of its string, so that consecutive results are joined into one message:
+//! many chat templates require alternating roles.
 
 use std::fmt::Write as _;
 
@@ -15,22 +15,22 @@ use super::{Before, arguments_text, openai_chat, unseeing};
 use crate::profile::{ToolFormat, Traits};
 use crate::{Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
 
-/// What closes the last message of a request.
+/// Bytes that close the last message of a request.
 pub(crate) const END: &[u8] = b"\"}";
 
-/// What a model that may only call says to answer.
+/// Name of the pseudo-tool for answering, for models that can only call tools.
 pub(crate) const ANSWER: &str = "answer";
 
-/// The long text of a call, which stands outside its JSON. Code inside a JSON string is what breaks small models.
+/// The long text of a call, placed outside its JSON. Code inside a JSON string is what breaks small models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// This argument.
+    /// The value of this argument.
     Whole(&'static str),
-    /// These two, as a block of search and replace.
+    /// The values of these two arguments, as a search/replace block.
     Replace { old: &'static str, new: &'static str },
 }
 
-/// The tools with a body.
+/// The tools that have a body.
 const BODIES: &[(&str, Body)] = &[
     ("write_file", Body::Whole("content")),
     ("edit_file", Body::Replace { old: "old", new: "new" }),
@@ -74,7 +74,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
     }
 }
 
-/// A message of this text.
+/// Writes a message with this text, joined to the previous one if it has the same role.
 pub(crate) fn raw(out: &mut BytesMut, role: Role, text: &str, before: Before<'_>) {
     let last = match before {
         Before::Message(Message::User { .. } | Message::Tool { .. }) => Some(Role::User),
@@ -93,7 +93,7 @@ pub(crate) fn raw(out: &mut BytesMut, role: Role, text: &str, before: Before<'_>
         }
         (None, _) => head(out, role),
     }
-    // Without its quotes: the head has the first, and whoever follows writes the last.
+    // Without quotes: the head contains the opening one, and whatever follows writes the closing one.
     let quoted = Value::from(text).to_string();
     out.put_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
 }
@@ -105,7 +105,7 @@ fn head(out: &mut BytesMut, role: Role) {
     });
 }
 
-/// What an assistant said, in the one form in which it is shown.
+/// The text of an assistant message, in a canonical form.
 fn said(text: &str, thought: &str, calls: &[ToolCall], traits: Traits) -> String {
     match traits.tool_format {
         ToolFormat::Schema => match calls {
@@ -130,7 +130,6 @@ fn said(text: &str, thought: &str, calls: &[ToolCall], traits: Traits) -> String
     }
 }
 
-/// The header of a call.
 pub(crate) fn header(thought: &str, tool: &str, arguments: &Value) -> String {
     serde_json::json!({ "thought": thought, "tool": tool, "arguments": arguments }).to_string()
 }
@@ -157,18 +156,18 @@ fn schema_call(thought: &str, call: &ToolCall) -> String {
     format!("{}\n{fence}{language}\n{text}{fence}", header(thought, &call.name, &Value::Object(arguments)))
 }
 
-/// A text that ends with its line.
+/// Adds a final line break if it is missing.
 fn lined(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
-/// A fence that nothing in the text can be taken for.
+/// A fence longer than any at the start of a line in the text.
 fn fence(text: &str) -> String {
     let runs = text.lines().map(|line| line.len() - line.trim_start_matches('`').len());
     "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
 }
 
-/// The word after a fence, by which a model knows what to write.
+/// The info string of a fence, from which the model knows what to write.
 pub(crate) fn language(path: &str) -> &'static str {
     match path.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "py" => "python",
@@ -190,7 +189,7 @@ pub(crate) fn language(path: &str) -> &'static str {
     }
 }
 
-/// The system prompt with the tools, all of them, in a fixed order: what is open at the moment is not part of it.
+/// The system prompt with all tools in a fixed order; which of them are open is not part of it.
 pub(crate) fn system(system: &str, tools: &[ToolSpec], traits: Traits) -> String {
     if tools.is_empty() {
         return system.to_owned();
@@ -260,7 +259,7 @@ fn first_sentence(text: &str) -> &str {
     line.find(". ").map_or(line, |at| &line[..=at])
 }
 
-/// The closing fields: those of chat completions without what belongs to native tools.
+/// The closing fields of chat completions, without those for native tools.
 pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
     let options = RequestOptions { tool_choice: ToolChoice::Auto, ..options.clone() };
     openai_chat::closing(id, &options, traits)

@@ -1,4 +1,5 @@
-//! What holds for every codec: any split of a stream gives the same reply, and opaque items come back as they were.
+//! Invariants of every codec: any split of a stream gives the same reply, and opaque items are returned
+//! unchanged.
 
 mod images;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::stream::Decoder;
 use crate::{Conversation, Delta, Reply};
 
-/// A stream of each format with everything in it, as its server sends it.
+/// A stream of each format with all of its features, as sent by its server.
 pub(crate) const FIXTURES: &[(Wire, &str)] = &[
     (Wire::Chat, include_str!("fixtures/openai_chat.sse")),
     (Wire::Chat, include_str!("fixtures/llama_cpp.sse")),
@@ -18,7 +19,7 @@ pub(crate) const FIXTURES: &[(Wire, &str)] = &[
     (Wire::Anthropic, include_str!("fixtures/anthropic.sse")),
 ];
 
-/// The reply, and what was told of it.
+/// The reply, and the deltas passed to the sink.
 pub(crate) fn decode<'a>(
     wire: Wire,
     pieces: impl Iterator<Item = &'a [u8]>,
@@ -58,7 +59,7 @@ fn a_stream_that_is_cut_anywhere_is_cut_or_whole_and_never_something_else() {
         for end in 0..text.len() {
             match decode(*wire, [&text.as_bytes()[..end]].into_iter()).0 {
                 Err(error) => assert_eq!(error.kind, crate::ErrorKind::Cut, "{wire:?} at {end}: {error}"),
-                // Only the numbers may be missing.
+                // Only the usage figures may be missing.
                 Ok(part) => assert_eq!(Reply { usage: reply.usage, ..part }, reply, "{wire:?} at {end}"),
             }
         }
@@ -141,7 +142,7 @@ proptest! {
     }
 }
 
-/// Something like an event, with anything in its fields.
+/// An event-like object with arbitrary values in its fields.
 fn any_event() -> impl Strategy<Value = Value> {
     let kinds = prop::sample::select(vec![
         "message_start",

@@ -1,4 +1,5 @@
-//! Building a request costs what its turn adds, however long the conversation is: allocations and bytes, counted.
+//! The cost of building a request, in allocations and bytes, does not depend on the length of the
+//! conversation.
 
 mod measure;
 
@@ -7,7 +8,7 @@ use std::ops::Range;
 use fusee_model::Wire;
 use measure::{Cost, requests};
 
-/// The newest messages are copied into each request until they are this many bytes; what is older is shared.
+/// The newest messages, up to this many bytes, are copied into each request; older ones are shared.
 const NEWEST: u64 = 64 * 1024;
 
 const FORMATS: [Wire; 3] = [Wire::Chat, Wire::Responses, Wire::Anthropic];
@@ -26,7 +27,7 @@ fn the_request_of_turn_500_takes_its_own_bytes_and_a_bounded_copy() {
 #[test]
 fn a_turn_costs_the_same_early_and_late() {
     for wire in FORMATS {
-        // Over so many turns that the newest messages come to be shared several times.
+        // Enough turns that the newest messages are sealed into shared chunks several times.
         let sum = |turns: Range<usize>| {
             let costs = requests(wire, turns);
             let total = |of: fn(&Cost) -> u64| costs.iter().map(of).sum::<u64>();
@@ -34,7 +35,7 @@ fn a_turn_costs_the_same_early_and_late() {
         };
         let (early, late) = (sum(100..164), sum(436..500));
         assert!(late.0 <= early.0 + 8, "{wire:?}: allocations and bytes: {early:?} and {late:?}");
-        // What grows is the list of shared parts: 32 bytes for each 64 KB of conversation.
+        // Only the list of shared chunks grows: 32 bytes per 64 KB of conversation.
         assert!(late.1 < early.1 + early.1 / 10, "{wire:?}: allocations and bytes: {early:?} and {late:?}");
     }
 }

@@ -1,26 +1,26 @@
-//! What the request of one turn takes from the allocator: the reply and its result are added to a conversation, and the body
-//! is built. Counted, so the same on every machine. The test beside it holds it to a bound; `examples/request_cost.rs`
-//! tells it to `cargo xtask bench`.
+//! Counts the allocations of one turn's request: adding the reply and its result to a conversation and
+//! building the body. The counts are the same on every machine. The test next to this checks a bound;
+//! `examples/request_cost.rs` reports them to `cargo xtask bench`.
 
 use std::ops::Range;
 
 use fusee_model::{Conversation, Message, RequestOptions, ToolCall, ToolSpec, Wire};
 use serde_json::json;
 
-/// What one turn took.
+/// Allocations of one turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
-    /// How often memory was asked for.
+    /// Number of allocations.
     pub(crate) allocations: u64,
-    /// Bytes asked for, also those that were given back at once. What is copied into new memory is among them.
+    /// Allocated bytes, including those freed immediately. Copies into new memory are included.
     pub(crate) bytes: u64,
     /// Bytes that the turn adds to the conversation.
     pub(crate) own: usize,
-    /// Bytes of the whole body.
+    /// Size of the entire body in bytes.
     pub(crate) body: usize,
 }
 
-/// The requests of these turns of one conversation.
+/// Measures these turns of one conversation.
 pub(crate) fn requests(wire: Wire, turns: Range<usize>) -> Vec<Cost> {
     let tool = ToolSpec {
         name: "shell".into(),
@@ -48,7 +48,7 @@ pub(crate) fn requests(wire: Wire, turns: Range<usize>) -> Vec<Cost> {
     turns.map(cost).collect()
 }
 
-/// A reply with a call, and four kilobytes of output.
+/// A reply with a call, and 4 kB of output.
 fn turn_of(turn: usize) -> [Message; 2] {
     let arguments = json!({ "command": format!("make step-{turn}") }).to_string();
     let call = ToolCall { id: format!("call_{turn:04}"), name: "shell".into(), arguments };

@@ -1,4 +1,4 @@
-//! The list's order, its bound, and the JSON shape.
+//! Order and capacity of the list, and the JSON representation.
 
 use super::*;
 

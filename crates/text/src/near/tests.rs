@@ -1,4 +1,4 @@
-//! What counts as near.
+//! Which names count as similar.
 
 use super::*;
 

@@ -1,22 +1,23 @@
-//! The few lines of a source that are shown with a diagnostic, bounded whatever the source looks like.
+//! The source lines shown with a diagnostic, bounded in size for any source.
 
 use std::ops::Range;
 
 use super::harmless::picture;
 use crate::{Diagnostic, Source, Span};
 
-/// Characters of one line that are shown; the window of a longer line begins a little before the marked part.
+/// Maximum number of characters shown per line; the window of a longer line starts [`BEFORE`] characters
+/// before the span.
 pub(super) const WIDTH: usize = 160;
 const BEFORE: usize = 40;
 /// A span over more lines than this is marked on its first line only.
 const LINES: usize = 4;
 
-/// Prepared text and the part of it to mark.
+/// Excerpt text and the byte range of it to mark.
 pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) marked: Range<usize>,
     pub(super) first_line: usize,
-    /// Whether the first line lost its beginning.
+    /// Whether the start of the first line was cut off.
     pub(super) cut: bool,
 }
 
@@ -37,7 +38,7 @@ impl Excerpt {
         excerpt
     }
 
-    /// Appends one line, cut to its window, and grows the marked part by what of `span` lies in it.
+    /// Appends one line, cut to its window, and extends `marked` by the part of `span` that lies in it.
     fn push_line(&mut self, source: &Source, line: Span, span: Span) {
         let window = window(source.text(), line, span.start());
         if window.start() > line.start() {
@@ -67,7 +68,7 @@ impl Excerpt {
     }
 }
 
-/// The part of a line that is shown: all of it, or [`WIDTH`] characters that hold `focus`.
+/// The part of a line that is shown: all of it, or [`WIDTH`] characters around `focus`.
 fn window(text: &str, line: Span, focus: usize) -> Span {
     if line.len() <= WIDTH {
         return line;

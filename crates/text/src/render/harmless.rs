@@ -1,9 +1,10 @@
-//! Making text from outside harmless to a terminal: no escape sequence, no reordering, nothing invisible.
+//! Sanitizing untrusted text for a terminal: no escape sequences, no bidi reordering, no invisible
+//! characters.
 
 use std::borrow::Cow;
 
-/// The text with every control character as a picture (`␛` for escape) and every invisible or reordering format
-/// character as `�`. Tabs stay. Borrowed if there was nothing to do.
+/// Replaces every control character by its Unicode control picture (`␛` for escape) and every invisible or
+/// reordering format character by `�`. Tabs are kept. Borrows if nothing had to be replaced.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c) == c) {
         return Cow::Borrowed(text);
@@ -11,14 +12,15 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(picture).collect())
 }
 
-/// What is shown for a character; itself if it is harmless.
+/// The character displayed for `c`; `c` itself if it is safe.
 pub(super) fn picture(c: char) -> char {
     match c {
         '\t' => c,
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\x7f' => '\u{2421}',
         '\u{80}'..='\u{9f}' => '\u{fffd}',
-        // Zero-width, bidirectional overrides and isolates, line separators, the byte order mark, tags.
+        // Zero-width characters, bidi overrides and isolates, line separators, the byte order mark, tag
+        // characters.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => '\u{fffd}',
         '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => {
             '\u{fffd}'

@@ -1,4 +1,4 @@
-//! What people and editors see.
+//! Terminal and JSON output of diagnostics.
 
 use insta::assert_snapshot;
 

@@ -1,8 +1,9 @@
-//! Writing a [`Tree`] back, laid out: what `fusee fmt` prints.
+//! The formatter behind `fusee fmt`: writes a [`Tree`] back as text.
 //!
-//! The layout depends on the tree, its comments and its blank lines alone, so laying out twice changes nothing. An
-//! expression that fits on its line stays there; one that does not is broken by the [`Indent`] of its head, which the
-//! language that owns the forms knows. Words and strings are written as they were spelled.
+//! The output depends only on the tree, its comments and its blank lines, so formatting is idempotent. An
+//! expression that fits on one line is written on one line; others are broken according to the [`Indent`] of
+//! their head, which the language that defines the forms provides. Words and strings are written exactly as
+//! spelled in the source.
 
 mod broken;
 mod flat;
@@ -13,24 +14,26 @@ use flat::Widths;
 #[cfg(test)]
 mod tests;
 
-/// Columns a line may take.
+/// Maximum line width in columns.
 pub(super) const WIDTH: usize = 100;
-/// Indentation stops growing here, so that deep nesting does not write more space than text.
+/// Maximum indentation in columns, so that deeply nested code does not produce more spaces than text.
 pub(super) const DEEPEST: usize = 60;
 
 /// How a list that does not fit on one line is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indent {
-    /// Arguments in a column under the first: `(if test`, then the branches under `test`.
+    /// Arguments are aligned below the first: `(if test`, then the branches below `test`.
     Align,
-    /// This many arguments stay on the line of the head, the rest is indented by two: `(let (…)`, then the body.
+    /// This many arguments stay on the line of the head, the rest is indented by two columns: `(let (…)`,
+    /// then the body.
     Body(usize),
 }
 
-/// The whole tree as text, with one newline at its end.
+/// Formats the tree as text that ends with exactly one newline.
 ///
-/// `indent` says how lists with a given head break; `None` for heads it does not know, which are then taken for calls
-/// of tasks if all their arguments are `(key expression)` pairs. Meant for trees that were read without problems.
+/// `indent` returns how lists with a given head break, or `None` for unknown heads; those are formatted as
+/// task calls if all their arguments are `(key expression)` pairs. Intended for trees that were read without
+/// errors.
 pub fn layout(tree: &Tree, indent: &dyn Fn(&str) -> Option<Indent>) -> String {
     let mut comments: Vec<usize> = (0..tree.comments.len()).collect();
     comments.sort_by_key(|index| tree.comments[*index].owner);
@@ -48,12 +51,12 @@ pub fn layout(tree: &Tree, indent: &dyn Fn(&str) -> Option<Indent>) -> String {
     out
 }
 
-/// The state of writing: what is written, and what is still to write, innermost last.
+/// Formatter state: the output so far, and a stack of pending jobs with the next one on top.
 pub(super) struct Writer<'t> {
     pub(super) tree: &'t Tree,
     pub(super) indent: &'t dyn Fn(&str) -> Option<Indent>,
     pub(super) widths: Widths<'t>,
-    /// Indices of the tree's comments, grouped by the list they stand in.
+    /// Indices of the tree's comments, grouped by the list that contains them.
     comments: Vec<usize>,
     out: String,
     column: usize,
@@ -61,10 +64,10 @@ pub(super) struct Writer<'t> {
 }
 
 pub(super) enum Job {
-    /// A node, with this many closing parentheses right after it.
+    /// A node followed by this many closing parentheses.
     Node(NodeId, usize),
     Text(&'static str),
-    /// A comment by its index.
+    /// The comment at this index.
     Comment(usize),
     Break(usize),
     BlankLine,
@@ -128,7 +131,7 @@ impl<'t> Writer<'t> {
         self.jobs.extend(jobs.into_iter().rev());
     }
 
-    /// The items of a list, or of the top, with the comments between them.
+    /// The items of a list, or the top-level items if `owner` is `None`, with the comments between them.
     pub(super) fn items(&self, owner: Option<NodeId>, nodes: &[NodeId]) -> Vec<Item<'t>> {
         let owner_of = |index: &usize| self.tree.comments[*index].owner;
         let first = self.comments.partition_point(|index| owner_of(index) < owner);
@@ -161,7 +164,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// What stands in a list or at the top: nodes and comments in the order of the text.
+/// An item of a list or of the top level, in source order.
 pub(super) enum Item<'t> {
     Node(NodeId),
     Comment(usize, &'t Comment),
@@ -183,7 +186,7 @@ impl Item<'_> {
     }
 }
 
-/// Whether the source has an empty line between two offsets with nothing else but space between them.
+/// Whether the source has a blank line between two offsets. Expects only white space between them.
 pub(super) fn blank_between(tree: &Tree, start: usize, end: usize) -> bool {
     let between = tree.source.text().get(start..end).unwrap_or("");
     between.bytes().filter(|byte| *byte == b'\n').count() > 1

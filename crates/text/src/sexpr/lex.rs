@@ -1,9 +1,9 @@
-//! Characters to tokens. [`read`](super::read) puts the tokens together.
+//! The lexer: characters to tokens. [`read`](super::read) builds the tree from them.
 
 use super::tree::Kind;
 use crate::{Diagnostic, Diagnostics, Source, Span};
 
-/// A token and where it is.
+/// A token with its span.
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) span: Span,
@@ -14,17 +14,17 @@ pub(super) enum TokenKind {
     Close,
     Quote,
     Comment,
-    /// Anything else, with the value of a string whose spelling differs from it.
+    /// Any other token; the second field is the value of a string whose spelling contains escapes.
     Atom(Kind, Option<Box<str>>),
 }
 
-/// Reads tokens and collects what is wrong with them.
+/// Produces tokens and collects lexical errors.
 pub(super) struct Lexer<'s> {
     source: &'s Source,
     text: &'s str,
     at: usize,
-    /// A string that ran to the end of the text was seen: the next ones end with their line, so that a text of many
-    /// stray quotes is not scanned to its end for each.
+    /// Whether an unclosed string was seen. From then on, strings must end on their line, so that a text with
+    /// many stray quotes is not scanned to its end for each of them.
     ran_out: bool,
     pub(super) problems: Diagnostics,
 }
@@ -78,8 +78,8 @@ impl<'s> Lexer<'s> {
     fn stray(&mut self, c: char, span: Span) {
         let help = match c {
             '[' | ']' | '{' | '}' => "lists are written with ( and ), maps with (dict key value …)",
-            '`' | ',' => "there is no quasiquote; build the list with (list …)",
-            _ => "names have no control characters",
+            '`' | ',' => "quasiquote is not supported; build the list with (list …)",
+            _ => "control characters are not allowed",
         };
         let message = match c.is_control() {
             true => format!("unexpected control character U+{:04X}", u32::from(c)),
@@ -97,7 +97,7 @@ impl<'s> Lexer<'s> {
         {
             self.at += 1;
         }
-        // What is left of the word, if anything, begins with a character past ASCII.
+        // The ASCII prefix is consumed; the rest of the word, if any, starts with a non-ASCII character.
         self.at += self.rest().find(|c| !is_name(c)).unwrap_or(self.rest().len());
         let span = Span::new(start, self.at);
         TokenKind::Atom(self.atom(self.source.slice(span), span), None)
@@ -114,8 +114,8 @@ impl<'s> Lexer<'s> {
             return self.number(word, span);
         }
         let help = match word.as_bytes() {
-            [b':'] => "a keyword has a name, as in :limit",
-            [b'#', ..] => "true and false are written true and false; there is no # syntax",
+            [b':'] => "a keyword needs a name, as in :limit",
+            [b'#', ..] => "booleans are written true and false; # syntax is not supported",
             [b':', ..] => return Kind::Keyword,
             _ => return Kind::Symbol,
         };
@@ -129,17 +129,17 @@ impl<'s> Lexer<'s> {
         let help = if digits.bytes().all(|b| b.is_ascii_digit()) {
             match word.parse::<i64>() {
                 Ok(value) => return Kind::Int(value),
-                Err(_) => "integers have 64 bits; write a larger number with a point, as in 1e30",
+                Err(_) => "integers have 64 bits; write a larger number as a float, as in 1e30",
             }
         } else if is_decimal(digits) {
             match word.parse::<f64>() {
                 Ok(value) if value.is_finite() => return Kind::Float(value),
-                _ => "numbers reach to about 1.8e308",
+                _ => "the largest number is about 1.8e308",
             }
         } else if digits.starts_with('.') || digits.ends_with('.') {
-            "a decimal point has digits on both sides, as in 0.5"
+            "a decimal point needs digits on both sides, as in 0.5"
         } else {
-            "a name does not begin with a digit; a number is written like 12, -3, 0.5 or 1e9"
+            "names cannot start with a digit; numbers are written like 12, -3, 0.5 or 1e9"
         };
         let shown: String = word.chars().take(40).collect();
         let message = format!("`{shown}` is not a number");
@@ -172,7 +172,7 @@ impl<'s> Lexer<'s> {
         self.at + self.rest().find('\n').unwrap_or(self.rest().len())
     }
 
-    /// The value where it differs from the spelling.
+    /// The value of a string, or `None` if it equals the spelling.
     fn value_of_string(&mut self, inside: Span) -> Option<Box<str>> {
         let spelled = self.source.slice(inside);
         let refused = |c: char| c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t');
@@ -195,7 +195,7 @@ impl<'s> Lexer<'s> {
                 Ok(escape) => escape,
                 Err((length, help)) => {
                     let span = Span::new(offset, offset + length);
-                    let message = format!("`{}` is not an escape", self.source.slice(span));
+                    let message = format!("`{}` is not a valid escape", self.source.slice(span));
                     self.problems
                         .push(Diagnostic::error("bad-escape", self.source, span, message).help(help));
                     ('\u{fffd}', length)
@@ -209,7 +209,8 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// The character an escape stands for and the length of its spelling; or that length and what would be right.
+/// The character denoted by an escape and the length of its spelling; or the length of the invalid escape and
+/// a hint.
 fn escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
     let Some(c) = text.chars().nth(1) else {
         return Err((text.len(), "a backslash is written \\\\"));
@@ -222,14 +223,14 @@ fn escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
         'r' => '\r',
         't' => '\t',
         'u' => return unicode_escape(text),
-        _ => return Err((1 + c.len_utf8(), "the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u1234")),
+        _ => return Err((1 + c.len_utf8(), "valid escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u1234")),
     };
     Ok((plain, 2))
 }
 
 fn unicode_escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
-    const FOUR_DIGITS: &str = "\\u is followed by four hexadecimal digits";
-    const PAIR: &str = "a character past U+FFFF is two escapes, as in \\ud83d\\ude00, or written as it is";
+    const FOUR_DIGITS: &str = "\\u needs four hexadecimal digits";
+    const PAIR: &str = "write a character above U+FFFF directly or as two escapes, as in \\ud83d\\ude00";
     let unit = |text: &str| {
         let digits = text.strip_prefix("\\u")?.get(..4)?;
         digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
@@ -251,7 +252,7 @@ fn unicode_escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
     }
 }
 
-/// [`is_name`] of the ASCII characters: most of every text.
+/// [`is_name`] for ASCII characters, the common case.
 const IS_NAME: [bool; 128] = {
     let mut table = [false; 128];
     let mut byte = 0x21;
@@ -280,7 +281,7 @@ fn looks_like_a_number(word: &str) -> bool {
     }
 }
 
-/// `12.5`, `1e9`, `1.5e-3`: digits, then a point with digits or an exponent or both.
+/// `12.5`, `1e9`, `1.5e-3`: digits, followed by a fraction, an exponent or both.
 fn is_decimal(unsigned: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

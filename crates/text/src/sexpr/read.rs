@@ -1,4 +1,4 @@
-//! Tokens to a [`Tree`], with every problem reported and a tree in any case.
+//! The parser: tokens to a [`Tree`]. Reports every error and always returns a tree.
 
 use super::lex::{Lexer, Token, TokenKind};
 use super::tree::{Comment, Kind, Node, NodeId, Tree};
@@ -9,13 +9,14 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-/// Longest text that is read; a longer one is one diagnostic and an empty tree.
+/// Maximum text length in bytes; a longer text gives one diagnostic and an empty tree.
 pub const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Reads all expressions of a source.
 ///
-/// Whatever is wrong, the rest is read too: a stray `)` is skipped, what is open at the end is closed there, an
-/// unreadable word or string holds its place. Time and memory are linear in the text.
+/// Reading continues after every error: a stray `)` is skipped, lists left open are closed at the end, and an
+/// unreadable word or string becomes a placeholder node. Time and memory are linear in the length of the
+/// text.
 pub fn read(source: &Source) -> (Tree, Diagnostics) {
     let mut reader = Reader {
         lexer: Lexer::new(source),
@@ -28,7 +29,7 @@ pub fn read(source: &Source) -> (Tree, Diagnostics) {
     };
     if source.text().len() > MAX_BYTES {
         let message =
-            format!("the text has {} bytes, more than the {MAX_BYTES} that are read", source.text().len());
+            format!("the text is too long: {} bytes, at most {MAX_BYTES} are allowed", source.text().len());
         let span = Span::at(0);
         reader.lexer.problems.push(Diagnostic::error("text-too-long", source, span, message));
         return (reader.tree, reader.lexer.problems);
@@ -47,15 +48,15 @@ struct Reader<'s> {
     open: Vec<Open>,
     /// Finished items of all open lists, innermost last.
     pending: Vec<NodeId>,
-    /// How many of the innermost open nodes are quotes that wait for their item.
+    /// Number of innermost open nodes that are quotes still without their item.
     quotes: usize,
-    /// First `(` in the first column that stands inside a list: where a `)` was probably forgotten before.
+    /// First `(` in the first column that is inside a list: a `)` is probably missing before it.
     margin: Option<Margin>,
 }
 
 struct Open {
     node: NodeId,
-    /// Where its items begin in [`Reader::pending`].
+    /// Index in [`Reader::pending`] of its first item.
     items: usize,
 }
 
@@ -97,7 +98,7 @@ impl Reader<'_> {
         self.open.push(Open { node, items: self.pending.len() });
     }
 
-    /// Gives a finished node to the list it stands in; a quote is finished by its first item.
+    /// Adds a finished node to its parent list; a quote is complete with its first item.
     fn attach(&mut self, mut node: NodeId) {
         self.quotes = 0;
         loop {
@@ -136,13 +137,13 @@ impl Reader<'_> {
             Some(list) => self.attach(list),
             None => {
                 let problem =
-                    Diagnostic::error("unexpected-close", self.source, span, "this `)` closes nothing");
-                self.lexer.problems.push(problem.help("remove it, or add the `(` it belongs to"));
+                    Diagnostic::error("unexpected-close", self.source, span, "unmatched `)`");
+                self.lexer.problems.push(problem.help("remove it or add the missing `(`"));
             }
         }
     }
 
-    /// Ends quotes that wait for an item which cannot come any more; together they are one problem.
+    /// Closes quotes that have nothing to quote; consecutive ones are reported as one error.
     fn end_bare_quotes(&mut self) {
         let mut outermost = None;
         for _ in 0..std::mem::take(&mut self.quotes) {
@@ -152,7 +153,7 @@ impl Reader<'_> {
         if let Some(quote) = outermost {
             let span = self.tree.span(quote);
             let problem =
-                Diagnostic::error("bare-quote", self.source, span, "`'` is followed by nothing to quote");
+                Diagnostic::error("bare-quote", self.source, span, "`'` is not followed by an expression");
             self.lexer.problems.push(problem);
             self.tree.nodes[quote.0 as usize].kind = Kind::Unreadable;
             self.attach(quote);
@@ -185,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Closes what is open at the end of the text: one diagnostic, however many lists that are.
+    /// Closes everything still open at the end of the text, with a single diagnostic for all lists.
     fn finish(&mut self) {
         let end = self.source.text().len();
         let mut lists = 0;
@@ -209,7 +210,7 @@ impl Reader<'_> {
             let forgotten = self.margin.as_ref().filter(|margin| margin.inside == list).map(|margin| {
                 let line = self.source.line_of(margin.at);
                 format!(
-                    "a form begins at the left margin in line {line}: a `)` is probably missing before it"
+                    "line {line} starts a form at the left margin; a `)` is probably missing before it"
                 )
             });
             let span = Span::new(start, start + 1);

@@ -1,10 +1,10 @@
-//! The tree [`read`](super::read) makes: nodes in one array, in the order of the text.
+//! The tree produced by [`read`](super::read): nodes in one array, in source order.
 
 use std::ops::Range;
 
 use crate::{Source, Span};
 
-/// A node of a [`Tree`]. Ids grow in the order of the text; a list comes before its items.
+/// Id of a node of a [`Tree`]. Ids increase in source order; a list precedes its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(super) u32);
 
@@ -14,12 +14,12 @@ impl NodeId {
     }
 }
 
-/// What a node is. Text of symbols, keywords and strings is read through the tree.
+/// Kind of a node. The text of symbols, keywords and strings is read with [`Tree::text`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// `( … )`
+    /// A list, `( … )`.
     List,
-    /// `'x`, with one item.
+    /// `'x`, with exactly one item.
     Quote,
     /// A name; [`Tree::text`] is its spelling.
     Symbol,
@@ -29,13 +29,14 @@ pub enum Kind {
     String,
     /// An integer.
     Int(i64),
-    /// A finite number with a point or an exponent.
+    /// A finite number with a decimal point or an exponent.
     Float(f64),
     /// `true` or `false`.
     Bool(bool),
-    /// `nil`
+    /// The literal `nil`.
     Nil,
-    /// Something unreadable that was reported; it holds a place so that what follows keeps its own.
+    /// Unreadable text that was reported as an error; a placeholder that keeps the positions of the following
+    /// items.
     Unreadable,
 }
 
@@ -49,13 +50,13 @@ pub(super) struct Node {
     pub(super) next: u32,
 }
 
-/// A comment, with the list it stands in and how many of that list's items come before it.
+/// A comment, with the list that contains it and the number of that list's items before it.
 #[derive(Clone, Debug)]
 pub(super) struct Comment {
     pub(super) span: Span,
     pub(super) owner: Option<NodeId>,
     pub(super) before: u32,
-    /// Nothing but space stands before it on its line.
+    /// Whether only white space precedes it on its line.
     pub(super) own_line: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct Tree {
     pub(super) children: Vec<NodeId>,
     pub(super) roots: Vec<NodeId>,
     pub(super) comments: Vec<Comment>,
-    /// Values of the strings whose spelling has escapes, in order of their nodes.
+    /// Values of strings whose spelling contains escapes, ordered by node.
     pub(super) decoded: Vec<(NodeId, Box<str>)>,
 }
 
@@ -98,17 +99,17 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// Whether the source holds no expression.
+    /// Whether the source contains no expression.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// What the node is.
+    /// The node's kind.
     pub fn kind(&self, node: NodeId) -> Kind {
         self.node(node).kind
     }
 
-    /// Where the node is, parentheses, quotes and colons included.
+    /// The node's span, including parentheses, quotes and colons.
     pub fn span(&self, node: NodeId) -> Span {
         self.node(node).span
     }
@@ -119,32 +120,33 @@ impl Tree {
         self.children.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// The node and all its descendants, in the order of the text.
+    /// The node and all its descendants, in source order.
     pub fn subtree(&self, node: NodeId) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (node.0..self.node(node).next).map(NodeId)
     }
 
-    /// Every node in the order of the text.
+    /// All nodes in source order.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// The node after this one in the order of the text, which may be its first item.
+    /// The next node in source order, which may be the first item of this one.
     pub fn next(&self, node: NodeId) -> Option<NodeId> {
         Some(NodeId(node.0 + 1)).filter(|next| next.index() < self.nodes.len())
     }
 
-    /// The node after this one and all its descendants.
+    /// The next node that is not a descendant of this one.
     pub fn after(&self, node: NodeId) -> Option<NodeId> {
         Some(NodeId(self.node(node).next)).filter(|next| next.index() < self.nodes.len())
     }
 
-    /// The range of ids of the node and its descendants, to compare with those of other nodes.
+    /// The range of ids of the node and its descendants, for comparison with other ids.
     pub fn extent(&self, node: NodeId) -> Range<NodeId> {
         node..NodeId(self.node(node).next)
     }
 
-    /// Name of a symbol, name of a keyword without its colon, value of a string; the spelling of anything else.
+    /// Name of a symbol, name of a keyword without its colon, value of a string; the spelling of any other
+    /// node.
     pub fn text(&self, node: NodeId) -> &str {
         let Node { kind, span, .. } = self.node(node);
         let spelled = self.source.slice(*span);
@@ -178,7 +180,7 @@ impl Tree {
         (self.kind(node) == Kind::List).then(|| self.items(node))
     }
 
-    /// The symbol a list begins with.
+    /// The symbol at the head of a list, if the node is a list that starts with one.
     pub fn head(&self, node: NodeId) -> Option<&str> {
         self.symbol(*self.list(node)?.first()?)
     }

@@ -1,11 +1,12 @@
-//! From bytes to text: UTF-8 with or without a mark, UTF-16 with one, and Latin-1 where the file says so.
+//! Decoding bytes to text: UTF-8 with or without a BOM, UTF-16 with a BOM, and Latin-1 if the XML declaration
+//! says so.
 
 use std::borrow::Cow;
 
-/// How far into a file its declaration is looked for.
+/// Number of bytes at the start of a file that are searched for the XML declaration.
 const DECLARATION: usize = 200;
 
-/// The text, or why the bytes are none.
+/// Decodes `bytes`, or explains why they cannot be decoded.
 pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     match bytes {
         [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest),
@@ -14,13 +15,13 @@ pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
         _ => match declared(bytes).as_deref() {
             None | Some("utf-8" | "utf8" | "us-ascii" | "ascii") => utf8(bytes),
             Some("iso-8859-1" | "latin1") => Ok(bytes.iter().map(|byte| char::from(*byte)).collect()),
-            Some(other) => Err(format!("the encoding `{other}` is not read here; save the file as UTF-8")),
+            Some(other) => Err(format!("unsupported encoding `{other}`; save the file as UTF-8")),
         },
     }
 }
 
-/// Where bytes that [`decode`] refuses stop being text, as text up to there and the place after it. `None` where it is
-/// not one place that is wrong.
+/// For bytes that [`decode`] rejects: the text with invalid sequences replaced, and the byte offset of the
+/// first invalid one. `None` if the error has no single position, as in UTF-16.
 pub fn stops_being_text(bytes: &[u8]) -> Option<(Cow<'_, str>, usize)> {
     let body = match bytes {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return None,
@@ -36,7 +37,7 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
         Ok(text) => Ok(Cow::Borrowed(text)),
         Err(error) => {
             let at = error.valid_up_to();
-            Err(format!("byte {} is not UTF-8; save the file as UTF-8", at + 1))
+            Err(format!("invalid UTF-8 at byte {}; save the file as UTF-8", at + 1))
         }
     }
 }
@@ -44,13 +45,13 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
 fn utf16(bytes: &[u8], read: fn([u8; 2]) -> u16) -> Result<Cow<'_, str>, String> {
     let (pairs, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err("the file ends within a character of UTF-16; save it as UTF-8".to_owned());
+        return Err("the file ends in the middle of a UTF-16 character; save it as UTF-8".to_owned());
     }
     let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|pair| read(*pair))).collect();
-    text.map(Cow::Owned).map_err(|error| format!("it is not UTF-16 as its mark says: {error}"))
+    text.map(Cow::Owned).map_err(|error| format!("invalid UTF-16 after a UTF-16 byte order mark: {error}"))
 }
 
-/// The encoding that the declaration names, in lower case.
+/// The encoding named in the XML declaration, in lower case.
 fn declared(bytes: &[u8]) -> Option<String> {
     let head = bytes.get(..DECLARATION).unwrap_or(bytes);
     let head = String::from_utf8_lossy(head);

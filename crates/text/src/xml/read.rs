@@ -1,6 +1,6 @@
-//! The reader: one pass over the text, a stack instead of recursion, every loop ends with the text.
+//! The XML reader: one pass over the text with an explicit stack instead of recursion.
 //!
-//! `mark.rs` reads what stands between `<` and `>`, `reference.rs` what begins with `&`.
+//! `mark.rs` reads markup between `<` and `>`, `reference.rs` resolves references that start with `&`.
 
 mod mark;
 mod reference;
@@ -13,26 +13,27 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-/// A text longer than this is refused unread.
+/// Maximum text length in bytes; a longer text is rejected without being read.
 pub const LARGEST: usize = 1 << 20;
 
-/// Elements nest no deeper; what is deeper is reported and not read.
+/// Maximum nesting depth; deeper elements are reported and skipped.
 const DEEPEST: usize = 64;
 
-/// More elements than this are reported and not read.
+/// Maximum number of elements; the first one beyond it is reported, and all further ones are skipped.
 const MOST_ELEMENTS: usize = 20_000;
 
-/// Reads a whole text. Where anything was reported as an error, the document is what could be understood.
+/// Reads `source`. If errors are reported, the document holds whatever could be read.
 pub fn read(source: &Source) -> (Document, Diagnostics) {
     let mut reader = Reader::new(source);
     if source.text().len() > LARGEST {
         let length = source.text().len();
-        // Who reads a file stops at some size: how much larger it is, nobody knows.
+        // Callers stop reading a file at some size, so the actual size of a very large file is not known
+        // here.
         let has = match length > 4 * LARGEST {
             true => "more than 4 MiB".to_owned(),
             false => format!("{length} bytes"),
         };
-        let message = format!("the file has {has}, and at most {} MiB are read", LARGEST >> 20);
+        let message = format!("the file is too large: {has}, at most {} MiB are allowed", LARGEST >> 20);
         reader.problems.push(Diagnostic::error("xml-too-large", source, Span::at(0), message));
         return (reader.document, reader.problems);
     }
@@ -45,9 +46,9 @@ pub(super) struct Reader<'s> {
     text: &'s str,
     at: usize,
     document: Document,
-    /// Elements whose end has not come.
+    /// Elements that are not closed yet, innermost last.
     open: Vec<ElementId>,
-    /// Elements that are not kept because they are too deep or too many.
+    /// Number of open elements that are skipped because they are too deep, too many or outside the root.
     skipped: usize,
     rooted: bool,
     full: bool,
@@ -84,7 +85,7 @@ impl<'s> Reader<'s> {
             self.report("xml-unclosed", element.tag_span, message, Some(help));
         }
         if !self.rooted {
-            let message = "there is no element in the file".to_owned();
+            let message = "the file contains no element".to_owned();
             self.report("xml-empty", Span::at(self.text.len()), message, None);
         }
     }
@@ -97,7 +98,7 @@ impl<'s> Reader<'s> {
         self.problems.push(Diagnostic::error(code, self.source, span, message).maybe_help(help));
     }
 
-    /// Text up to the next `<`.
+    /// Reads text up to the next `<`.
     fn characters(&mut self) {
         let start = self.at;
         let end = self.rest().find('<').map_or(self.text.len(), |length| start + length);
@@ -107,13 +108,13 @@ impl<'s> Reader<'s> {
             let outside = raw.trim_matches(is_space);
             if !outside.is_empty() {
                 let first = start + raw.find(outside).unwrap_or(0);
-                let message = "text stands outside the outermost element".to_owned();
+                let message = "text outside the root element".to_owned();
                 self.report("xml-text-outside", Span::new(first, first + outside.len()), message, None);
             }
             return;
         }
         if let Some(at) = raw.find("]]>") {
-            let message = "`]]>` in text is written `]]&gt;`".to_owned();
+            let message = "`]]>` is not allowed in text; write `]]&gt;`".to_owned();
             self.report("xml-text", Span::new(start + at, start + at + 3), message, None);
         }
         let text = self.resolved(start, end);
@@ -135,11 +136,11 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// An element begins; one that closes itself ends at once.
+    /// Opens an element; a self-closing one is complete immediately.
     fn begin(&mut self, element: Element, closed: bool) {
         let inside = !self.open.is_empty();
         if !inside && self.rooted {
-            let message = format!("a second outermost element, `<{}>`: a file has one", element.name);
+            let message = format!("second root element `<{}>`; a file has exactly one", element.name);
             self.report("xml-second-root", element.tag_span, message, None);
         }
         if !self.keeps(&element) || (!inside && self.rooted) {
@@ -169,7 +170,7 @@ impl<'s> Reader<'s> {
         }
         if self.document.elements.len() >= MOST_ELEMENTS {
             if !self.full {
-                let message = format!("there are more than {MOST_ELEMENTS} elements, from `<{name}>` on");
+                let message = format!("more than {MOST_ELEMENTS} elements; ignored from `<{name}>` on");
                 self.report("xml-too-many", span, message, None);
             }
             self.full = true;
@@ -178,18 +179,18 @@ impl<'s> Reader<'s> {
         true
     }
 
-    /// An end tag came.
+    /// Handles an end tag.
     fn end(&mut self, name: &str, span: Span) {
         if self.skipped > 0 {
-            // Which of the elements that are not kept it closes does not matter.
+            // It does not matter which of the skipped elements it closes.
             self.skipped -= 1;
             return;
         }
         let place = self.open.iter().rposition(|id| self.document.element(*id).name == name);
         let Some(place) = place else {
             let open = self.open.last().map(|id| self.document.element(*id).name.clone());
-            let help = open.map(|open| format!("the element that is open here is `<{open}>`"));
-            self.report("xml-unopened", span, format!("`</{name}>` closes nothing that is open"), help);
+            let help = open.map(|open| format!("the innermost open element is `<{open}>`"));
+            self.report("xml-unopened", span, format!("`</{name}>` has no matching start tag"), help);
             return;
         };
         for id in self.open.split_off(place).into_iter().skip(1).rev() {
@@ -201,12 +202,12 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// White space of XML.
+/// XML white space.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
-/// A character that XML may hold at all.
+/// Whether XML allows this character.
 pub(super) fn is_legal(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }

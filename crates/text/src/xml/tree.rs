@@ -1,81 +1,81 @@
-//! What was read: elements in the order of their beginnings, each with its attributes and what stands inside it.
+//! The document tree: elements in document order, each with its attributes and content.
 
 use crate::Span;
 
-/// The place of an element in its document.
+/// Index of an element in its [`Document`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ElementId(pub(super) u32);
 
-/// A whole text as elements.
+/// A parsed XML document.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     pub(super) elements: Vec<Element>,
 }
 
-/// One element.
+/// An XML element.
 #[derive(Clone, Debug)]
 pub struct Element {
-    /// Its name, with a prefix if it has one.
+    /// Name, including the namespace prefix if there is one.
     pub name: String,
-    /// Where the name stands in the opening tag.
+    /// Position of the name in the start tag.
     pub name_span: Span,
-    /// The whole opening tag.
+    /// Position of the start tag.
     pub tag_span: Span,
-    /// In the order written.
+    /// Attributes in document order.
     pub attributes: Vec<Attribute>,
-    /// In the order written.
+    /// Text and child elements in document order.
     pub content: Vec<Content>,
 }
 
-/// One attribute.
+/// An attribute of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its name, with a prefix if it has one.
+    /// Name, including the namespace prefix if there is one.
     pub name: String,
-    /// Where the name stands.
+    /// Position of the name.
     pub name_span: Span,
-    /// Its value, with references resolved and white space as spaces.
+    /// Value with references resolved and newlines and tabs replaced by spaces.
     pub value: String,
-    /// Where the value stands, without its quotes.
+    /// Position of the value without its quotes.
     pub value_span: Span,
 }
 
-/// What stands inside an element.
+/// Content of an element.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// Text, with references resolved and line ends as `\n`; neighbours are put together.
+    /// Text with references resolved and line endings as `\n`; adjacent pieces are merged.
     Text {
-        /// The text.
+        /// The resolved text.
         text: String,
-        /// From its first to its last character.
+        /// Span from the first to the last character.
         span: Span,
     },
-    /// An element.
+    /// A child element.
     Element(ElementId),
 }
 
 impl Document {
-    /// The outermost element, if there is one.
+    /// The root element, if there is one.
     pub fn root(&self) -> Option<ElementId> {
         (!self.elements.is_empty()).then_some(ElementId(0))
     }
 
-    /// The element at this place.
+    /// The element with this id, which must come from this document.
     pub fn element(&self, id: ElementId) -> &Element {
         &self.elements[id.0 as usize]
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// Whether there is none.
+    /// Whether the document has no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// The elements directly inside.
+    /// The direct child elements.
     pub fn children(&self, id: ElementId) -> impl Iterator<Item = (ElementId, &Element)> {
         self.element(id).content.iter().filter_map(|content| match content {
             Content::Element(child) => Some((*child, self.element(*child))),
@@ -83,7 +83,7 @@ impl Document {
         })
     }
 
-    /// The text directly inside, all pieces together.
+    /// The concatenated text directly inside the element, without that of child elements.
     pub fn text(&self, id: ElementId) -> String {
         self.element(id)
             .content
@@ -97,12 +97,12 @@ impl Document {
 }
 
 impl Element {
-    /// The attribute of this name.
+    /// Looks up an attribute by name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// From the first to the last character of text directly inside, or the opening tag where there is none.
+    /// Span from the first to the last non-blank text directly inside, or the start tag if there is none.
     pub fn text_span(&self) -> Span {
         let spans = self.content.iter().filter_map(|content| match content {
             Content::Text { text, span } if !text.trim().is_empty() => Some(*span),

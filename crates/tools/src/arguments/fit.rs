@@ -1,21 +1,21 @@
-//! Holds a value against a tool's schema: renames aliases, converts where only one reading is possible, and
-//! collects what does not fit.
+//! Checks a value against a tool's schema: renames aliases, converts where only one reading is possible, and
+//! collects every mismatch.
 //!
-//! It knows the keywords that tools use (type, properties, required, additionalProperties, items, enum, bounds,
-//! anyOf) and reads the schema as it stands, so there is nothing to compile and a tool that is never called
-//! costs nothing. A keyword it does not know is the tool's own to check.
+//! It supports the keywords that tools use (type, properties, required, additionalProperties, items, enum,
+//! bounds, anyOf) and interprets the schema directly, so there is nothing to compile and a tool that is never
+//! called costs nothing. Unknown keywords are ignored here; the tool checks them itself.
 
 use serde_json::{Map, Value};
 
 use crate::near;
 use crate::tool::Definition;
 
-/// The value with its parameters under their own names and of the right types, or every problem.
+/// Returns the value with canonical parameter names and converted types, or all problems.
 pub(super) fn fit(value: Value, definition: &Definition) -> Result<Value, Vec<String>> {
     let schema = &definition.parameters;
     let mut object = match unwrapped(value, schema) {
         Value::Object(object) => object,
-        // A sole required parameter given bare, without its object.
+        // The only required parameter, sent without its enclosing object.
         other => match sole_required(schema) {
             Some(name) if !other.is_null() => Map::from_iter([(name.to_owned(), other)]),
             _ => return Err(vec![format!("they must be one JSON object, not {}", kind(&other))]),
@@ -28,7 +28,7 @@ pub(super) fn fit(value: Value, definition: &Definition) -> Result<Value, Vec<St
     if problems.is_empty() { Ok(value) } else { Err(problems) }
 }
 
-/// Some models wrap the arguments once more, as text or under a key of the call format.
+/// Removes an extra layer some models add around the arguments: a JSON string, or a key of the call format.
 fn unwrapped(mut value: Value, schema: &Value) -> Value {
     if let Value::String(text) = &value
         && let Ok(inner @ Value::Object(_)) = serde_json::from_str(text)
@@ -139,7 +139,7 @@ fn check_object(object: &mut Map<String, Value>, schema: &Value, place: &str, pr
         .and_then(Value::as_array)
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    // Many models send every parameter they know, null where they mean none.
+    // Many models send every parameter, with null for those they do not set.
     object.retain(|name, value| {
         !(value.is_null() && !required.contains(&name.as_str()) && !accepts_null(schema, name))
     });
@@ -202,7 +202,7 @@ fn check_bounds(value: &Value, schema: &Value, place: &str, problems: &mut Vec<S
     }
 }
 
-/// The value as the wanted type, if there is only one way to read it so.
+/// Converts the value to the wanted type if there is only one way to do so.
 fn convert(value: &Value, wanted: &str, schema: &Value) -> Option<Value> {
     match (wanted, value) {
         ("integer", _) => number(value)
@@ -218,7 +218,7 @@ fn convert(value: &Value, wanted: &str, schema: &Value) -> Option<Value> {
         ("array", Value::String(text)) if text.trim_start().starts_with('[') => {
             serde_json::from_str(text).ok().filter(Value::is_array)
         }
-        // One item where a list of such items is asked for.
+        // A single item where a list of such items is expected.
         ("array", item) => {
             let item_types = types(schema.get("items")?);
             item_types.iter().any(|name| is(item, name)).then(|| Value::Array(vec![item.clone()]))
@@ -245,7 +245,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// `seven`, `twenty-five`, `two hundred`, `one thousand`.
+/// Parses English number words: `seven`, `twenty-five`, `two hundred`, `one thousand`.
 fn number_word(text: &str) -> Option<f64> {
     const UNITS: [&str; 20] = [
         "zero",
@@ -291,7 +291,7 @@ fn number_word(text: &str) -> Option<f64> {
     Some((base * scale) as f64)
 }
 
-/// What the tool expects, in one line: `{ path: string, offset?: integer }`.
+/// One-line signature of the parameters: `{ path: string, offset?: integer }`.
 pub(super) fn signature(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|map| !map.is_empty())

@@ -1,15 +1,15 @@
-//! Reads JSON as models write it when they write it wrong.
+//! Lenient parser for the malformed JSON that models write.
 //!
-//! Accepted is what can mean only one thing: a code fence around the object, trailing commas, single quotes,
-//! Python's literals, raw line breaks in strings, escapes that JSON does not have. Text that was cut off is
-//! not completed: half a file must never be written.
+//! It accepts only input with a single possible meaning: a code fence around the object, trailing commas,
+//! single quotes, Python literals, raw line breaks in strings, escapes that JSON does not have. Truncated
+//! text is not completed: half a file must never be written.
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper nesting than any tool's arguments have.
+/// Maximum nesting depth; deeper than any tool's arguments.
 const DEPTH: usize = 64;
 
-/// The value this text means, or where it stops making sense.
+/// Parses the text. The error describes the problem and its position.
 pub(super) fn read(raw: &str) -> Result<Value, String> {
     let text = unfenced(raw.trim());
     if text.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn read(raw: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Without a code fence around the whole text.
+/// Strips a code fence that encloses the entire text.
 fn unfenced(text: &str) -> &str {
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
         return text;
@@ -96,7 +96,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A comma, which may stand before the closing bracket too, or the bracket, which is left for the caller.
+    /// Consumes a comma, which may also precede the closing bracket. The bracket itself is left for the
+    /// caller.
     fn separator(&mut self, close: char) -> Result<(), String> {
         self.space();
         match self.peek() {
@@ -118,7 +119,7 @@ impl Reader<'_> {
             match next {
                 '\\' => self.escape(&mut out)?,
                 _ if next != quote => out.push(next),
-                // An apostrophe inside single quotes could end the string or belong to it.
+                // An apostrophe inside single quotes is ambiguous: it could end the string or belong to it.
                 '\'' if !self.string_may_end() => {
                     return Err(self.complaint("a single quote inside single quotes; use double quotes"));
                 }
@@ -147,7 +148,7 @@ impl Reader<'_> {
                 let unit = self.four_hex()?;
                 out.push(self.scalar(unit)?);
             }
-            // `\d` or `\.`: a pattern whose backslash was not doubled.
+            // `\d` or `\.`: a regex whose backslash was not doubled.
             other => {
                 out.push('\\');
                 out.push(other);

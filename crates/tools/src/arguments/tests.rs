@@ -1,4 +1,4 @@
-//! What a model may get wrong in its arguments and still be understood, and what it is told otherwise.
+//! Which mistakes in arguments are repaired, and which answers the others get.
 
 use std::borrow::Cow;
 
@@ -174,7 +174,7 @@ fn an_empty_text_is_an_empty_object() {
 proptest! {
     #[test]
     fn any_string_survives_the_lenient_reader(text in any::<String>()) {
-        // The trailing comma sends it through the repair.
+        // The trailing comma forces the repair path.
         let raw = format!("{{\"path\": {},}}", Value::String(text.clone()));
         prop_assert_eq!(parsed(&raw), json!({"path": text}));
     }

@@ -1,6 +1,6 @@
-//! A first look that outlives its process: written to a file before the first command of a run, read back by a process
-//! that goes on with the run, so that what a killed command changed is still found. A file that is cut off or damaged is
-//! the same as none: its last bytes name all the bytes before them.
+//! Snapshot file of a [`Tracker`]: written before the first command of a run and read by a process that
+//! resumes the run, so that changes of a killed command are still detected. The file ends with a checksum of
+//! everything before it; a truncated or damaged file counts as absent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -13,19 +13,20 @@ use super::scan::{Root, Stamp};
 use super::{Content, Directory, Known, MOST_FILES, Tracker};
 use crate::content::ContentHash;
 
-/// What such a file begins with; the number is that of its form.
+/// Magic bytes with the format version.
 const MARK: &[u8] = b"fusee look 2\n";
 
-/// Files of runs that were killed and never gone on with: more than this many and the oldest goes.
+/// Maximum number of snapshot files kept for runs that were killed and never resumed; the oldest is deleted
+/// first.
 const MOST_KEPT: usize = 16;
 
-/// A larger file is not read.
+/// Larger snapshot files are not read.
 const MOST_BYTES: u64 = 1 << 30;
 
 const CHECK: usize = 32;
 
 impl Tracker {
-    /// Writes it down. The file is whole or not there.
+    /// Writes the snapshot atomically, by renaming a temporary file.
     pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
         let mut out = Vec::with_capacity(MARK.len() + self.files * 128);
         out.extend_from_slice(MARK);
@@ -58,7 +59,7 @@ impl Tracker {
         fs::rename(&unfinished, file)
     }
 
-    /// Reads it back; `None` where there is nothing that can be used.
+    /// Reads a snapshot; `None` if it is missing, damaged or too large.
     pub(crate) fn load(root: &Path, file: &Path) -> Option<Self> {
         let size = fs::metadata(file).ok()?.len();
         let bytes = (size <= MOST_BYTES).then(|| fs::read(file).ok()).flatten()?;
@@ -89,7 +90,7 @@ impl Tracker {
     }
 }
 
-/// Makes room for one more.
+/// Deletes the oldest files so that one more stays within [`MOST_KEPT`].
 fn drop_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<_> =
@@ -97,7 +98,7 @@ fn drop_oldest(folder: &Path) {
     files.sort();
     let surplus = (files.len() + 1).saturating_sub(MOST_KEPT);
     for (_, path) in files.into_iter().take(surplus) {
-        // One that cannot be removed is only larger than need be.
+        // A file that cannot be removed only wastes space.
         let _ = fs::remove_file(path);
     }
 }
@@ -117,7 +118,7 @@ fn put_stamp(out: &mut Vec<u8>, stamp: Option<&Stamp>) {
     out.extend_from_slice(&stamp.mode.to_le_bytes());
 }
 
-/// What is still to be read.
+/// Bytes not yet parsed.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -1,7 +1,7 @@
-//! The first look at a workspace: what every file holds, and copies of those files that git could not give back.
+//! Initial snapshot of a workspace: a hash of every file, and copies of the files that git could not restore.
 //!
-//! A file that git follows and that stands as git has it needs no copy. Of the others the smallest are kept, as many as
-//! there is room for: so the room goes to what people write, not to what programs produce.
+//! A tracked file that is unmodified needs no copy. Of the others the smallest are copied, up to the limits,
+//! so the space goes to hand-written files rather than to generated ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -12,32 +12,32 @@ use super::scan::{Found, Root, Stamp};
 use super::{Content, Directory, Known, MOST_FILES, READ_BYTES, Tracker, join};
 use crate::content::ContentHash;
 
-/// How much is kept of the files that git could not give back.
+/// Limits for the copies of files that git could not restore.
 pub(crate) struct Room<'a> {
-    /// Larger files are not kept.
+    /// Maximum size of one copied file.
     pub(crate) file_bytes: u64,
-    /// Of all files together.
+    /// Maximum size of all copies together.
     pub(crate) bytes: u64,
-    /// So many files.
+    /// Maximum number of copies.
     pub(crate) files: usize,
-    /// Files that are kept elsewhere.
+    /// Files backed up elsewhere, which need no copy.
     pub(crate) except: &'a dyn Fn(&str) -> bool,
 }
 
-/// Copies of files as they stood at the first look.
+/// Copies of files from the initial snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct AtFirst {
-    /// Path, kind and permissions, content; of a link, where it leads.
+    /// Path, mode (file type and permissions), and content; for a symlink, its target.
     pub(crate) kept: Vec<(String, u32, Vec<u8>)>,
-    /// Files for which there was no room, and their bytes.
+    /// Number and total bytes of files that were not copied because of the limits.
     pub(crate) left: (usize, u64),
 }
 
-/// A file, and what git calls its content if git has it.
+/// File name, stamp, and git blob id if the index vouches for the content.
 type Listed = (OsString, Stamp, Option<[u8; 20]>);
 
 impl Tracker {
-    /// Looks for the first time. `None` where the workspace cannot be listed.
+    /// Takes the initial snapshot. `None` if the workspace cannot be opened.
     pub(crate) fn begin(root: &Path, room: &Room<'_>) -> Option<(Self, AtFirst)> {
         let root = Root::open(root)?;
         let index = index::read(root.path());
@@ -82,7 +82,7 @@ fn git_has(index: Option<&Index>, path: &str, name: &OsString, stamp: &Stamp) ->
     index.and_then(|index| index.blob(&join(path, name), stamp))
 }
 
-/// The size of the largest file that there is room for when all smaller ones are kept.
+/// Size of the largest file that still fits when all smaller ones are copied.
 fn largest_kept(found: &[(String, Option<Stamp>, Vec<Listed>)], room: &Room<'_>) -> u64 {
     let mut sizes = Vec::new();
     for (path, _, files) in found {
@@ -100,7 +100,7 @@ fn largest_kept(found: &[(String, Option<Stamp>, Vec<Listed>)], room: &Room<'_>)
     sizes.iter().take(room.files).take_while(fits).last().copied().unwrap_or_default()
 }
 
-/// Copies under way.
+/// Copies being collected, with the limits that apply.
 struct Copies<'a> {
     room: &'a Room<'a>,
     largest: u64,
@@ -109,7 +109,7 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// What a file holds, of which a copy is kept if there is room.
+    /// Reads and hashes a file, and copies it if the limits allow.
     fn read(&mut self, root: &Root, path: String, stamp: Stamp) -> Option<Content> {
         let content = match root.content(&path, &stamp, READ_BYTES) {
             Found::Bytes(bytes) => bytes,

@@ -1,5 +1,5 @@
-//! Git's index, read without git: which files it follows, what they held, and the stamps under which that is known.
-//! Where the index is of a kind that this does not read, or git changes content on its way to the disk, files are read
+//! Reads git's index without running git: tracked files, their blob ids, and the stamps for which these are
+//! valid. If the index has an unsupported format, or git converts content on checkout, the files are read
 //! instead.
 
 use std::collections::HashMap;
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use super::scan::Stamp;
 use crate::{git_index, plain};
 
-/// The name of a file's content; repositories with longer names are not read.
+/// Length of a SHA-1 blob id; repositories with longer ids are not supported.
 const BLOB_BYTES: usize = 20;
 
-/// Larger settings are not read.
+/// Maximum size of a git settings file; larger ones are not read.
 const SETTINGS_BYTES: u64 = 1 << 20;
 
-/// The files git follows under a directory.
+/// Tracked files below a directory.
 pub(super) struct Index {
     entries: HashMap<String, Entry>,
-    /// When the index was written: files changed since then may look as before.
+    /// Modification time of the index: a file changed at or after it may have an unchanged stamp.
     written_ns: i128,
 }
 
@@ -35,7 +35,7 @@ impl Index {
         self.entries.keys().map(String::as_str)
     }
 
-    /// What a file holds, if the index knows it under this stamp.
+    /// Blob id of a file, if the index records it with this stamp.
     pub(super) fn blob(&self, path: &str, stamp: &Stamp) -> Option<[u8; BLOB_BYTES]> {
         let entry = self.entries.get(path)?;
         let ns = |(seconds, nanos): (u32, u32)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
@@ -47,7 +47,7 @@ impl Index {
     }
 }
 
-/// Reads the index of the repository that `root` is in; `None` where there is none that can be used.
+/// Reads the index of the repository that contains `root`; `None` if there is no usable one.
 pub(super) fn read(root: &Path) -> Option<Index> {
     let (top, git) = root.ancestors().find_map(|folder| Some((folder, git_folder(folder)?)))?;
     if converts(top, &git) {
@@ -65,7 +65,7 @@ pub(super) fn read(root: &Path) -> Option<Index> {
     Some(Index { entries, written_ns })
 }
 
-/// The folder git keeps its state in; of a worktree that is elsewhere.
+/// Git's state directory; for a worktree it lies elsewhere.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
@@ -75,14 +75,14 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Whether git changes content on its way to the disk, so that what it calls a file is not the hash of its bytes.
+/// Whether git converts content on checkout, so that blob ids are not hashes of the bytes on disk.
 fn converts(top: &Path, git: &Path) -> bool {
     let holds = |path: PathBuf, words: &[&str]| match plain::read(&path, SETTINGS_BYTES) {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
             words.iter().any(|word| text.contains(word))
         }
-        // What cannot be read may say anything.
+        // An unreadable file may contain any setting.
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     };
     let attributes = &["text", "eol", "filter", "ident", "encoding", "crlf"];
@@ -91,13 +91,13 @@ fn converts(top: &Path, git: &Path) -> bool {
         || holds(top.join(".gitattributes"), attributes)
 }
 
-/// The entries below a prefix. `None` for a kind of index that is not read here.
+/// Parses the entries below a prefix. `None` for an unsupported index format.
 fn parse(bytes: &[u8], prefix: &str) -> Option<HashMap<String, Entry>> {
     let mut entries = HashMap::new();
     let rest = git_index::each(bytes, BLOB_BYTES, |entry| {
         let is_settled = (entry.flags >> 12) & 3 == 0;
         match entry.kind() {
-            // A directory stands for all in it: a sparse index.
+            // A directory entry means a sparse index.
             0o4 => return ControlFlow::Break(()),
             0o10 | 0o12 if is_settled => {
                 let path = std::str::from_utf8(entry.path).ok().and_then(|path| strip(path, prefix));
@@ -116,7 +116,7 @@ fn parse(bytes: &[u8], prefix: &str) -> Option<HashMap<String, Entry>> {
         }
         ControlFlow::Continue(())
     })?;
-    // The rest of a split index is in another file.
+    // A split index keeps its other entries in a shared file.
     let split = rest.get(..4) == Some(b"link");
     (!split).then_some(entries)
 }

@@ -1,5 +1,5 @@
-//! Listing and stating a tree. Directories are opened once and their files stated by name; several threads share the
-//! work, since it waits for the kernel and not for the processor.
+//! Lists and stats a directory tree. Directories are opened once and their files statted by name; several
+//! threads share the work, since it is bound by system calls and not by the CPU.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,19 +14,19 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use crate::walk;
 
-/// Threads that stat.
+/// Maximum number of threads for listing and statting.
 const THREADS: usize = 4;
 
-/// A tree of so few entries is listed by one thread.
+/// Trees of fewer entries are listed by a single thread.
 const FEW_ENTRIES: usize = 256;
 
-/// Fewer directories than this are not worth a thread.
+/// Directories per additional stat thread.
 const WORTH_A_THREAD: usize = 64;
 
-/// A file changed so shortly before it was looked at can change again without its stamp moving.
+/// A file changed this shortly before a scan can change again without its stamp moving.
 const FRESH_NS: i128 = 20_000_000;
 
-/// Caches that tools leave beside the work, where no ignore file names them.
+/// Tool caches that are skipped even if no ignore file names them.
 const CACHES: &[&str] = &[
     "__pycache__",
     ".pytest_cache",
@@ -38,10 +38,10 @@ const CACHES: &[&str] = &[
     ".hypothesis",
 ];
 
-/// Names by directory.
+/// File names by directory.
 pub(super) type Listed = BTreeMap<String, Vec<OsString>>;
 
-/// When and how a file last changed, as far as the kernel tells.
+/// File metadata that identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) size: u64,
@@ -49,19 +49,19 @@ pub(super) struct Stamp {
     pub(super) ctime_ns: i128,
     pub(super) inode: u64,
     pub(super) link: bool,
-    /// Its kind and permissions, as the system writes them; none of a file that was only told of.
+    /// `st_mode`: file type and permissions; 0 for a file that was recorded but never statted.
     pub(super) mode: u32,
-    /// Whether it had changed just before the look.
+    /// Whether the file had changed less than [`FRESH_NS`] before it was statted.
     pub(super) fresh: bool,
 }
 
 impl Stamp {
-    /// A stamp that no file has.
+    /// A stamp that matches no file.
     pub(super) fn never() -> Self {
         Self { size: u64::MAX, mtime_ns: -1, ctime_ns: -1, inode: 0, link: false, mode: 0, fresh: true }
     }
 
-    /// Whether the file may have changed again without a trace.
+    /// Whether the file may have changed again without its stamp moving.
     pub(super) fn is_fresh(&self) -> bool {
         self.fresh
     }
@@ -82,20 +82,20 @@ impl Stamp {
     }
 }
 
-/// A directory as it is now.
+/// Stamps of a directory and of its files.
 pub(super) struct Stamped<F> {
     pub(super) stamp: Option<Stamp>,
     pub(super) files: Vec<(OsString, F)>,
 }
 
-/// What a file holds.
+/// Result of reading a file.
 pub(super) enum Found {
     Bytes(Vec<u8>),
     Large,
     Nothing,
 }
 
-/// The top of the tree.
+/// Root directory of the tree.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
@@ -113,12 +113,13 @@ impl Root {
         &self.path
     }
 
-    /// All files, ignored ones left out.
+    /// Lists all files that are not ignored.
     pub(super) fn list_all(&self, most: usize) -> Listed {
         self.list_few().unwrap_or_else(|| self.list_many(most))
     }
 
-    /// A small tree, listed before threads for it would have started; `None` if it is not small.
+    /// Lists a small tree on the calling thread, which is faster than starting threads; `None` if it is not
+    /// small.
     fn list_few(&self) -> Option<Listed> {
         let mut listed = Listed::new();
         for (n, entry) in walk::builder(&self.path, true).filter_entry(is_followed).build().enumerate() {
@@ -138,7 +139,7 @@ impl Root {
             walk::builder(&self.path, true).threads(THREADS).filter_entry(is_followed).build_parallel();
         walk.run(|| {
             let listed = &listed;
-            // Each thread gathers on its own and hands over when it is done.
+            // Each thread collects its own batch and merges it when full and at the end.
             let mut mine = Gathered { listed, names: Vec::new() };
             Box::new(move |entry| {
                 let Ok(entry) = entry else { return WalkState::Continue };
@@ -155,7 +156,7 @@ impl Root {
         listed.into_inner().map(|(listed, _)| listed).unwrap_or_default()
     }
 
-    /// The files of one directory, and all below the directories in it that are not known.
+    /// Lists one directory, and recursively those of its subdirectories that are not yet known.
     pub(super) fn list_below(&self, path: &str, known: impl Fn(&str) -> bool) -> Listed {
         let mut listed = Listed::new();
         let start = self.path.join(path);
@@ -186,7 +187,7 @@ impl Root {
         listed
     }
 
-    /// Adds files that git follows although an ignore file names them.
+    /// Adds tracked files that are excluded by an ignore file.
     pub(super) fn add_tracked<'a>(&self, paths: impl Iterator<Item = &'a str>, listed: &mut Listed) {
         let mut sorted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for path in paths {
@@ -203,7 +204,7 @@ impl Root {
         }
     }
 
-    /// Where an entry of a walk stands: its directory and its name, no name for a directory.
+    /// Directory and file name of a walk entry; the name is `None` for a directory.
     fn placed(&self, entry: &ignore::DirEntry) -> Option<(String, Option<OsString>)> {
         let kind = entry.file_type()?;
         let path = entry.path().strip_prefix(&self.path).ok()?;
@@ -216,7 +217,7 @@ impl Root {
         Some((path.parent()?.to_str()?.to_owned(), Some(name.to_owned())))
     }
 
-    /// The stamps of what was listed; what is not there any more is left out.
+    /// Stamps of the listed files; those that no longer exist are left out.
     pub(super) fn stamps(&self, listed: Listed) -> Vec<(String, Stamped<Stamp>)> {
         let wanted: Vec<(String, Vec<OsString>)> = listed.into_iter().collect();
         let there = |(path, directory): (String, Option<Stamped<Option<Stamp>>>)| {
@@ -228,7 +229,7 @@ impl Root {
         self.stamps_of(&wanted).into_iter().filter_map(there).collect()
     }
 
-    /// The stamps of these, in the same order; `None` for what is not there.
+    /// Stamps of the given files, in the same order; `None` for those that do not exist.
     pub(super) fn stamps_of(
         &self,
         wanted: &[(String, Vec<OsString>)],
@@ -269,7 +270,7 @@ impl Root {
         rustix::fs::openat(self.directory.as_fd(), path, flags, Mode::empty()).ok()
     }
 
-    /// What a file holds; of a link, where it leads.
+    /// Reads a file of at most `most` bytes; for a symlink, its target.
     pub(super) fn content(&self, path: &str, stamp: &Stamp, most: u64) -> Found {
         if stamp.link {
             return match rustix::fs::readlinkat(&self.directory, path, Vec::new()) {
@@ -293,7 +294,7 @@ impl Root {
     }
 }
 
-/// The names that one thread found.
+/// Names collected by one thread.
 struct Gathered<'a> {
     listed: &'a Mutex<(Listed, usize)>,
     names: Vec<(String, Option<OsString>)>,
@@ -317,7 +318,7 @@ impl Drop for Gathered<'_> {
     }
 }
 
-/// Whether a walk goes there: not into what holds a version control system's state or ours, nor into caches.
+/// Whether a walk visits the entry: it skips version control state, our own state, and caches.
 fn is_followed(entry: &ignore::DirEntry) -> bool {
     if entry.depth() == 0 {
         return true;
@@ -331,10 +332,7 @@ fn is_cache(name: &OsStr, path: &Path) -> bool {
     CACHES.iter().any(|cache| name == *cache) || path.join("CACHEDIR.TAG").exists()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only to tell how fresh a stamp is; nothing of it is kept in a run"
-)]
+#[expect(clippy::disallowed_methods, reason = "only to judge how recent a stamp is; never stored in a run")]
 fn now_ns() -> i128 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)

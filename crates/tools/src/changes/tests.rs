@@ -23,7 +23,7 @@ impl Tree {
         fs::write(path, text).unwrap();
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the real git to compare with")]
+    #[expect(clippy::disallowed_methods, reason = "compares with the real git")]
     fn sh(&self, script: &str) {
         let status = Command::new("sh").args(["-ec", script]).current_dir(self.path()).status().unwrap();
         assert!(status.success(), "{script}");
@@ -31,7 +31,7 @@ impl Tree {
 
     fn git(&self) {
         self.sh("git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm x");
-        // Files as young as the index are not believed.
+        // Files as recent as the index are not trusted.
         std::thread::sleep(std::time::Duration::from_millis(30));
         self.sh("git update-index -q --refresh; touch .git/index");
     }
@@ -45,7 +45,7 @@ fn begin(root: &Path) -> Tracker {
     copied(root, 0, 0).0
 }
 
-/// A first look with room for so many bytes and files.
+/// Takes an initial snapshot with limits on the bytes and number of copies.
 fn copied(root: &Path, bytes: u64, files: usize) -> (Tracker, AtFirst) {
     let except = |path: &str| path == "kept-elsewhere.txt";
     Tracker::begin(root, &Room { file_bytes: 100, bytes, files, except: &except }).unwrap()
@@ -204,7 +204,7 @@ fn a_first_look_outlives_its_process() {
     tree.tracker().save(&file).unwrap();
     tree.sh("echo more >> a.txt; rm dir/c.txt; echo n > dir/n.txt; touch b.txt");
     let mut again = Tracker::load(&tree.path(), &file).unwrap();
-    // What the journal tells of one of them is not told again.
+    // A change recorded from the journal is not reported again.
     again.told("dir/n.txt", Some(ContentHash::of(b"n\n")));
     assert_eq!(outline(&again.look()), ["~a.txt", "-dir/c.txt"]);
     assert_eq!(outline(&again.look()), [""; 0]);

@@ -1,4 +1,4 @@
-//! What an edit replaces, what it refuses and what it says in either case.
+//! Edits that are applied and edits that are refused, with their answers.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Which files a pattern finds, and what is said when it finds none or too many.
+//! Which files a pattern finds, and the answers for no match and for too many.
 
 use insta::assert_snapshot;
 use serde_json::json;

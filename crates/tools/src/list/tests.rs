@@ -1,4 +1,4 @@
-//! What a listing shows, how deep it goes and what it only names.
+//! Content and depth of listings, and entries that are only named.
 
 use std::os::unix::fs::symlink;
 

@@ -1,5 +1,5 @@
-//! A server behind an address: the streamable HTTP transport. Every request is a POST; the answer comes as JSON or as a
-//! stream of events in which it is one.
+//! Streamable HTTP transport of MCP. Every request is a POST; the response arrives as JSON or as an event
+//! stream that contains it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::message::{self, Incoming};
 use super::server::{LinkFault, PROTOCOL};
 
-/// Largest answer.
+/// Maximum size of a response.
 const MOST_BYTES: usize = 16 << 20;
-/// Of a refusal's body, for an error.
+/// Bytes of an error response's body included in the error.
 const MOST_SHOWN: usize = 300;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// A conversation with a server.
+/// A session with a server.
 #[derive(Debug)]
 pub(super) struct Address {
     client: Client,
@@ -90,7 +90,7 @@ impl Address {
         Err(LinkFault::Gone(format!("{} answered {status}: {shown}", self.url)))
     }
 
-    /// Reads until the answer to this request is there.
+    /// Reads the response until the answer to this request arrives.
     async fn answer(&self, mut response: Response, id: u64) -> Result<Value, LinkFault> {
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Address {
             }
         }
         if streamed {
-            // An event may end with the stream.
+            // The last event may be terminated by the end of the stream.
             text.extend_from_slice(b"\n\n");
             if let Some(answer) = self.events(&mut text, id).await {
                 return answer;
@@ -124,7 +124,8 @@ impl Address {
         Err(LinkFault::Gone("it gave no answer".to_owned()))
     }
 
-    /// Takes whole events off the front; the answer to this request, if one of them is.
+    /// Consumes complete events from the front of `text`; returns the answer to this request if one contains
+    /// it.
     async fn events(&self, text: &mut Vec<u8>, id: u64) -> Option<Result<Value, LinkFault>> {
         while let Some((end, next)) = event_end(text) {
             let event: Vec<u8> = text.drain(..next).take(end).collect();
@@ -133,7 +134,7 @@ impl Address {
                     return Some(answer.map_err(LinkFault::Refused));
                 }
                 Some(Incoming::Asked(answer)) => {
-                    // Not answered, it may wait for it and go on without.
+                    // Best effort: a server whose request goes unanswered has to cope with that.
                     let _ = self.post(&answer).await;
                 }
                 _ => {}
@@ -143,20 +144,20 @@ impl Address {
     }
 }
 
-/// Where the first event ends, and where the next begins.
+/// Returns the end of the first event and the start of the next.
 fn event_end(text: &[u8]) -> Option<(usize, usize)> {
     let at = |mark: &[u8]| memchr::memmem::find(text, mark).map(|at| (at, at + mark.len()));
     [at(b"\n\n"), at(b"\r\n\r\n")].into_iter().flatten().min()
 }
 
-/// The data of an event: its `data:` lines.
+/// The payload of an event: its `data:` lines, joined.
 fn data(event: &[u8]) -> Vec<u8> {
     let lines = event.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
     data.map(|data| data.strip_prefix(b" ").unwrap_or(data)).collect::<Vec<_>>().join(&b'\n')
 }
 
-/// The innermost cause, which says what happened.
+/// The innermost cause; reqwest's outer errors do not describe what happened.
 fn root(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

@@ -1,12 +1,12 @@
-//! A server's result as a model reads it: its texts, the pictures of a model that takes them, and a word about what
-//! is neither.
+//! Converts a server's result into a tool output: its texts, images if the model accepts them, and a short
+//! placeholder for everything else.
 
 use serde_json::Value;
 
 use crate::picture::{self, Image, Picture, Shown};
 use crate::tool::{Limits, ToolOutput};
 
-/// The answer to a call, from the result as the protocol has it.
+/// Converts the `result` of a `tools/call` response.
 pub(super) fn answer(result: &Value, limits: &Limits) -> ToolOutput {
     let mut images = Images { left: limits.image_bytes, taken: Vec::new() };
     let given = result.get("content").and_then(Value::as_array).into_iter().flatten();
@@ -32,15 +32,15 @@ pub(super) fn answer(result: &Value, limits: &Limits) -> ToolOutput {
     ToolOutput { ok: !failed, content, truncated, images: images.taken.into(), ..ToolOutput::default() }
 }
 
-/// The pictures of one answer.
+/// Images collected from one result.
 struct Images {
-    /// Bytes there is room for; none where the model takes no images.
+    /// Remaining byte budget; 0 if the model does not accept images.
     left: usize,
     taken: Vec<Image>,
 }
 
 impl Images {
-    /// Takes a picture that the model can be shown.
+    /// Adds an image if the model can be shown it; returns whether it was added.
     fn take(&mut self, data: &str) -> bool {
         if self.left == 0 {
             return false;

@@ -1,36 +1,37 @@
-//! The messages of JSON-RPC as far as they are needed: requests out, answers in, and what a server asks in between.
+//! The subset of JSON-RPC that is needed: outgoing requests, incoming responses, and replies to server
+//! requests.
 
 use serde_json::{Value, json};
 
 /// A message from a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
-    /// The answer to a request of ours.
+    /// The response to the request with this id.
     Answer(u64, Result<Value, Refusal>),
-    /// A request of the server's; this is the answer to it.
+    /// A request from the server, as the reply to send.
     Asked(Value),
-    /// Something it tells, which nobody here needs.
+    /// A notification; all are ignored.
     Told,
 }
 
-/// A server that does not do what it was asked.
+/// A JSON-RPC error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: i64,
     pub(super) message: String,
 }
 
-/// Our request.
+/// Builds a request.
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// Something we tell.
+/// Builds a notification.
 pub(super) fn notice(method: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": method })
 }
 
-/// Reads a message; `None` is none.
+/// Parses a message; `None` if it is not valid JSON-RPC 2.0.
 pub(super) fn read(text: &[u8]) -> Option<Incoming> {
     let message: Value = serde_json::from_slice(text).ok()?;
     (message.get("jsonrpc")?.as_str()? == "2.0").then(|| understand(message)).flatten()
@@ -39,7 +40,7 @@ pub(super) fn read(text: &[u8]) -> Option<Incoming> {
 fn understand(mut message: Value) -> Option<Incoming> {
     if let Some(method) = message.get("method").and_then(Value::as_str) {
         let Some(id) = message.get("id") else { return Some(Incoming::Told) };
-        // Answers to those that every client must answer; we offered nothing else.
+        // Reply to the requests every client must support; no other capability was announced.
         return Some(Incoming::Asked(match method {
             "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
             "roots/list" => json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [] } }),

@@ -1,5 +1,5 @@
-//! What a server offers, brought into bounds: names that a model may call, descriptions and schemas of a size that it can
-//! be sent with every request.
+//! Sanitizes a server's tool list: valid tool names, and descriptions and schemas small enough to be sent
+//! with every model request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,43 +8,44 @@ use crate::tool::Category;
 
 use super::Lists;
 
-/// Longest description of a tool; the rest is cut.
+/// Maximum bytes of a tool description; the rest is cut.
 const MOST_DESCRIPTION: usize = 2048;
-/// Largest schema of a tool's arguments; a tool with a larger one is left out.
+/// Maximum bytes of a tool's argument schema; tools with a larger one are left out.
 const MOST_SCHEMA: usize = 16 * 1024;
-/// Tools of one server; the rest is left out.
+/// Maximum tools per server; the rest are left out.
 const MOST_TOOLS: usize = 128;
-/// Longest name that a model may call.
+/// Maximum length of a tool name for a model.
 const MOST_NAME: usize = 64;
 
-/// A tool that a server offered when a run began. A run keeps these: replaying and resuming see the same tools.
+/// A tool that a server offered when a run started. It is stored with the run, so replay and resume see the
+/// same tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offered {
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// The tool, as the server calls it.
+    /// Tool name used by the server.
     pub tool: String,
-    /// The same as a model calls it.
+    /// Tool name used by the model.
     pub name: String,
-    /// For the model.
+    /// Description for the model.
     pub description: String,
-    /// A JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub parameters: Value,
-    /// Whether it only looks, as the server says.
+    /// `Read` if the server annotates the tool as read-only, otherwise `Write`.
     pub category: Category,
 }
 
-/// What a server offers, and what of it is left out and why.
+/// The usable tools of a server, and the reasons why others were left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Offer {
-    /// What can be called.
+    /// Usable tools.
     pub tools: Vec<Offered>,
-    /// What cannot, in words.
+    /// One message per tool that was left out, with the reason.
     pub left_out: Vec<String>,
 }
 
 impl Offer {
-    /// Takes in a list of tools as the protocol has it.
+    /// Adds one page of the `tools/list` result.
     pub(super) fn add(&mut self, listed: &[Value], server: &str, lists: &Lists) {
         for tool in listed {
             let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
@@ -94,7 +95,7 @@ fn offered(tool: &Value, name: &str, server: &str) -> Result<Offered, String> {
     })
 }
 
-/// A name that begins with the server's and that models may call: `^[a-zA-Z0-9_-]{1,64}$`.
+/// Tool name for models, prefixed with the server's name: `^[a-zA-Z0-9_-]{1,64}$`.
 fn callable(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
         text.chars()

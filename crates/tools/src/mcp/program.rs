@@ -1,4 +1,5 @@
-//! A server that is a program: started by the keeper, so it ends with us; a message a line on its streams.
+//! Stdio transport of MCP: the fork server starts the program, so it ends with this process; one message per
+//! line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +15,11 @@ use super::message::{self, Incoming, Refusal};
 use super::server::LinkFault;
 use crate::sandbox::{Allowance, CommandRequest, Ending, Sandbox};
 
-/// Longest message; a program that writes a longer one is not listened to any more.
+/// Maximum bytes of a message; a program that sends a longer one is stopped.
 const MOST_LINE: usize = 16 << 20;
-/// Messages on their way to the program; a program that does not read holds up its callers, up to their time limit.
+/// Messages queued for the program. If it does not read, senders block until their time limit.
 const OUTBOX: usize = 64;
-/// Of what it wrote elsewhere, for an error.
+/// Bytes of the program's stderr included in an error.
 const LOG_SHOWN: usize = 400;
 
 type Waiting = Arc<Mutex<Waiters>>;
@@ -27,11 +28,11 @@ type Waiting = Arc<Mutex<Waiters>>;
 struct Waiters {
     answers: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
     next: u64,
-    /// Why nothing more will come.
+    /// Why the connection ended; set once no more answers will arrive.
     over: Option<String>,
 }
 
-/// A program that runs.
+/// A running server program; dropping it stops the program.
 #[derive(Debug)]
 pub(super) struct Program {
     outbox: mpsc::Sender<Vec<u8>>,
@@ -107,7 +108,7 @@ impl Program {
     }
 }
 
-/// Brings messages to the program, one after the other.
+/// Writes queued messages to the program's stdin, in order.
 async fn write(input: pipe::Sender, mut letters: mpsc::Receiver<Vec<u8>>) {
     while let Some(letter) = letters.recv().await {
         let mut rest = letter.as_slice();
@@ -124,7 +125,7 @@ async fn write(input: pipe::Sender, mut letters: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// The program's whole life.
+/// Runs the program until it exits or is stopped, and delivers its messages.
 async fn run(
     settings: ProgramSettings,
     input: std::os::fd::OwnedFd,
@@ -171,7 +172,7 @@ async fn run(
     let why = if overlong { format!("it sent a message of more than {MOST_LINE} bytes") } else { why };
     let mut waiting = lock(&waiting);
     waiting.over = Some(why);
-    // Whoever waits sees that nothing comes any more.
+    // Dropping the senders wakes all waiting requests.
     waiting.answers.clear();
 }
 
@@ -179,14 +180,14 @@ fn deliver(line: &[u8], waiting: &Waiting, outbox: &mpsc::Sender<Vec<u8>>) {
     match message::read(line) {
         Some(Incoming::Answer(id, answer)) => {
             if let Some(sender) = lock(waiting).answers.remove(&id) {
-                // Whoever asked may have given up.
+                // The requester may have given up.
                 let _ = sender.send(answer);
             }
         }
         Some(Incoming::Asked(answer)) => {
             let mut letter = answer.to_string().into_bytes();
             letter.push(b'\n');
-            // A program that asks faster than it reads goes without an answer.
+            // A program that sends requests faster than it reads gets no reply.
             let _ = outbox.try_send(letter);
         }
         Some(Incoming::Told) | None => {}
@@ -204,7 +205,7 @@ fn ended(ending: Ending, settings: &ProgramSettings) -> String {
     if last.is_empty() { how } else { format!("{how}; it said: {last}") }
 }
 
-/// For the shell, each word as it is.
+/// Builds the shell command with every word quoted and stderr redirected to the log.
 fn command_line(settings: &ProgramSettings) -> String {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let words: Vec<String> = settings.command.iter().map(|word| quoted(word)).collect();

@@ -1,4 +1,4 @@
-//! A server's tool as one of ours.
+//! Exposes a server's tool as a [`Tool`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use super::server::LinkFault;
 use super::{Offered, Server};
 use crate::tool::{CallContext, Definition, Prepared, Repeat, Settled, Tool, ToolOutput};
 
-/// A tool that a server has, or had.
+/// A tool provided by an MCP server.
 pub struct Remote {
     definition: Definition,
     offered: Offered,
-    /// None of a server that is not there: for replays, and for runs whose server is not configured any more.
+    /// `None` if the server is unavailable: in replays, and in runs whose server is no longer configured.
     server: Option<Arc<Server>>,
 }
 
-/// A call that can be made.
+/// A prepared call.
 struct Plan {
     server: Arc<Server>,
     arguments: Value,
 }
 
 impl Remote {
-    /// A tool as it was offered.
+    /// Creates the tool for a connected server.
     #[must_use]
     pub fn new(offered: Offered, server: Arc<Server>) -> Self {
         Self { server: Some(server), ..Self::absent(offered) }
     }
 
-    /// A tool as it was offered by a server that is not there.
+    /// Creates the tool without a server; calls to it fail.
     #[must_use]
     pub fn absent(offered: Offered) -> Self {
         Self { definition: definition(&offered), offered, server: None }
@@ -48,7 +48,7 @@ impl Tool for Remote {
         more_names(&self.offered)
     }
 
-    /// What it does is not known here, so a call that was cut off is not made again.
+    /// The effects of the tool are unknown, so an interrupted call is never repeated.
     fn repeat(&self) -> Repeat {
         Repeat::Never
     }
@@ -126,7 +126,7 @@ fn definition(offered: &Offered) -> Definition {
     }
 }
 
-/// Other ways in which models spell a server's tool.
+/// Alternative spellings of the tool's name that models use.
 fn more_names(offered: &Offered) -> Vec<String> {
     let Offered { server, tool, .. } = offered;
     vec![

@@ -1,5 +1,5 @@
-//! A server over time: connected when it is first needed, connected again when it has ended, asked for its tools and
-//! asked to use them.
+//! Client for one server: connects on first use, reconnects after the server exits, lists its tools and calls
+//! them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use super::message::Refusal;
 use super::program::Program;
 use super::{Offer, Reach, ServerSettings};
 
-/// The version of the protocol that we speak.
+/// MCP protocol version sent to servers.
 pub(super) const PROTOCOL: &str = "2025-06-18";
 
-/// Times that a server is connected in one process; one that ends again and again is left alone.
+/// Maximum connection attempts per process; a server that keeps exiting is given up.
 const MOST_CONNECTS: u32 = 5;
-/// Pages of a list of tools.
+/// Maximum pages of a tool list.
 const MOST_PAGES: usize = 20;
-/// A program may have to be fetched first.
+/// Time limit for connecting; generous because a package runner may have to download the program first.
 const CONNECT_TIME: Duration = Duration::from_secs(60);
 
-/// Why a server is of no use.
+/// Error that makes a server unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` cannot be used: {why}")]
 pub struct McpError {
-    /// Which.
+    /// Name of the server.
     pub server: String,
-    /// Why.
+    /// Reason, without the server's name.
     pub why: String,
 }
 
-/// Why a request has no result.
+/// Reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkFault {
-    /// The other side is not there.
+    /// The connection is lost or could not be made.
     Gone(String),
-    /// It says nothing for so long.
+    /// No response within this time.
     Silent(Duration),
-    /// It does not do that.
+    /// The server answered with a JSON-RPC error.
     Refused(Refusal),
 }
 
@@ -53,7 +53,7 @@ impl LinkFault {
     }
 }
 
-/// A server.
+/// An MCP server, connected on demand.
 #[derive(Debug)]
 pub struct Server {
     settings: ServerSettings,
@@ -89,19 +89,19 @@ impl Link {
 }
 
 impl Server {
-    /// A server that nobody has spoken to yet.
+    /// Creates the client without connecting.
     #[must_use]
     pub fn new(settings: ServerSettings) -> Self {
         Self { settings, link: Mutex::default() }
     }
 
-    /// What its tools' names begin with.
+    /// Name of the server, and prefix of its tools' names.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// What it offers.
+    /// Lists the server's tools, filtered and sanitized.
     pub async fn offer(&self) -> Result<Offer, McpError> {
         let (mut offer, mut cursor) = (Offer::default(), None);
         for _ in 0..MOST_PAGES {
@@ -119,13 +119,13 @@ impl Server {
         Ok(offer)
     }
 
-    /// Has a tool used.
+    /// Calls a tool.
     pub(super) async fn call(&self, tool: &str, arguments: &Value) -> Result<Value, LinkFault> {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments })).await
     }
 
-    /// Asks once. A server that turns out to be gone is connected again at the next request: what became of this one
-    /// nobody knows.
+    /// Sends a request once. If the connection is lost, the next request reconnects; this one is not repeated
+    /// because its outcome is unknown.
     async fn ask(&self, method: &str, params: &Value) -> Result<Value, LinkFault> {
         let link = self.connected().await?;
         let answer = link.request(method, params, self.settings.timeout).await;

@@ -1,4 +1,4 @@
-//! Which place is nearest, and that finding it stays cheap.
+//! Which passage is found, and that the search stays cheap.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! Applying hunks to one file's content. Pure: content in, content out.
+//! Applies hunks to one file's content. Pure: content in, content out.
 //!
-//! Every hunk is found in the content as it was, so context may overlap between hunks; what they change may not.
-//! Lines that stay are the file's own, whatever reading found them, and new lines take their ending from where they
-//! are put.
+//! Every hunk is located in the original content, so the context of hunks may overlap, but their changes may
+//! not. Kept lines are taken from the file, however leniently they matched; new lines get the line ending of
+//! their neighbours.
 
 use std::ops::Range;
 
@@ -11,29 +11,29 @@ use super::matching::{self, Leniency};
 use super::section::{Hunk, HunkLine};
 use crate::nearest;
 
-/// Lines named when a place is not unique.
+/// Maximum line numbers listed when a match is not unique.
 const NAMED_LINES: usize = 8;
 
-/// New content and which of its lines are new.
+/// Result of applying hunks to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Applied {
     pub(super) content: Vec<u8>,
-    /// Counted from zero; empty where lines were only removed.
+    /// Zero-based ranges of new lines; empty where lines were only removed.
     pub(super) changed: Vec<Range<usize>>,
-    /// Whether something was found by a lenient reading.
+    /// Whether any hunk matched only leniently.
     pub(super) lenient: bool,
 }
 
-/// Lines that go and lines that come, at a place of the old content.
+/// Replaces `removed` lines at a position of the original content.
 struct Edit {
     place: usize,
     removed: usize,
     added: Vec<String>,
-    /// Which hunk it is of.
+    /// Index of the hunk it belongs to.
     hunk: usize,
 }
 
-/// The content after all hunks, or every hunk's problem.
+/// Applies all hunks; the error has one problem for each hunk that fails.
 pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Vec<String>> {
     let file = FileLines::split(content);
     let mut edits: Vec<Edit> = Vec::new();
@@ -45,7 +45,8 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Vec<Strin
         let alike = hunks[number..].iter().filter(|other| other.old_lines() == hunk.old_lines()).count();
         let search = |hunk: &Hunk, from: usize| locate(&file, hunk, &Expected { from, drift, alike });
         let found = search(hunk, cursor).or_else(|problem| {
-            // Empty lines that are only layout, and hunks that are not in the order of the file.
+            // Retry without trailing blank lines that may be layout, and from the start for hunks out of
+            // order.
             let loose = hunk.without_loose_blanks();
             let loose = loose.as_ref();
             loose
@@ -82,7 +83,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Vec<Strin
     Ok(Applied { content, changed, lenient })
 }
 
-/// A hunk and where it is.
+/// A hunk located in the file.
 struct Found {
     place: usize,
     length: usize,
@@ -90,13 +91,13 @@ struct Found {
     lines: Vec<HunkLine>,
 }
 
-/// What is known about a hunk's place besides its lines.
+/// Hints about a hunk's position besides its lines.
 struct Expected {
-    /// Where the hunk before it ends.
+    /// End of the previous hunk.
     from: usize,
-    /// By how much the hunks before were off the places they named.
+    /// Distance of the previous hunk from the position its header named.
     drift: isize,
-    /// How many hunks from this one on look for the same lines.
+    /// Number of hunks from this one on that have the same old lines.
     alike: usize,
 }
 
@@ -127,7 +128,7 @@ fn locate(file: &FileLines<'_>, hunk: &Hunk, expected: &Expected) -> Result<Foun
         };
         return Ok(found(place, Leniency::Exact));
     }
-    // A hunk that belongs at the end is looked for there first.
+    // A hunk marked as end of file is tried there first.
     if (hunk.at_end || hunk.old_final_newline == Some(false))
         && let Some(place) = lines.len().checked_sub(wanted.len()).filter(|place| *place >= from)
         && let Some((leniency, _)) = matching::find(lines, &wanted, place)
@@ -151,8 +152,8 @@ fn locate(file: &FileLines<'_>, hunk: &Hunk, expected: &Expected) -> Result<Foun
     })
 }
 
-/// The place that is meant: the only one, the first after an anchor, the one nearest to a line number, or the first of
-/// as many as there are hunks for them.
+/// Chooses among matches: the only one, the first after an anchor, the one closest to the line number, or the
+/// first if there are as many matches as identical hunks.
 fn choose(places: &[usize], hunk: &Hunk, expected: &Expected) -> Option<usize> {
     match (places, hunk.hint) {
         ([only], _) => Some(*only),
@@ -178,7 +179,7 @@ fn nearest_words(file: &FileLines<'_>, wanted: &str, from: usize) -> String {
     }
 }
 
-/// The runs of changed lines of a hunk; where the last of them ends.
+/// Adds one edit per run of changed lines of the hunk; returns the end of the last one.
 fn push_edits(edits: &mut Vec<Edit>, file: &FileLines<'_>, found: &Found, hunk: usize) -> usize {
     let shift = Indent::between(file, found);
     let mut place = found.place;
@@ -205,7 +206,7 @@ fn push_edits(edits: &mut Vec<Edit>, file: &FileLines<'_>, found: &Found, hunk: 
     end
 }
 
-/// By how much the whole hunk is indented otherwise than the file, if that is the same for all its lines.
+/// Uniform difference in indentation between the file and the hunk; `Same` if it is not uniform.
 enum Indent {
     Same,
     More(String),
@@ -290,7 +291,7 @@ fn put_together(
         let ending = file.ending_at(edit.place);
         let first = out.len();
         for text in &edit.added {
-            // A carriage return that the patch wrote out is the file's own ending.
+            // In a CRLF file a carriage return written in the patch is part of the line ending.
             let text = if ending == b"\r\n" { text.strip_suffix('\r').unwrap_or(text) } else { text };
             out.push((text.as_bytes().to_vec(), ending.to_vec()));
         }

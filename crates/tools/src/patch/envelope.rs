@@ -1,4 +1,5 @@
-//! The Begin/End Patch format: a header for each file, and hunks that are found by their context alone.
+//! Parser for the Begin/End Patch format: a header per file, and hunks that are located by their context
+//! alone.
 
 use super::parse::{NumberedLine, ParseError};
 use super::section::{Action, Hunk, HunkLine, Section};
@@ -12,7 +13,7 @@ pub(super) const UPDATE: &str = "*** Update File:";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// `lines` begin with the begin marker. What follows the end marker belongs to whatever the patch was wrapped in.
+/// Parses lines that start with the begin marker. Text after the end marker is ignored.
 pub(super) fn parse(lines: &[NumberedLine<'_>]) -> Result<Vec<Section>, ParseError> {
     let Some(end) = lines.iter().position(|(_, line)| line.trim_end() == END) else {
         let at = lines.last().map_or(1, |(at, _)| *at);
@@ -71,7 +72,7 @@ impl<'p> Reader<'_, 'p> {
             }
             match line.strip_prefix('+') {
                 Some(text) => lines.push(text.to_owned()),
-                // Between added lines it is an empty one whose `+` was forgotten, at their end it is layout.
+                // Between added lines: an empty line whose `+` was forgotten. After them: layout.
                 None if line.trim().is_empty() => {
                     let rest = self.lines.iter().find(|(_, line)| !line.trim().is_empty());
                     if rest.is_some_and(|(_, line)| line.starts_with('+')) {
@@ -110,7 +111,7 @@ impl<'p> Reader<'_, 'p> {
             if is_header(line) {
                 break;
             }
-            // Layout between the header and the first hunk.
+            // Skip blank lines used as layout between the header and the first hunk.
             if line.trim().is_empty()
                 && self
                     .lines
@@ -176,7 +177,7 @@ impl<'p> Reader<'_, 'p> {
     }
 }
 
-/// An empty line is an empty line of context.
+/// Parses a line of a hunk; an empty line counts as empty context.
 pub(super) fn hunk_line(line: &str) -> Option<HunkLine> {
     let mut characters = line.chars();
     Some(match characters.next() {

@@ -1,8 +1,8 @@
-//! A file as lines that keep their own endings.
+//! Splits a file into lines that keep their own endings.
 
-/// The text of a file, taken apart.
+/// The content of a file, split into lines.
 pub(super) struct FileLines<'f> {
-    /// A byte order mark stays where it is and is no part of the first line.
+    /// The byte order mark, if any; kept and not part of the first line.
     pub(super) mark: &'f [u8],
     pub(super) lines: Vec<FileLine<'f>>,
 }
@@ -22,7 +22,7 @@ impl<'f> FileLines<'f> {
             Some(rest) => (BYTE_ORDER_MARK, rest),
             None => (&[][..], content),
         };
-        // A file without a single line feed whose lines end with carriage returns, as old Macs wrote them.
+        // Classic Mac line endings: carriage returns and no line feed.
         let terminator = if rest.contains(&b'\n') || !rest.contains(&b'\r') { b'\n' } else { b'\r' };
         let lines = rest
             .split_inclusive(|byte| *byte == terminator)
@@ -38,14 +38,14 @@ impl<'f> FileLines<'f> {
         Self { mark, lines }
     }
 
-    /// The ending a new line gets at this place: its neighbour's.
+    /// Line ending for a new line at this position, taken from its neighbours.
     pub(super) fn ending_at(&self, place: usize) -> &'f [u8] {
         let before = self.lines[..place.min(self.lines.len())].iter().rev();
         let after = self.lines[place.min(self.lines.len())..].iter();
         before.chain(after).map(|line| line.ending).find(|ending| !ending.is_empty()).unwrap_or(b"\n")
     }
 
-    /// Whether the last line ends. A file without lines has nothing that does not.
+    /// Whether the last line has a line ending; true for an empty file.
     pub(super) fn final_newline(&self) -> bool {
         self.lines.last().is_none_or(|line| !line.ending.is_empty())
     }

@@ -1,17 +1,17 @@
-//! Finding a hunk's lines in a file: exactly, then by ever more lenient readings, each tried on the whole file before
-//! the next.
+//! Finds a hunk's lines in a file: exactly first, then with increasing leniency. Each level searches the
+//! entire file before the next is tried.
 
 use super::lines::FileLine;
 
-/// How lines are compared.
+/// How strictly lines are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Leniency {
     Exact,
-    /// Space at the end does not count.
+    /// Ignores trailing whitespace.
     TrailingSpace,
-    /// Space at either end does not count.
+    /// Ignores leading and trailing whitespace.
     SurroundingSpace,
-    /// Typographic quotes, dashes and spaces are their plain forms, which models write instead.
+    /// Also treats typographic quotes, dashes and spaces as their ASCII forms, which models write instead.
     Typographic,
 }
 
@@ -32,7 +32,7 @@ impl Leniency {
     }
 }
 
-/// The characters without space around them, each in its plain form.
+/// The trimmed characters, with typographic ones replaced by ASCII.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.trim().chars().map(|character| match character {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
@@ -44,7 +44,7 @@ fn plain(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// Where `wanted` begins in `lines` at or after `from`, by the strictest reading that finds it at all.
+/// Positions of `wanted` in `lines` at or after `from`, at the strictest level that has any match.
 pub(super) fn find(lines: &[FileLine<'_>], wanted: &[&str], from: usize) -> Option<(Leniency, Vec<usize>)> {
     let last = lines.len().checked_sub(wanted.len())?;
     LADDER.into_iter().find_map(|leniency| {
@@ -57,8 +57,8 @@ pub(super) fn find(lines: &[FileLine<'_>], wanted: &[&str], from: usize) -> Opti
     })
 }
 
-/// The line after the first that reads like `anchor`, at or after `from`. At last a line that only begins like it is
-/// taken, if it is the only one.
+/// Returns the line after the first match of `anchor` at or after `from`. As a last resort it accepts a line
+/// that only starts with the anchor, if it is the only one.
 pub(super) fn find_anchor(lines: &[FileLine<'_>], anchor: &str, from: usize) -> Option<usize> {
     if let Some((_, places)) = find(lines, &[anchor], from) {
         return places.first().map(|place| place + 1);
@@ -71,7 +71,7 @@ pub(super) fn find_anchor(lines: &[FileLine<'_>], anchor: &str, from: usize) -> 
     }
 }
 
-/// What stands before the text of a line.
+/// Leading spaces and tabs of a line.
 pub(super) fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }

@@ -1,9 +1,10 @@
-//! From text to sections: takes off what models wrap around a patch, and tells the two formats apart.
+//! Parses a patch into sections: strips what models wrap around it, and detects which of the two formats it
+//! uses.
 
 use super::section::Section;
 use super::{envelope, unified};
 
-/// A patch that makes no sense, and where.
+/// Syntax error in a patch, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {at} of the patch: {what}")]
 pub(super) struct ParseError {
@@ -11,7 +12,7 @@ pub(super) struct ParseError {
     pub(super) what: String,
 }
 
-/// A line of the patch and its number, counted from 1.
+/// A line of the patch and its number, starting at 1.
 pub(super) type NumberedLine<'p> = (usize, &'p str);
 
 pub(super) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
@@ -40,7 +41,8 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
     Ok(sections)
 }
 
-/// A patch that came with CRLF everywhere means line feeds; a carriage return in some lines belongs to them.
+/// If every line ends with CRLF, the carriage returns are dropped; in a mixed patch they belong to their
+/// lines.
 fn lines(patch: &str) -> Vec<NumberedLine<'_>> {
     let patch = patch.strip_prefix('\u{feff}').unwrap_or(patch);
     let mut lines: Vec<&str> = patch.split('\n').collect();
@@ -53,7 +55,7 @@ fn lines(patch: &str) -> Vec<NumberedLine<'_>> {
     lines.into_iter().enumerate().map(|(at, line)| (at + 1, line)).collect()
 }
 
-/// Without a code fence around everything.
+/// Strips a code fence around the entire patch.
 fn unfenced<'l, 'p>(lines: &'l [NumberedLine<'p>]) -> &'l [NumberedLine<'p>] {
     let first = lines.iter().position(|(_, line)| !line.trim().is_empty()).unwrap_or(0);
     let last = lines.iter().rposition(|(_, line)| !line.trim().is_empty()).unwrap_or(0);

@@ -1,41 +1,41 @@
-//! What a patch says, whatever format it was written in: sections, one for each file it touches, made of hunks.
+//! Format-independent representation of a patch: one section per file, made of hunks.
 
-/// What is to become of one file.
+/// The changes to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    /// As written.
+    /// Path as written in the patch.
     pub(super) path: String,
     pub(super) action: Action,
-    /// Line of the patch it begins at, counted from 1.
+    /// Line of the patch where the section starts, counted from 1.
     pub(super) at: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A new file.
+    /// Creates a file.
     Add { lines: Vec<String>, final_newline: bool, mode: Option<u32> },
-    /// No file any more. Hunks, if there are any, say what it must have held.
+    /// Deletes a file. Hunks, if any, state the content it must have had.
     Delete { hunks: Vec<Hunk> },
-    /// Other content, another name, or both.
+    /// Changes the content, the name, or both.
     Update { move_to: Option<String>, hunks: Vec<Hunk> },
 }
 
-/// Lines that are to be found, and what is to become of them.
+/// Lines to find, and the changes to make to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
-    /// Lines that stand somewhere before it, each after the one before.
+    /// Lines that occur before the hunk, in this order.
     pub(super) anchors: Vec<String>,
-    /// Where the patch says it begins, counted from 0. Models count badly: a hint, nothing more.
+    /// Zero-based start line according to the patch. Only a hint, because models count badly.
     pub(super) hint: Option<usize>,
     pub(super) lines: Vec<HunkLine>,
-    /// Whether it is said to reach to the end of the file.
+    /// Whether the patch says that the hunk extends to the end of the file.
     pub(super) at_end: bool,
-    /// Empty lines at its end that may be part of it or only of the patch's layout.
+    /// Number of trailing empty lines that may be context or only layout of the patch.
     pub(super) loose_blanks: usize,
-    /// What is said about the newline at the end of the file, before and after.
+    /// Whether the file ends with a newline before and after, if the patch says so.
     pub(super) old_final_newline: Option<bool>,
     pub(super) new_final_newline: Option<bool>,
-    /// Line of the patch it begins at, counted from 1.
+    /// Line of the patch where the hunk starts, counted from 1.
     pub(super) at: usize,
 }
 
@@ -62,7 +62,7 @@ impl Hunk {
         self.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_)))
     }
 
-    /// The same without the empty lines that may be layout.
+    /// Returns the hunk without trailing empty lines that may be layout; `None` if it has none.
     pub(super) fn without_loose_blanks(&self) -> Option<Self> {
         if self.loose_blanks == 0 {
             return None;

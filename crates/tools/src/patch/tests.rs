@@ -1,4 +1,4 @@
-//! What the folders of cases cannot show: properties, and how an interrupted patch is settled.
+//! Properties, and settling of an interrupted patch; the case folders cover everything else.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -76,7 +76,7 @@ fn one_intent_covers_all_files() {
 
 #[test]
 fn an_interrupted_patch_is_completed_from_any_point() {
-    // In the order in which they are made: removals last.
+    // In the order in which the changes are made: removals last.
     let steps: [&dyn Fn(&Trial); 5] = [
         &|trial| trial.put("a", "1\n"),
         &|trial| trial.put("e", "five\n"),
@@ -166,7 +166,7 @@ proptest! {
     }
 }
 
-/// All that stands in a workspace.
+/// Reads all files of the workspace.
 fn standing(trial: &Trial) -> BTreeMap<String, Vec<u8>> {
     let root = trial.path("");
     let mut found = BTreeMap::new();
@@ -185,7 +185,7 @@ fn standing(trial: &Trial) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// One section of a patch, sensible or not.
+/// Generates one section of a patch, valid or not.
 fn section() -> impl Strategy<Value = String> {
     let file = "(a|b|c|sub/n)";
     let line = "[xyz]";
@@ -226,7 +226,7 @@ proptest! {
             told.sort_by(|one, other| one.path.cmp(&other.path));
             changed.sort_by(|one, other| one.path.cmp(&other.path));
             prop_assert_eq!(told, changed, "{}\n{}", patch, output.content);
-            // No line comes from nowhere.
+            // Every line of the result comes from the file or from the patch.
             let known = |line: &str| "xyz".contains(line) || patch.contains(&format!("+{line}\n"));
             for (name, content) in &after {
                 let text = String::from_utf8(content.clone()).unwrap();

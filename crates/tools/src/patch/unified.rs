@@ -1,5 +1,5 @@
-//! Unified diffs, as `diff -u` and git write them and as models imitate them: line numbers and counts are taken as
-//! hints, because they are often wrong.
+//! Parser for unified diffs, as written by `diff -u`, git, and models imitating them. Line numbers and counts
+//! are only hints, because they are often wrong.
 
 use super::envelope::{hunk_line, shortened};
 use super::parse::{NumberedLine, ParseError};
@@ -22,14 +22,14 @@ pub(super) fn parse(lines: &[NumberedLine<'_>]) -> Result<Vec<Section>, ParseErr
                 what: "a hunk without a file: `--- a/PATH` and `+++ b/PATH` are missing before it".to_owned(),
             });
         } else {
-            // Words around the diff, `index` lines and the like.
+            // Skip text around the diff, `index` lines and the like.
             reader.at += 1;
         }
     }
     Ok(sections)
 }
 
-/// What git says about a file besides its names and hunks.
+/// Metadata of a git diff besides file names and hunks.
 #[derive(Default)]
 struct Header {
     new_mode: Option<u32>,
@@ -51,8 +51,8 @@ impl<'p> Reader<'_, 'p> {
         self.peek(ahead).is_some_and(|(_, line)| line.starts_with(prefix))
     }
 
-    /// Two lines of names. In a hunk a removed line may look like the first and an added one like the second; names
-    /// are followed by a hunk, or by nothing.
+    /// Whether the next two lines are file names. Inside a hunk, a removed and an added line can look the
+    /// same, but real file names are followed by a hunk or by nothing.
     fn at_file_names(&self) -> bool {
         self.starts(0, "--- ")
             && self.starts(1, "+++ ")
@@ -92,7 +92,7 @@ impl<'p> Reader<'_, 'p> {
         if self.at_file_names() {
             return self.file(at, header).map(Some);
         }
-        // Without hunks: an empty file, a rename, or a mode.
+        // Without hunks: an empty file, a rename, or a mode change.
         if let Some((from, to)) = header.rename {
             let action = Action::Update { move_to: Some(to), hunks: Vec::new() };
             return Ok(Some(Section { path: from, action, at }));
@@ -129,7 +129,7 @@ impl<'p> Reader<'_, 'p> {
             (NOTHING, _) => (new, added(&hunks, header.new_mode, at)?),
             (_, NOTHING) => (old, Action::Delete { hunks }),
             _ => {
-                // `diff -u` of a copy that was kept aside names the copy first.
+                // `diff -u` against a backup copy names the copy first.
                 let aside = [".orig", ".old", ".bak", "~"]
                     .iter()
                     .any(|ending| old.strip_suffix(ending) == Some(&new));
@@ -152,7 +152,7 @@ impl<'p> Reader<'_, 'p> {
         let (hint, counts) = header(line).unzip();
         let mut hunk = Hunk { at, hint, ..Hunk::default() };
         if hint.is_none() {
-            // `@@ ... @@` says nothing, `@@ fn main() {` what stands before.
+            // `@@ ... @@` carries no information; `@@ fn main() {` is an anchor.
             let anchor = line.trim_matches(['@', ' ', '.']);
             hunk.anchors.extend((!anchor.is_empty()).then(|| anchor.to_owned()));
         }
@@ -174,7 +174,7 @@ impl<'p> Reader<'_, 'p> {
                 self.at += 1;
                 continue;
             }
-            // What mail programs and git put after the last hunk.
+            // The signature separator that git and mail programs put after the last hunk.
             if line == "-- " && Some(hunk.counts()) == counts {
                 self.at = self.lines.len();
                 break;
@@ -198,7 +198,7 @@ impl<'p> Reader<'_, 'p> {
         if hunk.old_final_newline == Some(false) && hunk.new_final_newline.is_none() {
             hunk.new_final_newline = Some(true);
         }
-        // The marker changes the file even where no line differs.
+        // Adding or removing the final newline is a change even if no line differs.
         let newline_changes =
             hunk.new_final_newline.is_some() && hunk.old_final_newline != hunk.new_final_newline;
         if !hunk.changes_something() && !newline_changes {
@@ -212,7 +212,7 @@ impl<'p> Reader<'_, 'p> {
 }
 
 impl Hunk {
-    /// Lines before and after.
+    /// Number of lines before and after.
     fn counts(&self) -> (usize, usize) {
         self.lines.iter().fold((0, 0), |(old, new), line| match line {
             HunkLine::Keep(_) => (old + 1, new + 1),
@@ -222,7 +222,7 @@ impl Hunk {
     }
 }
 
-/// Where a hunk begins, from 0, and its counts before and after.
+/// Parses a hunk header: zero-based start line, and the line counts before and after.
 pub(super) fn header(line: &str) -> Option<(usize, (usize, usize))> {
     let rest = line.strip_prefix("@@ -")?;
     let (old, rest) = rest.split_once(" +")?;
@@ -234,7 +234,7 @@ pub(super) fn header(line: &str) -> Option<(usize, (usize, usize))> {
         }
     };
     let ((start, old_count), (_, new_count)) = (range(old)?, range(new)?);
-    // With no old line the number is that of the line before.
+    // With a count of zero, the start is the line before the insertion.
     let start = if old_count == 0 { start } else { start.saturating_sub(1) };
     Some((start, (old_count, new_count)))
 }
@@ -261,7 +261,7 @@ fn added(hunks: &[Hunk], mode: Option<u32>, at: usize) -> Result<Action, ParseEr
     Ok(Action::Add { lines, final_newline, mode })
 }
 
-/// A name from a `---` or `+++` line, without the time that may follow it.
+/// File name from a `---` or `+++` line, without the timestamp that may follow it.
 fn name(text: &str) -> String {
     if text.starts_with('"') {
         return unquoted(text.trim_end());
@@ -269,7 +269,7 @@ fn name(text: &str) -> String {
     text.split('\t').next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// git's `a/` and `b/`, where both names have them: a directory may be called so too.
+/// Strips git's `a/` and `b/` only if both names have them, because a directory may have that name.
 fn without_prefixes(old: String, new: String) -> (String, String) {
     let stripped = |name: &str, prefix: &str| name.strip_prefix(prefix).map(str::to_owned);
     match (old.as_str(), new.as_str()) {
@@ -288,7 +288,7 @@ fn without_prefixes(old: String, new: String) -> (String, String) {
     }
 }
 
-/// The name from `diff --git a/NAME b/NAME`, which is the same twice.
+/// File name from `diff --git a/NAME b/NAME`, if both names are equal.
 fn git_name(line: &str) -> Option<String> {
     let names = line.strip_prefix("diff --git ")?;
     if let Some(quoted) = names.strip_prefix('"') {
@@ -301,7 +301,7 @@ fn git_name(line: &str) -> Option<String> {
     (first == second).then(|| first.to_owned())
 }
 
-/// git writes names with unusual characters in quotes, bytes as three octal digits.
+/// Decodes git's quoted names, in which unusual bytes are written as three octal digits.
 fn unquoted(name: &str) -> String {
     let Some(inner) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {
         return name.trim_end().to_owned();

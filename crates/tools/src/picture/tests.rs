@@ -1,13 +1,13 @@
-//! Which content is a picture, and when a model is shown it.
+//! Which content is detected as an image, and when a model is shown it.
 
 use super::*;
 
-/// A PNG of one red pixel.
+/// A PNG with one red pixel.
 pub(crate) const PNG: &[u8] = b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00IEND\xaeB`\x82";
 
 const GIF: &[u8] = b"GIF89a\x02\0\x03\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
-/// Behind a segment that is skipped, with the padding that is allowed before a marker.
+/// The frame header follows a skipped segment and the fill bytes that are allowed before a marker.
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0\0\x06JFIF\xff\xff\xc2\0\x0b\x08\0\x05\0\x07\x01\x11\0\0\xff\xda\0\x02pixels\xff\xd9\0\0";
 
 fn webp(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Files that are no files.
+//! Paths that are not regular files.
 
 use std::path::Path;
 

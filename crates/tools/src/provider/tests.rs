@@ -1,4 +1,4 @@
-//! A provider's calls become ours, and ours do what was asked for.
+//! Translation of provider calls, and the effect of the translated calls.
 
 use super::*;
 use crate::trial::Trial;

@@ -1,9 +1,9 @@
-//! Whether content is text, and what it is if not.
+//! Detects whether content is text, and its format if it is not.
 
-/// How much is looked at; a text file with a NUL further down is still shown.
+/// Bytes inspected; a text file with a NUL after them is still shown.
 const LOOKED_AT: usize = 8 * 1024;
 
-/// First bytes of common formats, so that an answer can say more than "binary".
+/// Magic bytes of common formats, so that an answer can say more than "binary".
 const MAGIC: [(&[u8], &str); 14] = [
     (b"\x89PNG", "PNG image"),
     (b"\xff\xd8\xff", "JPEG image"),
@@ -21,7 +21,7 @@ const MAGIC: [(&[u8], &str); 14] = [
     (b"\xff\xfe", "UTF-16 text; convert it with iconv in the shell"),
 ];
 
-/// What content that is not text is; `None` is text.
+/// Name of the format if the content is binary; `None` for text.
 pub(super) fn of_binary(content: &[u8]) -> Option<&'static str> {
     let head = &content[..content.len().min(LOOKED_AT)];
     if !head.contains(&0) && !head.starts_with(b"%PDF") {

@@ -1,4 +1,4 @@
-//! A page of a file: some lines with their numbers, and what is left out.
+//! A page of a file: numbered lines, and notes about what is left out.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -11,22 +11,22 @@ use crate::content::Seen;
 use crate::numbered;
 use crate::workspace::WorkspacePath;
 
-/// What is asked for.
+/// The requested part of a file, and its limits.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
-    /// Counted from 1.
+    /// First line, counted from 1.
     pub(super) first: usize,
     pub(super) lines: usize,
     pub(super) bytes: usize,
     pub(super) line_characters: usize,
 }
 
-/// What there is.
+/// The lines that are shown, and what is known about the rest.
 pub(super) struct Page {
     text: String,
     first: usize,
     pub(super) shown: usize,
-    /// Unknown of a file that was not read to its end.
+    /// Number of lines; `None` if the file was not read to its end.
     pub(super) total: Option<usize>,
     more: bool,
     ends_with_newline: bool,
@@ -61,7 +61,7 @@ impl Page {
         page
     }
 
-    /// Of a file that is too large to be held. `None` if it is not text.
+    /// Reads a page of a file that is too large for memory. `None` if it is not text.
     pub(super) fn of_stream(
         file: File,
         window: Window,
@@ -94,12 +94,12 @@ impl Page {
         }
     }
 
-    /// Adds a line if there is room for it.
+    /// Adds a line if it fits; returns whether it did.
     fn push(&mut self, number: usize, line: &[u8], window: Window) -> bool {
         self.push_cut(number, line, line.len(), window)
     }
 
-    /// Adds a line of which only the beginning is at hand.
+    /// Like `push`, for a line of `length` bytes of which only the beginning is available.
     fn push_cut(&mut self, number: usize, line: &[u8], length: usize, window: Window) -> bool {
         if self.shown == window.lines {
             return false;
@@ -122,7 +122,7 @@ impl Page {
             self.text.truncate(self.text.len() - 1);
             let _ = writeln!(self.text, " [… line of {length} bytes]");
         }
-        // The first line of a page is shown whatever its length, or no offset would ever get past it.
+        // The first line of a page is always shown, however long; otherwise no offset would ever get past it.
         if self.text.len() > window.bytes && self.shown > 0 {
             self.text.truncate(had);
             return false;
@@ -172,7 +172,7 @@ impl Page {
     }
 }
 
-/// Reads one line, of which at most `keep` bytes are kept; its full length is returned, 0 at the end of the file.
+/// Reads one line and keeps at most `keep` bytes of it. Returns its full length, 0 at the end of the file.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, keep: usize) -> io::Result<usize> {
     let mut length = 0;
     loop {

@@ -1,4 +1,4 @@
-//! What a read shows, what it leaves out and what it says about that.
+//! Content shown by reads, content left out, and the notes about it.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -191,7 +191,7 @@ fn a_picture_is_shown_to_a_model_that_takes_pictures() {
     assert_snapshot!(seen.content, @"`a.png` (PNG image, 1 × 1 pixels, 69 bytes) is shown with this answer.");
     assert_eq!(seen.images.len(), 1);
     assert_eq!(crate::picture::decoded(&seen.images[0].data).unwrap(), png);
-    // What was shown cannot be edited as text.
+    // An image cannot be edited as text.
     assert_eq!(seen.seen, []);
 
     let several = trial.call("read_files", json!({ "paths": ["a.png", "a.txt", "b.png"] }));

@@ -1,5 +1,5 @@
-//! A file as a whole, for a prompt that a person wrote it into: without the pages of a model's reading, within a bound
-//! that the caller sets. What cannot be shown is told for that person, not for a model.
+//! Reads entire files that a user refers to in a prompt: no pages, up to a limit set by the caller. Errors
+//! are worded for the user, not for a model.
 
 use super::page::{Page, Window};
 use super::{binary, kind};
@@ -9,27 +9,27 @@ use crate::picture::Picture;
 use crate::tool::{CallContext, ToolOutput};
 use crate::workspace::{Content, Opened, PathProblem, WorkspacePath};
 
-/// A whole file.
+/// Content of an entire file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
-    /// Its lines with their numbers, as `read_file` shows them.
+    /// The numbered lines, in the format of `read_file`.
     pub text: String,
-    /// What the run has seen by that.
+    /// The file version that the run has now seen.
     pub seen: Seen,
 }
 
-/// Why a file is not shown.
+/// Reason why a file is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotShown {
-    /// It is no text.
+    /// The file is not text; the message describes it.
     NotText(String),
-    /// It has more bytes than are wanted: so many.
+    /// The file exceeds the limit; its size in bytes.
     TooLarge(u64),
-    /// It cannot be read.
+    /// The file cannot be read; the message says why.
     Unread(String),
 }
 
-/// Reads a file to its end if it has at most `most` bytes. It is seen from then on.
+/// Reads an entire file of at most `most` bytes and records it as seen.
 pub async fn read_whole(path: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotShown> {
     let given = path.to_owned();
     let read = waiting(context, move |context| Ok(look(&given, most, context))).await;
@@ -77,7 +77,8 @@ fn shown(path: &WorkspacePath, bytes: &[u8], seen: &Seen) -> String {
     Page::of_content(bytes, window).into_read(path, Some(seen.clone())).text
 }
 
-/// Text in an old encoding has single bytes that are no UTF-8; data has little else, or NULs far from its beginning.
+/// Detects binary data without a NUL near its start. Text in a legacy encoding has only some bytes that are
+/// not UTF-8.
 fn mostly_unreadable(bytes: &[u8]) -> Option<&'static str> {
     if bytes.contains(&0) {
         return Some("binary data");
@@ -90,7 +91,7 @@ fn mostly_unreadable(bytes: &[u8]) -> Option<&'static str> {
     (odd * 10 > characters + odd).then_some("neither UTF-8 nor close to it")
 }
 
-/// The problem, and for a missing file what may be meant.
+/// Formats the problem for the user, with suggestions for a missing file.
 fn explain(problem: &PathProblem, context: &CallContext) -> String {
     let said = match problem {
         PathProblem::Directory { path } => format!("`{path}` is a directory"),

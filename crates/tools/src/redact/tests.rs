@@ -1,4 +1,4 @@
-//! What is taken out, and what is left.
+//! Which values are redacted and which are not.
 
 use super::*;
 

@@ -1,28 +1,29 @@
-//! How much a command may use, with everything it starts: processor time, memory, processes, the size of a file.
+//! Resource limits of a command and everything it starts: CPU time, memory, processes, file size.
 //!
-//! The system's own limits count for each process alone, and some mean nothing to root. They are set here as far as
-//! they go; that the whole tree stays within its bounds is looked after by the supervisor, which counts (`tree`).
+//! The system's own limits (rlimits) count each process separately, and some do not apply to root. They are
+//! set here as far as they go. The supervisor measures the usage of the whole process tree (`tree`) and
+//! enforces the limits on it.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
-/// How much a command may use. A number that is 0 is no limit, which is the default.
+/// Resource limits of a command. 0, the default, means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// Seconds of processor time, all its processes together.
+    /// CPU time in seconds, of all its processes together.
     pub cpu_s: u64,
-    /// Bytes of memory, all its processes together.
+    /// Memory in bytes, of all its processes together.
     pub memory_bytes: u64,
-    /// Processes and threads at once.
+    /// Number of processes and threads at a time.
     pub processes: u64,
-    /// Bytes of any one file that it writes.
+    /// Size in bytes of each file that it writes.
     pub file_bytes: u64,
 }
 
 impl Allowance {
-    /// What no sound command needs, and this machine survives.
+    /// Default limits: more than a well-behaved command needs, and low enough for this machine to survive.
     #[must_use]
     pub fn usual() -> Self {
         Self { cpu_s: 2 * 3600, memory_bytes: most_memory(), processes: 2048, file_bytes: 16 << 30 }
@@ -30,7 +31,7 @@ impl Allowance {
 
     pub(super) const LENGTH: usize = 32;
 
-    /// Whether somebody must count.
+    /// Whether the supervisor has to measure the usage of the process tree.
     pub(super) fn is_counted(&self) -> bool {
         self.cpu_s > 0 || self.memory_bytes > 0 || self.processes > 0
     }
@@ -53,7 +54,7 @@ impl Allowance {
         Self { cpu_s, memory_bytes, processes, file_bytes }
     }
 
-    /// Sets what the system itself holds a process to. What it starts has the same.
+    /// Sets the rlimits of this process, which its children inherit.
     pub(super) fn bind(&self) -> io::Result<()> {
         let set = |resource: Resource, most: u64| -> io::Result<()> {
             let known = rustix::process::getrlimit(resource);
@@ -64,7 +65,7 @@ impl Allowance {
             set(Resource::Cpu, self.cpu_s)?;
         }
         if self.memory_bytes > 0 {
-            // Private memory that can be written. Address space as such costs nothing, and runtimes reserve a lot.
+            // Private writable memory. Address space as such costs nothing, and runtimes reserve a lot of it.
             set(Resource::Data, self.memory_bytes)?;
         }
         if self.file_bytes > 0 {
@@ -74,14 +75,14 @@ impl Allowance {
     }
 }
 
-/// What a command used too much of.
+/// The limit that a command exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Processor time.
+    /// CPU time of all processes together.
     Cpu,
-    /// Memory.
+    /// Memory of all processes together.
     Memory,
-    /// Processes.
+    /// Number of processes and threads at a time.
     Processes,
 }
 
@@ -98,7 +99,7 @@ impl Exceeded {
     }
 }
 
-/// Three quarters of what there is, here or in the container we are in.
+/// Three quarters of the memory of the machine, or of the container this process runs in.
 fn most_memory() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let word = text.strip_prefix("MemTotal:")?.split_ascii_whitespace().next()?.parse::<u64>();

@@ -1,6 +1,7 @@
-//! The last moments of a process before it becomes the command: its streams, its place, its limits.
+//! The child process up to its exec: streams, working directory, limits and confinement.
 //!
-//! It still shares its memory with the supervisor here, which stands still, and must leave that as it found it.
+//! The child shares the memory of the supervisor, which is suspended meanwhile, and must leave that memory
+//! unchanged.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,21 +16,21 @@ use super::room::Layers;
 use super::spec::{Hold, Spec};
 use super::system::{self, Close, Program};
 
-/// The descriptors of a command, from its message.
+/// The descriptors of a command, received with its message.
 pub(super) struct Descriptors {
     pub(super) control: OwnedFd,
     pub(super) output: OwnedFd,
     pub(super) directory: OwnedFd,
-    /// Nothing to read if there is none.
+    /// If there is none, standard input is empty.
     pub(super) input: Option<OwnedFd>,
-    /// Of the room it runs in.
+    /// The namespaces of its namespace sandbox.
     pub(super) doors: Option<Doors>,
-    /// What the fence grants that it runs behind.
+    /// The Landlock ruleset of its Landlock sandbox.
     pub(super) ruleset: Option<OwnedFd>,
 }
 
 impl Descriptors {
-    /// The descriptors that came with a command, in the order they are sent in.
+    /// Assigns the descriptors received with a command, in the order in which they are sent.
     pub(super) fn of(spec: &Spec<'_>, received: Vec<OwnedFd>) -> Option<Self> {
         let mut received = received.into_iter();
         let (control, output, directory) = (received.next()?, received.next()?, received.next()?);
@@ -56,7 +57,7 @@ impl Descriptors {
     }
 }
 
-/// Becomes the command. If that is impossible, says so on the control socket and returns what to exit with.
+/// Executes the command. On failure it reports the reason on the control socket and returns the exit code.
 pub(super) fn become_command(spec: &Spec<'_>, descriptors: &Descriptors, shell: &Program<'_>) -> i32 {
     let bound = |()| spec.allowance.bind().map_err(|error| Report::not_started(&error));
     let held = |()| hold(spec, descriptors);
@@ -76,13 +77,13 @@ fn prepare(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
             .map_err(|error| Report::NotStarted(error.raw_os_error()))?,
     }
     take_streams(descriptors).map_err(|error| Report::not_started(&error))?;
-    // Every descriptor here is made to close at exec already; this is for one that was forgotten.
+    // Every descriptor is close-on-exec already; this covers one that was forgotten.
     let _ = system::close_from(3, Close::AtExec);
     system::hear_again();
     Ok(())
 }
 
-/// Behind a fence, if there is one: from here on this process can do no more than the command.
+/// Applies the Landlock sandbox, if there is one. From here on this process can do no more than the command.
 fn hold(spec: &Spec<'_>, descriptors: &Descriptors) -> Result<(), Report> {
     let Hold::Fence(fencing) = &spec.hold else { return Ok(()) };
     let missing = || Step::Fence.failed()(io::ErrorKind::NotFound.into());

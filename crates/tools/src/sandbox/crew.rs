@@ -1,9 +1,10 @@
-//! Who is there to take a command: a page of memory that we, the keeper and its supervisors share.
+//! The supervisor pool: a page of memory shared by the main process, the fork server and its supervisors.
 //!
-//! Most commands come one after the other, and for those one supervisor is enough: it takes the next when it is done.
-//! So the keeper sleeps until somebody rings: we, when a command was sent and nobody is ready, or a supervisor that
-//! took one and sees another behind it. Between the two none is missed: we look at the board after sending, and a
-//! supervisor looks at the line after saying on the board that it is busy.
+//! Most commands come one after the other, and one supervisor is enough for those: it takes the next command
+//! when it is done. The fork server therefore sleeps until it is woken through an eventfd, either by the main
+//! process when it sent a command and no supervisor is ready, or by a supervisor that took a command and sees
+//! another one queued. No command is missed: the main process reads the states after sending, and a
+//! supervisor polls the socket after marking itself busy.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,19 +15,19 @@ use rustix::process::Pid;
 
 use super::system::{self, Fork};
 
-/// What a supervisor does. Nobody is there where the board has another number.
+/// State of a supervisor slot. A slot that is `Gone` is free.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Gone = 0,
     Ready = 1,
-    /// It will be ready again.
+    /// Has a command and will be ready again.
     Busy = 2,
-    /// It is busy and will not be ready again.
+    /// Has a command and will not be ready again.
     Last = 3,
 }
 
-/// What every supervisor does, and the bell by the keeper's bed.
+/// The states of all supervisors, and the eventfd that wakes the fork server.
 #[derive(Debug)]
 pub(super) struct Board {
     states: &'static [AtomicU8],
@@ -34,16 +35,16 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Supervisors at once; commands beyond that wait on the line. A page holds that many.
+    /// Maximum number of supervisors; further commands wait in the socket. One byte each, which fills a page.
     const MOST: usize = 4096;
 
-    /// A board with nobody on it. Made before the keeper is forked, so that it is everybody's.
+    /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
     pub(super) fn new() -> io::Result<Self> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { states: system::shared_bytes(Self::MOST)?, bell })
     }
 
-    /// The same board by another descriptor of the bell: a process that closes its files gives it a new number.
+    /// The same board with another descriptor of the eventfd, for a process that renumbers its descriptors.
     pub(super) fn with_bell(&self, bell: OwnedFd) -> Self {
         Self { states: self.states, bell }
     }
@@ -52,12 +53,13 @@ impl Board {
         self.bell.as_fd()
     }
 
-    /// Whether somebody would take a command now.
+    /// Whether a supervisor is ready to take a command now.
     pub(super) fn anybody_ready(&self) -> bool {
         self.anybody(State::Ready)
     }
 
-    /// Whether one more is needed: nobody would take what waits on the line, or nobody ever would take anything.
+    /// Whether another supervisor has to be forked: none is ready and either a command is waiting or none
+    /// will become ready.
     pub(super) fn lacks_somebody(&self, line: &OwnedFd) -> bool {
         !self.anybody(State::Ready) && (is_readable(line) || !self.anybody(State::Busy))
     }
@@ -66,13 +68,13 @@ impl Board {
         self.states.iter().any(|state| state.load(Ordering::SeqCst) == does as u8)
     }
 
-    /// Wakes the keeper.
+    /// Wakes the fork server.
     pub(super) fn ring(&self) {
-        // Full only if it has been rung very often and not yet heard once.
+        // Fails only if the counter is full, and then the fork server wakes up anyway.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Takes note of the bell, so that it can be heard again.
+    /// Resets the eventfd, so that the next wake-up is seen.
     pub(super) fn hear(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
     }
@@ -86,19 +88,20 @@ impl Board {
     }
 }
 
-/// A supervisor's own place on the board.
+/// A supervisor's own slot on the board.
 pub(super) struct Post<'b> {
     board: &'b Board,
     place: usize,
 }
 
 impl Post<'_> {
-    /// Says that this one takes commands again.
+    /// Marks this supervisor as ready for a command.
     pub(super) fn ready(&self) {
         self.board.set(self.place, State::Ready);
     }
 
-    /// Says that this one has a command. The keeper hears of it only if another waits on the line for nobody.
+    /// Marks this supervisor as busy. Wakes the fork server only if a command is waiting and no supervisor is
+    /// ready.
     pub(super) fn busy(&self, line: &OwnedFd) {
         self.board.set(self.place, State::Busy);
         if is_readable(line) && !self.board.anybody_ready() {
@@ -106,7 +109,8 @@ impl Post<'_> {
         }
     }
 
-    /// Says that this one has a command and will not take another: the next is to be there in time.
+    /// Marks this supervisor as busy with its last command, and wakes the fork server if no other one is
+    /// ready for the next.
     pub(super) fn last(&self) {
         self.board.set(self.place, State::Last);
         if !self.board.anybody_ready() {
@@ -114,7 +118,7 @@ impl Post<'_> {
         }
     }
 
-    /// Whether this one can go without being missed.
+    /// Tries to leave the pool. Returns false, and stays ready, if no other supervisor is ready.
     pub(super) fn leave(&self) -> bool {
         self.board.set(self.place, State::Last);
         let others = self.board.anybody_ready();
@@ -130,19 +134,19 @@ fn is_readable(line: &OwnedFd) -> bool {
     matches!(poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&at_once)), Ok(1..))
 }
 
-/// The supervisors there are, as the keeper knows them.
+/// The running supervisors, as the fork server knows them.
 pub(super) struct Crew<'b> {
     board: &'b Board,
     members: Vec<(Pid, usize)>,
 }
 
-/// What came of an attempt to have one more.
+/// Result of forking one more supervisor.
 pub(super) enum Enlisted<'b> {
-    /// We are the new one.
+    /// This process is the new supervisor.
     Here(Post<'b>),
-    /// There is one more.
+    /// This process is the fork server, and a supervisor was forked.
     There,
-    /// There are too many processes.
+    /// No free slot, or the fork failed.
     Nobody,
 }
 
@@ -156,7 +160,7 @@ impl<'b> Crew<'b> {
         let Some(place) = (0..Board::MOST).find(|place| self.board.is_free(*place)) else {
             return Enlisted::Nobody;
         };
-        // Before the fork: it may take a command and be busy before we are back here.
+        // Set before the fork: the child may take a command and be busy before the parent continues.
         self.board.set(place, State::Ready);
         match system::fork() {
             Ok(Fork::Child) => Enlisted::Here(Post { board: self.board, place }),
@@ -171,7 +175,7 @@ impl<'b> Crew<'b> {
         }
     }
 
-    /// Forgets one that has ended. Whether it was one of ours.
+    /// Removes a supervisor that has ended. Returns whether it belonged to this pool.
     pub(super) fn forget(&mut self, pid: Pid) -> bool {
         let Some(at) = self.members.iter().position(|(member, _)| *member == pid) else { return false };
         let (_, place) = self.members.swap_remove(at);

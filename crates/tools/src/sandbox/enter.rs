@@ -1,8 +1,9 @@
-//! Into a room: what a command's supervisor does before the command, and what the first process of its own does.
+//! Joining a namespace sandbox: the steps of a command's supervisor, and those of PID 1 of the command's PID
+//! namespace.
 //!
-//! The supervisor joins the room's namespaces and makes those that each command has of its own. The process it forks
-//! then is the first one in there: everything the command starts ends with it. It covers `/proc`, gives up what the
-//! command may not have, puts itself behind a fence as well, and attends to the command like a supervisor.
+//! The supervisor joins the namespaces of the sandbox and creates those that each command has of its own. The
+//! process it then forks is PID 1 there: everything the command starts ends with it. PID 1 covers `/proc`,
+//! drops privileges, applies Landlock as well, and supervises the command.
 
 use std::ffi::CStr;
 use std::io;
@@ -24,26 +25,27 @@ use super::namespaces::{Doors, Users};
 use super::policy::{Made, Network, Owner};
 use super::room::Layers;
 
-/// How a command gets into a room, from its message.
+/// How a command joins a namespace sandbox, decoded from its message.
 #[derive(Debug)]
 pub(super) struct Entrance<'m> {
     pub(super) users: Users,
     pub(super) layers: Layers,
     pub(super) network: Network,
-    /// Whom it runs as, where that is not who we are.
+    /// User and group to run as, if different from those of this process.
     pub(super) owner: Option<Owner>,
-    /// Where it runs: a path in the room.
+    /// Working directory, as a path in the sandbox.
     pub(super) directory: &'m CStr,
-    /// Guarded paths that did not exist when the room was made.
+    /// Protected paths that did not exist when the sandbox was created.
     pub(super) absent: Vec<(&'m Path, Made)>,
 }
 
-/// Joins a room. Processes that this one starts from now on are in namespaces of their own.
+/// Joins a namespace sandbox. Processes started from now on are in a new PID namespace.
 pub(super) fn join(descriptors: &Descriptors, entrance: &Entrance<'_>) -> Result<(), Fault> {
     let Some(doors) = &descriptors.doors else {
         return Err(Step::Join.failed()(io::ErrorKind::NotFound.into()));
     };
-    // When memory runs out the command goes, not we. It cannot be said inside, where /proc is read-only.
+    // If memory runs out, the kernel should kill the command first. Must be set here: /proc is read-only
+    // inside.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     let attempt = || -> io::Result<()> {
         let enter = |door: BorrowedFd<'_>, kind| rustix::thread::move_into_link_name_space(door, Some(kind));
@@ -60,14 +62,14 @@ pub(super) fn join(descriptors: &Descriptors, entrance: &Entrance<'_>) -> Result
     attempt().map_err(Step::Join.failed())
 }
 
-/// Makes the first process of a command's own namespaces ready for the command. There is no way back from here.
+/// Prepares PID 1 of a command's PID namespace for the command. This cannot be undone.
 ///
-/// Returns the guarded paths that do not exist.
+/// Returns the protected paths that do not exist.
 pub(super) fn settle<'m>(
     entrance: &Entrance<'m>,
     doors: Option<&Doors>,
 ) -> Result<Vec<(&'m Path, Made)>, Fault> {
-    // Of its own: the group it comes from has no number in here.
+    // A new session: the inherited process group has no id in this namespace.
     rustix::process::setsid().map_err(|error| Step::Processes.failed()(error.into()))?;
     show_processes().map_err(Step::Processes.failed())?;
     let mut absent = entrance.absent.clone();
@@ -99,8 +101,9 @@ fn root() -> io::Result<std::os::fd::OwnedFd> {
     Ok(rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Covers the machine's `/proc` with one that shows the command's own processes, and of them only those it could also
-/// trace: not this one, whose memory is a copy of ours. Nothing in it can be written, so no setting of the machine.
+/// Covers the machine's `/proc` with one that shows only those processes of the command that it could also
+/// trace. That excludes this process, whose memory is a copy of the main process's. The mount is read-only,
+/// so no sysctl can be changed.
 fn show_processes() -> io::Result<()> {
     let processes = mounting::new("proc", &[("hidepid", "ptraceable")], Use::PROCESSES)?;
     let place = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -118,16 +121,18 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
     kernel::leave_keyring();
     rustix::thread::set_no_new_privs(true)?;
     kernel::drop_capabilities()?;
-    // Here, because a process that becomes another user forgets it.
+    // Set here, because it is cleared when a process changes its user id.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // Nobody may look into this process. The command gets a memory of its own when it starts.
+    // No process may read the memory of this one. The command gets its own memory at exec.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(())
 }
 
-/// Goes to the command's directory by its name in the room, and checks that it is the one that was opened outside.
+/// Changes to the command's directory by its path in the sandbox, and checks that it is the directory that
+/// was opened outside.
 ///
-/// The descriptor itself must not be used: it stands in the machine's tree, and `..` would lead on from there.
+/// The descriptor itself must not be used: it is in the machine's mount tree, and `..` would lead on from
+/// there.
 pub(super) fn go_to(directory: &CStr, opened: BorrowedFd<'_>) -> io::Result<()> {
     rustix::process::chdir(directory)?;
     let (here, there) = (rustix::fs::stat(c".")?, rustix::fs::fstat(opened)?);

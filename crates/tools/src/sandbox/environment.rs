@@ -1,8 +1,9 @@
-//! The variables a command sees: an allow list, because what a user's environment holds is not known.
+//! The environment variables of a command: an allow list, because the user's environment may contain
+//! anything.
 
 use std::ffi::{OsStr, OsString};
 
-/// Names that pass. Toolchains need to find their files, nothing needs more.
+/// Names that pass: what toolchains need to find their files.
 const ALLOWED: [&str; 61] = [
     "PATH",
     "HOME",
@@ -67,42 +68,43 @@ const ALLOWED: [&str; 61] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Parts of names that never pass, whoever allows them.
+/// Parts of names that never pass, even if allowed explicitly.
 const SECRET: [&str; 8] =
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "AUTH"];
 
-/// No command asks anything, pages anything or colours anything: nobody is there to see it.
+/// Fixed values that disable prompts, pagers and colours: commands run without a user at a terminal.
 const FIXED: [(&str, &str); 6] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    // In a sandbox a workspace and the repository above it are mounts of their own.
+    // In a sandbox the workspace and the repository above it are separate mounts.
     ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
 ];
 
-/// Set unless the user's environment says otherwise.
+/// Defaults for variables that the user's environment does not set.
 ///
-/// Python takes compiled code for that of a source file of the same second and length. A model that changes a digit and
-/// runs the tests at once would be shown how they went before.
+/// Python considers cached bytecode fresh if the source file has the same modification second and length. A
+/// model that changes a digit and runs the tests at once would get the previous results.
 const UNLESS_SET: [(&str, &str); 2] = [("PATH", DEFAULT_PATH), ("PYTHONDONTWRITEBYTECODE", "1")];
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables a command sees.
+/// The environment variables of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
-    /// Of these variables, the ones every command may see.
+    /// Selects the variables that every command may see.
     pub fn allowed(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self::allowed_with(variables, &[])
     }
 
-    /// The same with more names allowed. A name that looks like a secret's does not pass even so.
+    /// Like [`Self::allowed`], with additional names. A name that looks like a secret does not pass even
+    /// then.
     pub fn allowed_with(variables: impl IntoIterator<Item = (OsString, OsString)>, also: &[String]) -> Self {
         let mut kept: Vec<(OsString, OsString)> = variables
             .into_iter()
@@ -118,7 +120,7 @@ impl Environment {
         Self { variables: kept }
     }
 
-    /// The same with these as well, by the user's word.
+    /// Adds or replaces variables that the user has set explicitly.
     #[must_use]
     pub fn with(mut self, more: impl IntoIterator<Item = (String, String)>) -> Self {
         for (name, value) in more {
@@ -129,20 +131,20 @@ impl Environment {
         self
     }
 
-    /// One of them.
+    /// The value of a variable.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// What a command gets.
+    /// All variables, sorted by name.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 }
 
 impl Default for Environment {
-    /// What a command gets when nothing is known about the user's.
+    /// The environment of a command if nothing of the user's is known.
     fn default() -> Self {
         Self::allowed([])
     }
@@ -155,7 +157,7 @@ fn passes(name: &OsStr, also: &[String]) -> bool {
     listed && !looks_secret(name)
 }
 
-/// Whether a variable of this name holds a secret, going by the name.
+/// Whether the name of a variable suggests that it holds a secret.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     name.to_ascii_uppercase().split('_').any(|part| SECRET.contains(&part) || part.ends_with("APIKEY"))

@@ -1,10 +1,10 @@
-//! What went wrong on the way into a sandbox, in words for people: which step, where, and what the system said.
+//! Errors from setting up a sandbox: the failed step, the path, and the system's error.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A step on the way into a sandbox. Its number is what is sent between processes.
+/// A step of setting up a sandbox. Its number is sent between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     UserNamespace,
@@ -63,41 +63,41 @@ impl Step {
 
     fn words(self) -> &'static str {
         match self {
-            Self::UserNamespace => "making a user namespace",
-            Self::Identities => "mapping the user into the namespace",
-            Self::Namespaces => "making mount and network namespaces",
+            Self::UserNamespace => "creating a user namespace",
+            Self::Identities => "mapping user and group ids into the namespace",
+            Self::Namespaces => "creating mount, IPC and network namespaces",
             Self::Loopback => "bringing up the loopback device",
-            Self::Root => "making a root of its own",
-            Self::Devices => "making /dev",
-            Self::Read => "making readable",
-            Self::Write => "making writable",
+            Self::Root => "setting up the root file system",
+            Self::Devices => "setting up /dev",
+            Self::Read => "creating a read-only mount of",
+            Self::Write => "creating a writable mount of",
             Self::Hide => "hiding",
-            Self::Scratch => "making a directory of its own at",
-            Self::Place => "placing",
-            Self::Guard => "guarding",
+            Self::Scratch => "creating a private directory at",
+            Self::Place => "writing",
+            Self::Guard => "protecting",
             Self::Processes => "mounting /proc",
-            Self::Join => "entering the namespaces",
-            Self::Privileges => "giving up privileges",
-            Self::Filter => "filtering system calls",
+            Self::Join => "joining the namespaces",
+            Self::Privileges => "dropping privileges",
+            Self::Filter => "installing the seccomp filter",
             Self::Directory => "entering the working directory",
-            Self::Message => "reading what is to be done",
-            Self::Fence => "restricting its files (Landlock)",
-            Self::Keep => "keeping the settings of git and Fusee in the workspace",
+            Self::Message => "decoding the request",
+            Self::Fence => "applying Landlock",
+            Self::Keep => "backing up the git and Fusee settings in the workspace",
         }
     }
 
-    /// The fault of this step.
+    /// Makes an error of this step.
     pub(super) fn failed(self) -> impl FnOnce(io::Error) -> Fault {
         move |error| Fault { step: self, path: None, error }
     }
 
-    /// The same at a path.
+    /// Makes an error of this step at a path.
     pub(super) fn failed_at(self, path: &Path) -> impl FnOnce(io::Error) -> Fault {
         move |error| Fault { step: self, path: Some(path.to_owned()), error }
     }
 }
 
-/// A step that failed.
+/// A failed step.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) step: Step,

@@ -1,9 +1,9 @@
-//! A fence: what holds commands where no namespaces can be had. Landlock grants files, a stricter filter of calls takes
-//! away sockets, and what is left over is said ([`promise`]).
+//! The Landlock sandbox, for systems without namespaces. Landlock grants access to files, a stricter seccomp
+//! filter takes sockets away, and [`promise`] describes what is not covered.
 //!
-//! Unlike a `room` it shows the machine as it is, and refuses. It cannot refuse a part of what it grants: `grants`
-//! and `kept` are about that. `hold` puts a process behind it. Where there are namespaces it stands around the room as well
-//! (`around`).
+//! Unlike a `room` it shows the machine as it is and denies access. It cannot exclude a part of what it
+//! grants; `grants` and `kept` work around that. `hold` applies it to a process. Where namespaces are
+//! available, Landlock is also used as a second layer around them (`around`).
 
 mod around;
 mod grants;
@@ -27,26 +27,26 @@ pub(super) use around::around_room;
 pub(super) use hold::{Fencing, hold, put_back};
 pub(super) use kept::Kept;
 
-/// Where the directories of a run's own are made: the first that can be written to.
+/// Candidate parents of a run's private directories; the first writable one is used.
 const PLACES: [&str; 2] = ["/tmp", "/var/tmp"];
-/// Names that are tried there.
+/// Maximum number of names tried there.
 const MOST_NAMES: u32 = 10_000;
 
-/// What is granted to the commands of a run, made when it is first needed.
+/// The Landlock ruleset for the commands of a run, built when it is first needed.
 #[derive(Debug)]
 pub struct Fence {
     policy: Policy,
     standing: OnceCell<Standing>,
 }
 
-/// A fence that stands.
+/// A ruleset that has been built.
 #[derive(Debug)]
 pub(super) struct Standing {
     ruleset: Ruleset,
     own: Own,
 }
 
-/// A directory of the run's own, which goes with it. One that was killed leaves it behind.
+/// A private directory of the run, removed on drop. A killed process leaves it behind.
 #[derive(Debug)]
 struct Own(PathBuf);
 
@@ -57,19 +57,20 @@ impl Drop for Own {
 }
 
 impl Fence {
-    /// A fence as this policy says. Nothing happens before a command needs it.
+    /// Creates a Landlock sandbox with this policy. Nothing is set up before a command needs it.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self { policy, standing: OnceCell::new() }
     }
 
-    /// What it was, or will be, made by.
+    /// The policy it enforces.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Makes the fence if it was not, so that a policy that cannot be followed here is known before there is a command.
+    /// Builds the ruleset if it is not built yet, so that a policy that cannot be enforced here fails before
+    /// a command is run.
     pub async fn prepare(&self) -> Result<(), CommandFailure> {
         self.standing().await.map(drop)
     }
@@ -86,11 +87,11 @@ impl Fence {
 impl Standing {
     fn of(policy: &Policy) -> Result<Self, CommandFailure> {
         if policy.guarded.len() > spec::MOST_GUARDED {
-            let words = format!("a policy guards at most {} paths", spec::MOST_GUARDED);
+            let words = format!("the policy has more than {} protected paths", spec::MOST_GUARDED);
             return Err(CommandFailure::NotConfined(words));
         }
         let version = usable_version().map_err(CommandFailure::NotConfined)?;
-        let failed = |error: io::Error| CommandFailure::NotConfined(format!("making a fence: {error}"));
+        let failed = |error: io::Error| CommandFailure::NotConfined(format!("setting up Landlock: {error}"));
         let own = Own::new(policy).map_err(failed)?;
         let grants = grants::of(policy, std::slice::from_ref(&own.0)).map_err(CommandFailure::NotConfined)?;
         let ruleset = Ruleset::new(version, Scope::FilesAndSignals).map_err(failed)?;
@@ -98,9 +99,9 @@ impl Standing {
             let held = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
             match held {
                 Ok(held) => ruleset.allow(held.as_fd(), grant).map_err(|error| {
-                    CommandFailure::NotConfined(format!("granting {}: {error}", path.display()))
+                    CommandFailure::NotConfined(format!("granting access to {}: {error}", path.display()))
                 })?,
-                // Gone meanwhile, or not for us: then not for a command either.
+                // Gone meanwhile, or not accessible to this process, and so not to a command either.
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => {}
                 Err(error) => return Err(failed(error.into())),
             }
@@ -112,7 +113,7 @@ impl Standing {
         self.ruleset.as_fd()
     }
 
-    /// What commands see, with places to write to instead of those that a fence closes.
+    /// The environment of commands, with writable directories in place of those that are not granted.
     pub(super) fn environment(&self, usual: &Environment) -> Environment {
         let own = |name: &str| self.own.0.join(name).display().to_string();
         let variables = [
@@ -128,7 +129,7 @@ impl Standing {
 impl Own {
     fn new(policy: &Policy) -> io::Result<Self> {
         let own = Self(PLACES.iter().find_map(|place| make(Path::new(place)).ok()).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::PermissionDenied, "neither /tmp nor /var/tmp can be written to")
+            io::Error::new(io::ErrorKind::PermissionDenied, "neither /tmp nor /var/tmp is writable")
         })?);
         let (temporary, cache) = (own.0.join("tmp"), own.0.join("cache"));
         for directory in [&temporary, &cache] {
@@ -146,7 +147,7 @@ impl Own {
     }
 }
 
-/// A new directory that only we can look into.
+/// Creates a new directory that only this user can access.
 fn make(place: &Path) -> io::Result<PathBuf> {
     let process = std::process::id();
     for number in 0..MOST_NAMES {
@@ -160,33 +161,33 @@ fn make(place: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The version of Landlock here, if it is enough; else why not.
+/// The Landlock ABI version of this kernel, or the reason why it cannot be used.
 pub(super) fn usable_version() -> Result<u32, String> {
     match landlock::version() {
         Ok(version) if version >= LEAST_VERSION => Ok(version),
         Ok(version) => Err(format!(
-            "this kernel has version {version} of Landlock; version {LEAST_VERSION} (Linux 6.2) is needed"
+            "this kernel has Landlock version {version}; version {LEAST_VERSION} (Linux 6.2) or later is required"
         )),
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-            Err("Landlock is not turned on in this kernel (its parameter lsm= leaves it out)".to_owned())
+            Err("Landlock is disabled in this kernel; add `landlock` to its boot parameter `lsm=`".to_owned())
         }
         Err(error) => Err(format!("this kernel has no Landlock: {error}")),
     }
 }
 
-/// What a fence does, and what it does not, for people.
+/// Describes to the user what the Landlock sandbox guarantees and what it does not.
 pub(super) fn promise(version: u32) -> &'static str {
     if version >= SIGNAL_VERSION {
-        "the system and toolchains read-only, the workspace and a directory for temporary files writable, no sockets and \
-         no signals to others; a smaller promise than namespaces: commands see that other files and processes exist and can \
-         change modes and times of the user's files, .fusee can be changed, settings and hooks of git and fusee.toml are put \
-         back only when a command ends, shared memory by name (/dev/shm) is there only where nobody used it at the start, and \
-         there is no loopback of their own"
+        "the system and toolchains read-only, the workspace and a temporary directory writable, no sockets, no signals \
+         to other processes; weaker guarantees than namespaces: commands can see that other files and processes exist, \
+         can change modes and times of the user's files and can change .fusee; git settings, git hooks and fusee.toml \
+         are restored only when a command ends; shared memory (/dev/shm) is available only if it was empty at the \
+         start; there is no private loopback"
     } else {
-        "the system and toolchains read-only, the workspace and a directory for temporary files writable, no sockets; a \
-         smaller promise than namespaces: commands see that other files and processes exist, can end processes of the same \
-         user and change modes and times of the user's files, .fusee can be changed, settings and hooks of git and \
-         fusee.toml are put back only when a command ends, shared memory by name (/dev/shm) is there only where nobody used it \
-         at the start, and there is no loopback of their own"
+        "the system and toolchains read-only, the workspace and a temporary directory writable, no sockets; weaker \
+         guarantees than namespaces: commands can see that other files and processes exist, can kill processes of the \
+         same user, can change modes and times of the user's files and can change .fusee; git settings, git hooks and \
+         fusee.toml are restored only when a command ends; shared memory (/dev/shm) is available only if it was empty \
+         at the start; there is no private loopback"
     }
 }

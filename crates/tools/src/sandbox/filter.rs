@@ -1,18 +1,18 @@
-//! The second layer: which system calls a command may not make at all.
+//! The seccomp filter: system calls that a command may not make at all.
 //!
-//! Namespaces and mounts, or a fence, say what a command can reach. This takes away what they do not cover (sockets of families
-//! without a network namespace, key rings, files that give away the user's identity) and what a command has no use for
-//! but an attack on the kernel has. A refused call is answered with an error, never with death.
+//! Namespaces and mounts, or Landlock, decide what a command can reach. The filter blocks what they do not
+//! cover (socket families without a network namespace, key rings, setuid files) and calls that a command has
+//! no use for but an attack on the kernel has. A refused call returns an error and never kills the process.
 
 use std::ffi::c_long;
 
 use libc::{EAFNOSUPPORT, ENOSYS, EPERM, sock_filter};
 
-/// Where the kernel puts the parts of a call that is looked at.
+/// Offsets into `seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
-/// The low half of an argument, where flags, modes and families are.
+/// Offset of the low half of an argument, which holds flags, modes and socket families.
 const fn argument(index: u32) -> u32 {
     16 + 8 * index + if cfg!(target_endian = "big") { 4 } else { 0 }
 }
@@ -23,11 +23,11 @@ const NATIVE: u32 = 0xC000_003E;
 const NATIVE: u32 = 0xC000_00B7;
 #[cfg(target_arch = "riscv64")]
 const NATIVE: u32 = 0xC000_00F3;
-/// Matches no machine: nothing runs, which the probe finds and says.
+/// Matches no architecture, so nothing runs; the probe finds and reports that.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 const NATIVE: u32 = 0;
 
-/// Refused whatever their arguments.
+/// Calls that fail with EPERM whatever their arguments.
 const REFUSED: &[c_long] = &[
     // Namespaces and mounts.
     libc::SYS_unshare,
@@ -43,13 +43,13 @@ const REFUSED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // A file by its number, past every path.
+    // Opens a file by its handle, bypassing every path.
     libc::SYS_open_by_handle_at,
     // Key rings belong to the user, not to a namespace.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // The machine.
+    // Calls that affect the machine as a whole.
     libc::SYS_reboot,
     libc::SYS_kexec_load,
     libc::SYS_init_module,
@@ -63,7 +63,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_clock_settime,
     libc::SYS_vhangup,
     libc::SYS_syslog,
-    // Large and seldom needed ways into the kernel; programs fall back to others.
+    // Large kernel interfaces that are rarely needed; programs fall back to others.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -78,13 +78,14 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
-/// Answered as an old kernel would, because what they ask for lies behind a pointer; callers know the older call.
+/// Calls that fail with ENOSYS as on an old kernel, because their arguments are behind a pointer that the
+/// filter cannot read. Callers fall back to the older call.
 const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
-/// The same on every machine, which the C library's list does not know of yet.
+/// fchmodat2 has the same number on every architecture; the libc crate does not define it yet.
 const FCHMODAT2: c_long = 452;
 
-/// Calls with the mode of a file, and which argument it is: none may make a file that runs as its owner.
+/// Calls that take a file mode, with the index of that argument. A mode with the setuid bit is refused.
 const MODES: &[(c_long, u32)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -98,21 +99,23 @@ const MODES: &[(c_long, u32)] = &[
     (libc::SYS_mknod, 1),
 ];
 
-/// The same where a mode counts only if a file is made: which argument says so; the mode follows it.
+/// Calls whose mode matters only if they create a file, with the index of their flags argument; the mode is
+/// the next argument.
 const OPENINGS: &[(c_long, u32)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
 ];
 
-/// O_CREAT, and the bit of O_TMPFILE that is not O_DIRECTORY's.
+/// O_CREAT, and the bit of O_TMPFILE that it does not share with O_DIRECTORY.
 const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 
-/// Families whose reach is that of the network namespace or of a path. Others (vsock above all) know no namespace.
+/// Socket families that are confined by the network namespace or by a path. Others, vsock above all, ignore
+/// namespaces.
 const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// What is shared by all processes of a user, where a room has a namespace for it: memory and messages by number, and
-/// queues by name.
+/// System V IPC and POSIX message queues, which all processes of a user share unless they are in an IPC
+/// namespace.
 const MESSAGES: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -129,15 +132,15 @@ const MESSAGES: &[c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Which sockets a command can have.
+/// The sockets that a command may create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// Those whose reach is that of a namespace or a path: there is a room around the command.
+    /// Families that a namespace or a path confines, for commands in a namespace sandbox.
     OfARoom,
-    /// Pairs that are connected to each other and can be to nothing else. A path's socket would be reached whatever
-    /// files are granted, so there is none.
+    /// Only connected pairs. Path sockets are refused, because they can be reached whatever files are
+    /// granted.
     Pairs,
-    /// The same, and the machine's network.
+    /// Connected pairs, and sockets on the machine's network.
     PairsAndNetwork,
 }
 
@@ -151,10 +154,10 @@ impl Sockets {
     }
 }
 
-/// The kind of a socket without its flags.
+/// Masks the socket type without its flags.
 const SOCKET_KIND: u32 = 0xf;
 
-/// What puts words into a terminal as if they had been typed there.
+/// ioctl requests that inject input into a terminal.
 const TERMINAL_REQUESTS: &[u32] = &[0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
@@ -166,22 +169,22 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP)
     .cast_unsigned();
 
-/// Calls in one part of the filter.
+/// Number of calls in one chunk of the filter.
 const PART: usize = 8;
 
-/// The filter for the machine we run on.
+/// Builds the filter for this architecture.
 ///
-/// The kernel runs it once for every call there is when it is installed, so it must be short for each: calls are in
-/// the order of their numbers, in parts that are skipped as a whole.
+/// The kernel evaluates it once for every existing call when it is installed, so each path through it must be
+/// short: the calls are sorted by number, in chunks that are skipped with one jump.
 pub(super) fn filter(sockets: Sockets) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE),
-        // Another machine's calls have other numbers: none of them is known.
+        // The calls of another architecture have other numbers; refuse all of them.
         unless(Test::Equal, NATIVE, 1),
         answer(ENOSYS),
         load(NUMBER),
     ];
-    // The x32 numbers of x86-64 are the same calls once more.
+    // The x32 numbers of x86-64 are aliases of the same calls.
     #[cfg(target_arch = "x86_64")]
     program.extend([unless_not(Test::AtLeast, 0x4000_0000, 1), answer(ENOSYS)]);
     let rules = rules(sockets);
@@ -197,7 +200,7 @@ pub(super) fn filter(sockets: Sockets) -> Vec<sock_filter> {
     program
 }
 
-/// What is done about each call that is not simply allowed, by number.
+/// The instructions for each call that is not simply allowed, sorted by call number.
 fn rules(sockets: Sockets) -> Vec<(u32, Vec<sock_filter>)> {
     let mut rules: Vec<(u32, Vec<sock_filter>)> = Vec::new();
     let mut rule = |call: c_long, steps: Vec<sock_filter>| rules.push((number(call), steps));
@@ -244,7 +247,7 @@ fn only_families(known: &[i32]) -> Vec<sock_filter> {
     families
 }
 
-/// Local pairs, except for those of datagrams, which can send elsewhere all the same.
+/// Allows Unix pairs, except for datagram sockets, which could send to other addresses.
 fn only_connected_pairs() -> Vec<sock_filter> {
     vec![
         load(argument(0)),
@@ -260,19 +263,20 @@ fn only_connected_pairs() -> Vec<sock_filter> {
 
 const ALLOW: sock_filter = statement(0x06 /* return */, libc::SECCOMP_RET_ALLOW);
 
-/// Refuses a call if an argument has one of these bits.
+/// Refuses a call if an argument has any of these bits set.
 fn refused_with_bits(index: u32, bits: u32) -> Vec<sock_filter> {
     vec![load(argument(index)), unless_not(Test::Bits, bits, 1), answer(EPERM), ALLOW]
 }
 
-/// What is done when the call is this one; the steps end with an answer.
+/// Runs `steps` if the call has this number. The steps end with a return.
 fn when(call: u32, steps: &[sock_filter]) -> Vec<sock_filter> {
     let mut all = vec![unless_not(Test::Equal, call, length(steps))];
     all.extend_from_slice(steps);
     all
 }
 
-/// Jumps reach 255 steps; a part has half as many at most, which a test holds.
+/// Number of instructions to jump over. A jump reaches 255 of them; a test checks that every chunk stays
+/// below that.
 fn length(steps: &[sock_filter]) -> u8 {
     u8::try_from(steps.len()).unwrap_or(u8::MAX)
 }
@@ -324,7 +328,7 @@ const fn statement(code: u16, value: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k: value }
 }
 
-/// Numbers of calls are small.
+/// The call number as the filter sees it. Call numbers are small.
 fn number(call: c_long) -> u32 {
     u32::try_from(call).unwrap_or(u32::MAX)
 }

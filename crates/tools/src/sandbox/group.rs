@@ -1,9 +1,11 @@
-//! A control group around the keeper and so around every command: what all of them together use stays below a bound that
-//! the machine survives, however fast it grows. Where no group can be made the supervisors' counting is what there is
-//! (`tree`), and it is what bounds a single command everywhere.
+//! A cgroup around the fork server, and so around every command. It keeps the usage of all commands together
+//! below a limit that the machine survives, however fast the usage grows. Where no cgroup can be created,
+//! only the measurements of the supervisors apply (`tree`); those enforce the limits of each single command
+//! everywhere.
 //!
-//! The group is made by a supervisor, on an order of ours, and taken away by us when the keeper is gone. One that was left
-//! behind by a process that was killed is empty, and the next that is made takes it away.
+//! A supervisor creates the cgroup on request of the main process, and the main process removes it when the
+//! fork server is gone. A cgroup left behind by a killed process is empty, and the next one to be created
+//! removes it.
 
 use std::fs;
 use std::io;
@@ -18,28 +20,28 @@ use super::allowance::Allowance;
 use super::keeper::send_with_descriptors;
 use super::{Keeper, spec};
 
-/// Where control groups are mounted.
+/// Where cgroups are mounted.
 const MOUNTED: &str = "/sys/fs/cgroup";
-/// How a group of ours is called; the keeper's number follows.
+/// Name prefix of a cgroup; the PID of the fork server follows.
 const NAME: &str = "fusee-";
-/// Groups left behind that are tried to be taken away at once.
+/// Maximum number of leftover cgroups that are removed at a time.
 const MOST_SWEPT: usize = 64;
-/// The least bound on processes and threads: several commands at once, each within its own.
+/// Minimum limit on processes and threads: several commands at a time, each within its own limit.
 const LEAST_TASKS: u64 = 4096;
-/// Longest words about what went wrong.
+/// Maximum length of an error message, in bytes.
 const MOST_WORDS: usize = 2000;
 
-/// What all commands of a keeper may use together.
+/// Limits on the usage of all commands of a fork server together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Processes and threads at once.
+    /// Number of processes and threads at a time.
     pub tasks: u64,
 }
 
 impl Bounds {
-    /// What the machine survives, and not less than a single command may use.
+    /// Limits that the machine survives, and not below those of a single command.
     #[must_use]
     pub fn around(allowance: &Allowance) -> Self {
         Self {
@@ -49,17 +51,17 @@ impl Bounds {
     }
 }
 
-/// A group that stands.
+/// A cgroup that has been created.
 #[derive(Debug)]
 pub(super) struct Surrounding {
-    /// What it bounds.
+    /// The limited resources, for messages.
     words: String,
     directories: Vec<PathBuf>,
 }
 
 impl Keeper {
-    /// Bounds what all commands use together, once for a keeper: in words what is bounded, or why nothing is. Commands
-    /// that run already are not.
+    /// Limits the usage of all commands together, once per fork server. Returns the limited resources, or why
+    /// there are none. Commands that are already running are not limited.
     pub async fn surround(&self, bounds: Bounds) -> Result<&str, &str> {
         let surrounding = self.surrounding().get_or_init(|| ask(self, bounds)).await;
         surrounding.as_ref().map(|standing| standing.words.as_str()).map_err(String::as_str)
@@ -67,7 +69,7 @@ impl Keeper {
 }
 
 impl Surrounding {
-    /// Takes the group away once its processes have ended.
+    /// Removes the cgroup once its processes have ended.
     pub(super) fn remove(&self) {
         for directory in &self.directories {
             let _ = fs::remove_dir(directory);
@@ -85,15 +87,16 @@ async fn ask(keeper: &Keeper, bounds: Bounds) -> Result<Surrounding, String> {
             Ok(Surrounding { words, directories: parts.map(PathBuf::from).collect() })
         }
         Some((_, words)) => Err(text(words)),
-        None => Err("the process that makes it ended without a word".to_owned()),
+        None => Err("its setup process ended without an answer".to_owned()),
     }
 }
 
-/// Makes a group on an order of ours, and answers with what it bounds and where it is.
+/// Creates the cgroup in a supervisor, and answers with the limited resources and the created directories.
 pub(super) fn answer(keeper: Option<Pid>, bounds: Bounds, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
-    let made =
-        keeper.ok_or_else(|| "the keeper is gone".to_owned()).and_then(|keeper| surround(keeper, bounds));
+    let made = keeper
+        .ok_or_else(|| "the fork server is gone".to_owned())
+        .and_then(|keeper| surround(keeper, bounds));
     let answer = match made {
         Ok((directories, words)) => {
             let mut answer = vec![1];
@@ -109,7 +112,7 @@ pub(super) fn answer(keeper: Option<Pid>, bounds: Bounds, received: Vec<OwnedFd>
     let _ = send_with_descriptors(&control, &answer, &[], SendFlags::DONTWAIT);
 }
 
-/// What one group can bound.
+/// A resource controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controller {
     Memory,
@@ -125,14 +128,14 @@ impl Controller {
     }
 }
 
-/// The two ways in which kernels have groups.
+/// cgroup version 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// Where a group can be made.
+/// Where a cgroup can be created.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     version: Version,
@@ -140,13 +143,13 @@ struct Place {
     controllers: Vec<Controller>,
 }
 
-/// Puts the keeper, and whoever it has started so far, into a group with these bounds. The directories that were made, and
-/// in words what they bound; or why there is none.
+/// Moves the fork server and the processes it has started so far into a cgroup with these limits. Returns the
+/// created directories and the limited resources, or why there are none.
 fn surround(keeper: Pid, bounds: Bounds) -> Result<(Vec<PathBuf>, String), String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let places = places(&own, Path::new(MOUNTED), bounds);
     if places.is_empty() {
-        return Err("no control group here bounds memory or processes".to_owned());
+        return Err("no cgroup with a memory or pids controller is available".to_owned());
     }
     let (mut made, mut bounded, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for place in places {
@@ -174,7 +177,8 @@ fn places(own: &str, mounted: &Path, bounds: Bounds) -> Vec<Place> {
         for controller in [Controller::Memory, Controller::Tasks] {
             if names.split(',').any(|name| name == controller.name()) {
                 let hierarchy = mounted.join(names);
-                // In a container the path may be one of the machine's, and the mount what is left of it.
+                // In a container the path may be one of the host's, while the mount shows only a part of the
+                // hierarchy.
                 let inside = hierarchy.join(path);
                 let parent = if inside.is_dir() { inside } else { hierarchy };
                 places.push(Place { version: Version::One, parent, controllers: vec![controller] });
@@ -185,10 +189,12 @@ fn places(own: &str, mounted: &Path, bounds: Bounds) -> Vec<Place> {
     places
 }
 
-/// In the unified hierarchy only a group that hands controllers on can have bounded ones in it, and who has processes of its
-/// own cannot hand them on. So a group further up may be the place, if none on the way bounds us: what it bounds must
-/// stay bounded. Service managers bound the processes of everything they start, generously: such a bound may be left for one
-/// that is no higher.
+/// Finds a parent cgroup in the unified hierarchy (version 2).
+///
+/// Only a cgroup that delegates controllers can have limited children, and a cgroup with processes of its own
+/// cannot delegate. So an ancestor may be the parent, provided that no cgroup on the way limits this process:
+/// existing limits must stay in force. Service managers set a generous limit on the processes of everything
+/// they start; such a limit may be replaced by one that is not higher.
 fn unified(mounted: &Path, path: &str, bounds: Bounds) -> Option<Place> {
     let top = if mounted.join("cgroup.controllers").exists() {
         mounted.to_owned()
@@ -231,7 +237,7 @@ fn make(place: &Place, keeper: Pid, bounds: Bounds) -> io::Result<PathBuf> {
                 (_, Controller::Tasks) => ("pids.max", bounds.tasks),
             };
             fs::write(directory.join(file), most.to_string())?;
-            // Memory that is swapped out is not bounded by that. Kernels that do not count it have no such file.
+            // The limit above does not cover swap. Kernels that do not account for swap have no such file.
             let _ = match (place.version, controller) {
                 (Version::One, Controller::Memory) => {
                     fs::write(directory.join("memory.memsw.limit_in_bytes"), most.to_string())
@@ -242,7 +248,7 @@ fn make(place: &Place, keeper: Pid, bounds: Bounds) -> io::Result<PathBuf> {
         }
         let members = directory.join("cgroup.procs");
         fs::write(&members, keeper.as_raw_nonzero().to_string())?;
-        // Whoever the keeper starts from now on is in it; these it has started before, and one may have ended since.
+        // Later children inherit the cgroup. These were started before, and one may have ended since.
         let started = fs::read_to_string(format!("/proc/{0}/task/{0}/children", keeper.as_raw_nonzero()));
         for pid in started.unwrap_or_default().split_ascii_whitespace() {
             let _ = fs::write(&members, pid);
@@ -253,7 +259,7 @@ fn make(place: &Place, keeper: Pid, bounds: Bounds) -> io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// Takes away groups of ours that nobody is in. The kernel keeps those that somebody is in.
+/// Removes leftover cgroups of Fusee. The kernel refuses to remove those that have processes.
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME));

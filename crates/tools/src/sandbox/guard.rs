@@ -1,8 +1,9 @@
-//! Paths inside of the workspace that commands may not change: settings that decide what runs outside of the sandbox.
+//! Protected paths: settings in the workspace that decide what runs outside the sandbox, which commands may
+//! not change.
 //!
-//! What exists is covered by itself, read-only, and the directories around it are pinned, so that none of them can be
-//! moved away and made anew. What does not exist cannot be covered; it is watched while a command runs, and what the
-//! command made there is set aside (`undo`).
+//! An existing path is covered by a read-only bind mount of itself, and its parent directories are pinned, so
+//! that none of them can be moved away and created anew. A missing path cannot be covered; it is watched
+//! while a command runs, and what the command creates there is set aside (`undo`).
 
 mod nested;
 mod undo;
@@ -20,23 +21,23 @@ use super::policy::Made;
 pub(super) use nested::tame;
 pub(super) use undo::{Undone, Watch, undo_at};
 
-/// Whether there was something to protect.
+/// Whether the path existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Protected,
     Absent,
 }
 
-/// Protects what is at a path below `root`, which stands for `/`.
+/// Protects a path below `root`, which stands for `/`.
 pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Result<Presence> {
     if made == Made::Linking {
-        // What it links to is not known before the command has ended.
+        // The links are not known before the command has ended.
         return Ok(Presence::Absent);
     }
     let place = match mounting::held(root, path, Links::Refused) {
         Ok(place) => place,
         Err(error) if is_absent(&error) => return Ok(Presence::Absent),
-        // A link on the way. It is protected itself, and where it leads is not the workspace's business.
+        // A symbolic link on the path. The link itself is protected; its target is not part of the workspace.
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
             return path.parent().map_or(Err(error), |parent| protect(root, parent, Made::SetAside));
         }
@@ -48,7 +49,7 @@ pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Resu
     if let Some(parent) = path.parent() {
         pin(root, parent)?;
     }
-    // Held again: what was just pinned lies over what was held before.
+    // Opened again, because the pinned parent now covers what was opened before.
     let place = mounting::held(root, path, Links::Refused)?;
     let writable = made == Made::UnlessDirectory && mounting::kind(place.as_fd())? == FileType::Directory;
     let to = if writable { Use::WRITE } else { Use::READ };
@@ -56,7 +57,8 @@ pub(super) fn protect(root: BorrowedFd<'_>, path: &Path, made: Made) -> io::Resu
     Ok(Presence::Protected)
 }
 
-/// Covers a directory, and those around it up to the next mount, with itself. What is a mount cannot be moved.
+/// Covers a directory and its parents, up to the next mount, with bind mounts of themselves. A mount point
+/// cannot be moved.
 fn pin(root: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
     let place = mounting::held(root, directory, Links::Refused)?;
     if is_mount(place.as_fd())? {
@@ -69,7 +71,7 @@ fn pin(root: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
     mounting::put(mounting::copy(place.as_fd(), Use::WRITE)?.as_fd(), place.as_fd())
 }
 
-/// Whether a path is a mount of its own, as everything is that was protected.
+/// Whether a path is a mount point, as every protected path is.
 pub(super) fn is_pinned(path: &Path) -> bool {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())

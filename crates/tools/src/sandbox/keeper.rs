@@ -1,4 +1,5 @@
-//! The process that starts commands: forked first thing in `main`, and gone when we are.
+//! The fork server: the process that starts commands, forked first thing in `main` and gone when the main
+//! process is.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -24,25 +25,25 @@ use super::supervisor::{self, Clean};
 use super::sweep;
 use super::system::{self, Close, Fork};
 
-/// How long the end of a keeper is waited for.
+/// Time limit for the fork server to end.
 const END_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// No keeper could be started.
+/// Why the fork server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// There are threads already, whose state a fork would copy in the middle of anything.
-    #[error("the keeper must be started first in `main`, but there are {threads} threads already")]
+    /// Other threads exist already, and a fork would copy their state at an arbitrary point.
+    #[error("the fork server must be started first in `main`, but there are already {threads} threads")]
     TooLate {
-        /// How many.
+        /// Number of threads.
         threads: usize,
     },
-    /// The system refused.
-    #[error("the process that keeps commands cannot be started")]
+    /// A system call failed.
+    #[error("cannot start the fork server")]
     System(#[from] io::Error),
 }
 
-/// A connection to the process that starts commands. When the last clone is dropped, or this process ends in any way,
-/// the keeper ends every command and then itself.
+/// Handle to the fork server. When the last clone is dropped, or this process ends in any way, the fork
+/// server kills every command and then exits.
 #[derive(Clone, Debug)]
 pub struct Keeper {
     line: Arc<Line>,
@@ -51,16 +52,17 @@ pub struct Keeper {
 #[derive(Debug)]
 struct Line {
     socket: Option<OwnedFd>,
-    /// Who would take a command.
+    /// States of the supervisors.
     board: Board,
     pid: Pid,
-    /// What was found out about this machine.
+    /// Result of probing this machine.
     probed: OnceCell<Probe>,
-    /// What bounds all commands together, or why nothing does.
+    /// The cgroup around all commands, or why there is none.
     surrounding: OnceCell<Result<Surrounding, String>>,
 }
 
-/// Starts the keeper. To be called first in `main`, before any thread or runtime: it forks.
+/// Starts the fork server. Must be called first in `main`, before any thread or runtime exists, because it
+/// forks.
 pub fn init() -> Result<Keeper, KeeperError> {
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     if threads > 1 {
@@ -70,7 +72,7 @@ pub fn init() -> Result<Keeper, KeeperError> {
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
-    // An interrupt from the terminal that comes now must not end the keeper before it stopped listening.
+    // A terminal interrupt at this point must not kill the fork server before it ignores such signals.
     match system::fork_deaf()? {
         Fork::Parent(pid) => {
             let (probed, surrounding) = (OnceCell::new(), OnceCell::new());
@@ -86,7 +88,7 @@ pub fn init() -> Result<Keeper, KeeperError> {
 }
 
 impl Keeper {
-    /// Sends a command on its way. [`Errno::AGAIN`] when the keeper is busy with others; nothing was sent then.
+    /// Sends a message. Fails with [`Errno::AGAIN`] if the fork server is busy; nothing was sent then.
     pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
         let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
         send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)?;
@@ -104,7 +106,7 @@ impl Keeper {
         &self.line.surrounding
     }
 
-    /// The keeper's process id, for those who want to show it.
+    /// PID of the fork server.
     #[must_use]
     pub fn process_id(&self) -> i32 {
         self.line.pid.as_raw_nonzero().get()
@@ -114,8 +116,8 @@ impl Keeper {
 impl Drop for Line {
     fn drop(&mut self) {
         drop(self.socket.take());
-        // Nothing of a command outlives us, so its end is waited for, without a delay of our own. It comes within
-        // moments; a keeper that is stuck is left to the system.
+        // No process of a command may outlive this one, so wait for the fork server to end. That takes
+        // moments; one that is stuck is left to the system.
         if let Ok(end) = rustix::process::pidfd_open(self.pid, PidfdFlags::empty()) {
             let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&END_PATIENCE));
         }
@@ -126,10 +128,12 @@ impl Drop for Line {
     }
 }
 
-/// The keeper's whole life: to have a supervisor there for every command, and to end everything when the line is dead.
+/// Main loop of the fork server: keeps a supervisor ready for the next command, and kills everything when the
+/// socket is closed.
 ///
-/// A supervisor that is ready reads the line itself, so a command starts without a word between processes. One whose
-/// command left nothing behind is ready again: most commands so cost no fork but their own, and wake nobody else.
+/// Ready supervisors read the socket themselves, so a command starts without communication between processes.
+/// A supervisor whose command left nothing behind becomes ready again: most commands cost no fork but their
+/// own and wake no other process.
 fn keep(socket: OwnedFd, board: &Board) -> i32 {
     let Ok((line, bell, watch)) = settle_in(socket, board.bell()) else { return 1 };
     let board = board.with_bell(bell);
@@ -141,7 +145,7 @@ fn keep(socket: OwnedFd, board: &Board) -> i32 {
             match crew.enlist() {
                 Enlisted::Here(post) => return stand_ready(&line, keeper, &watch, &post),
                 Enlisted::There => {}
-                // Commands wait on the line meanwhile.
+                // Commands wait in the socket meanwhile.
                 Enlisted::Nobody => missing = true,
             }
         }
@@ -164,15 +168,16 @@ fn keep(socket: OwnedFd, board: &Board) -> i32 {
     }
 }
 
-/// How long a supervisor that has done a command waits for another before it asks whether it is needed.
+/// Time that a used supervisor waits for another command before it tries to leave the pool.
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// A supervisor's life: it waits for a command on the line, sees it through, and waits for the next.
+/// Main loop of a supervisor: waits for a command on the socket, runs it, and waits for the next.
 fn stand_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Post<'_>) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
-    // When memory runs out a command goes, not we: it has this from here. Where it cannot be written, the kernel chooses.
+    // If memory runs out, the kernel should kill a command first; commands inherit this. If it cannot be
+    // written, the kernel chooses.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     let mut message = vec![0; spec::MOST];
     let mut used = false;
@@ -181,17 +186,17 @@ fn stand_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Post
             if post.leave() {
                 return 0;
             }
-            // Nobody else is there: as good as one that never had a command.
+            // No other supervisor is ready: continue like one that never had a command.
             used = false;
         }
-        // Another may have been faster: a used one must not wait for ever.
+        // Another supervisor may have taken the message: a used one must not block forever.
         let flags = if used { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         match receive(line, &mut message, flags) {
             Received::Nothing => {}
             Received::End => return 0,
             Received::Order(_, received) if rustix::process::getppid() != keeper => {
-                // Nobody would end what is left of a command if something happened to this process. Whoever sends one more
-                // is to see it at once.
+                // Without the fork server, the processes of a command would be left behind if this process
+                // died. Shut the socket down so that the next sender notices at once.
                 let _ = rustix::net::shutdown(line, rustix::net::Shutdown::Both);
                 supervisor::decline(received);
                 return 0;
@@ -207,7 +212,7 @@ fn stand_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &Post
     }
 }
 
-/// Does what a message asks for.
+/// Handles a message.
 fn perform(
     message: &[u8],
     received: Vec<OwnedFd>,
@@ -221,7 +226,7 @@ fn perform(
             let Some(descriptors) = Descriptors::of(&spec, received) else { return Clean::Yes };
             let started = || match spec.hold {
                 Hold::Free | Hold::Fence(_) => post.busy(line),
-                // It stands in the room's namespaces then.
+                // The supervisor is in the sandbox's namespaces then.
                 Hold::Room(_) => post.last(),
             };
             supervisor::supervise(&spec, descriptors, watch, started, || post.ready())
@@ -240,7 +245,7 @@ fn perform(
     }
 }
 
-/// Leaves everything of the parent's behind: its terminal, its session, its open files.
+/// Detaches from the parent: its terminal, session and open files.
 fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
     system::forget_signals();
@@ -251,7 +256,7 @@ fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, Owne
     for number in 0..3 {
         system::duplicate_to(null.as_fd(), number)?;
     }
-    // Out of the way first, then under the first free numbers, so that everything from the next one on can be closed.
+    // Move them out of the way, then to the first free numbers, so that everything above can be closed.
     let away = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_FREE);
     for (descriptor, number) in [(away(socket.as_fd())?, 3), (away(bell)?, 4)] {
         system::duplicate_to(descriptor.as_fd(), number)?;
@@ -268,7 +273,7 @@ fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, Owne
     Ok((socket, bell, system::watch_children()?))
 }
 
-/// The first number after the standard streams, the line and the bell.
+/// First number after the standard streams, the socket and the eventfd.
 const FIRST_FREE: i32 = 5;
 
 fn close_others() {
@@ -283,7 +288,8 @@ fn close_others() {
     open.into_iter().filter(|number| *number >= FIRST_FREE).for_each(system::close_number);
 }
 
-/// Reaps supervisors that are done. If one was killed, its command's processes are ours now and go as well.
+/// Reaps supervisors that have ended. If one was killed, its command's processes are now children of this
+/// process and are killed as well.
 fn look_after(crew: &mut Crew<'_>, watch: &OwnedFd) {
     sweep::drain(watch);
     let mut orphans = false;
@@ -293,7 +299,7 @@ fn look_after(crew: &mut Crew<'_>, watch: &OwnedFd) {
     });
     if orphans {
         let spared = crew.pids();
-        // A supervisor that ends meanwhile is reaped by the sweep.
+        // The sweep also reaps supervisors that end meanwhile.
         sweep::end_children(watch, &spared, |pid, _| {
             crew.forget(pid);
         });
@@ -302,9 +308,9 @@ fn look_after(crew: &mut Crew<'_>, watch: &OwnedFd) {
 
 enum Received {
     Order(usize, Vec<OwnedFd>),
-    /// Nothing yet.
+    /// No message is available yet.
     Nothing,
-    /// The other end is gone.
+    /// The peer is gone.
     End,
 }
 
@@ -316,7 +322,7 @@ fn receive(socket: &OwnedFd, message: &mut [u8], flags: RecvFlags) -> Received {
     }
 }
 
-/// A message with the descriptors that came beside it.
+/// Receives a message with the descriptors attached to it.
 pub(super) fn receive_with_descriptors(
     socket: impl AsFd,
     message: &mut [u8],
@@ -333,7 +339,7 @@ pub(super) fn receive_with_descriptors(
     Ok((received.bytes, descriptors.collect()))
 }
 
-/// Sends a message with descriptors beside it.
+/// Sends a message with descriptors attached.
 pub(super) fn send_with_descriptors(
     socket: impl AsFd,
     message: &[u8],

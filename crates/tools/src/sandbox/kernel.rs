@@ -1,6 +1,6 @@
-//! The calls that make and enter namespaces and give up privileges, where Rust has no safe form of them.
+//! System calls that create and join namespaces and drop privileges, where Rust has no safe interface.
 //! `system` has those that start processes.
-#![expect(unsafe_code, reason = "namespaces and privileges have no safe form; each use says why it is sound")]
+#![expect(unsafe_code, reason = "namespaces and privileges have no safe API; each use says why it is sound")]
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use super::mounting::Reach;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// Namespaces to leave for new ones.
+/// Namespaces to unshare.
 #[derive(Clone, Copy)]
 pub(super) struct Fresh(c_int);
 
@@ -17,36 +17,36 @@ impl Fresh {
     pub(super) const USER: Self = Self(libc::CLONE_NEWUSER);
     pub(super) const MOUNTS: Self = Self(libc::CLONE_NEWNS);
     pub(super) const NETWORK: Self = Self(libc::CLONE_NEWNET);
-    /// System V and POSIX queues and memory.
+    /// System V IPC and POSIX message queues.
     pub(super) const MESSAGES: Self = Self(libc::CLONE_NEWIPC);
-    /// What each command has of its own: processes, mounts (for its `/proc`), and the name of the machine.
+    /// The namespaces that each command has of its own: PIDs, mounts (for its `/proc`) and the host name.
     pub(super) const OF_A_COMMAND: Self = Self(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS);
 }
 
-/// Leaves namespaces for new ones.
+/// Moves this process to new namespaces.
 pub(super) fn unshare(fresh: Fresh) -> io::Result<()> {
-    // SAFETY: of the flags none is about memory or descriptors, and this process has one thread.
+    // SAFETY: none of the flags affects memory or descriptors, and this process has one thread.
     checked(unsafe { libc::unshare(fresh.0) }.into())
 }
 
-/// The user namespace that a namespace belongs to.
+/// The user namespace that owns a namespace.
 pub(super) fn owner_of(namespace: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no argument and returns a new descriptor that nobody else owns.
+    // SAFETY: the call takes no argument and returns a new descriptor that is not owned elsewhere.
     unsafe {
         let descriptor = libc::ioctl(namespace.as_raw_fd(), libc::NS_GET_USERNS as _);
         if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(descriptor)) }
     }
 }
 
-/// How a mount may be used.
+/// Attributes of a mount.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use(u64);
 
 impl Use {
-    /// Nothing in it gains privileges or is a device.
+    /// No setuid programs and no devices.
     pub(super) const WRITE: Self = Self(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV);
     pub(super) const READ: Self = Self(Self::WRITE.0 | libc::MOUNT_ATTR_RDONLY);
-    /// A device may be used, but not changed.
+    /// Device files can be used, but their metadata cannot be changed.
     pub(super) const DEVICE: Self =
         Self(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC | libc::MOUNT_ATTR_RDONLY);
     pub(super) const TERMINALS: Self = Self(libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC);
@@ -57,13 +57,14 @@ impl Use {
     }
 }
 
-/// Restricts a mount. What happens to it elsewhere does not happen here any more.
+/// Sets the attributes of a mount and makes it private, so that mount events elsewhere do not propagate to
+/// it.
 pub(super) fn restrict(mount: BorrowedFd<'_>, to: Use, reach: Reach) -> io::Result<()> {
     let attributes =
         libc::mount_attr { attr_set: to.0, attr_clr: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 };
     let below = if reach == Reach::Below { libc::AT_RECURSIVE } else { 0 };
     let flags = libc::AT_EMPTY_PATH | below;
-    // SAFETY: the path is an empty string and the attributes are as long as is said.
+    // SAFETY: the path is an empty string, and the attributes are as long as the size says.
     checked(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -76,7 +77,7 @@ pub(super) fn restrict(mount: BorrowedFd<'_>, to: Use, reach: Reach) -> io::Resu
     })
 }
 
-/// Brings up the loopback device of the network namespace we are in.
+/// Brings up the loopback device of the current network namespace.
 pub(super) fn raise_loopback() -> io::Result<()> {
     let socket = rustix::net::socket_with(
         rustix::net::AddressFamily::INET,
@@ -84,7 +85,7 @@ pub(super) fn raise_loopback() -> io::Result<()> {
         rustix::net::SocketFlags::CLOEXEC,
         None,
     )?;
-    // SAFETY: all zero is a valid ifreq; the kernel reads its name, which ends with a zero, and its flags.
+    // SAFETY: all zero is a valid ifreq; the kernel reads its NUL-terminated name and its flags.
     checked(
         unsafe {
             let mut request: libc::ifreq = std::mem::zeroed();
@@ -98,21 +99,21 @@ pub(super) fn raise_loopback() -> io::Result<()> {
     )
 }
 
-/// Leaves the session's keyring, which programs before us may have put keys into, for an empty one.
+/// Replaces the session keyring, which earlier programs may have added keys to, with an empty one.
 pub(super) fn leave_keyring() {
     const JOIN_SESSION_KEYRING: c_int = 1;
-    // SAFETY: a null name asks for a keyring without one. Where there are no keyrings, there is nothing to leave.
+    // SAFETY: a null name requests an anonymous keyring. Without keyring support there is nothing to replace.
     unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0 as c_ulong) };
 }
 
-/// Gives up for good what a program that this process becomes could gain.
+/// Empties the capability bounding set, so that no program this process executes can gain capabilities.
 pub(super) fn bound_capabilities() -> io::Result<()> {
     for capability in 0..64 as c_ulong {
-        // SAFETY: takes a number only.
+        // SAFETY: takes numbers only.
         let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         if dropped == -1 {
             let error = io::Error::last_os_error();
-            // Past the last one that this kernel knows.
+            // Past the last capability that this kernel knows.
             if error.raw_os_error() == Some(libc::EINVAL) && capability > 0 {
                 break;
             }
@@ -122,9 +123,9 @@ pub(super) fn bound_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up every capability this process has.
+/// Drops all capabilities of this process.
 pub(super) fn drop_capabilities() -> io::Result<()> {
-    // The ambient set is emptied with the permitted one.
+    // Clearing the permitted set clears the ambient set as well.
     let none = CapabilitySet::empty();
     rustix::thread::set_capabilities(
         None,
@@ -133,17 +134,17 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// From here on every call of this process, and of all it becomes and starts, goes through `filter`.
+/// Installs `filter` for every system call of this process and of everything it executes and starts.
 pub(super) fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies the program, which is as long as is said and is not written to.
+    // SAFETY: the kernel copies the program, which is as long as its length says, and does not write to it.
     checked(unsafe {
         libc::syscall(
             libc::SYS_seccomp,
             libc::SECCOMP_SET_MODE_FILTER,
-            // The mitigation that a filter brings without this is for just-in-time compilers of foreign code, and
-            // slows everything down.
+            // Without this flag a filter enables a speculation mitigation that is meant for JIT compilers of
+            // untrusted code and slows everything down.
             libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
             &raw const program,
         )

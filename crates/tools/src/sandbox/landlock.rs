@@ -1,6 +1,6 @@
-//! The kernel's own fence around files, for processes without privileges: what is not granted is refused.
-//! `fence` says what is granted; here are the three calls.
-#![expect(unsafe_code, reason = "Landlock has no form in the C library; each use says why it is sound")]
+//! The three Landlock system calls. Landlock denies unprivileged processes access to files that are not
+//! granted; `fence` decides what is granted.
+#![expect(unsafe_code, reason = "the C library has no Landlock wrappers; each use says why it is sound")]
 
 use std::ffi::c_long;
 use std::io;
@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::fs::FileType;
 
-/// The first version that also keeps files from being cut short, which is no smaller harm than writing to them.
+/// First ABI version that also restricts truncation, which is no less harmful than writing.
 pub(super) const LEAST_VERSION: u32 = 3;
-/// The first one that decides over requests to devices.
+/// First ABI version that restricts ioctls on devices.
 const DEVICE_VERSION: u32 = 5;
-/// The first one that keeps signals inside.
+/// First ABI version that restricts signals and abstract sockets.
 pub(super) const SIGNAL_VERSION: u32 = 6;
 
 const EXECUTE: u64 = 1;
@@ -21,34 +21,34 @@ const READ_FILE: u64 = 1 << 2;
 const READ_DIRECTORY: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const DEVICE_REQUESTS: u64 = 1 << 15;
-/// Every right of version 3: those above, and to make, remove, link and move.
+/// Every right of version 3: those above, and to create, remove, link and move files.
 const ALL_OF_LEAST: u64 = (1 << 15) - 1;
-/// What means something for a file; the others are about directories.
+/// Rights that apply to files; the others apply to directories only.
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUESTS;
 
-/// Abstract sockets and signals end at the fence.
+/// Restricts abstract sockets and signals to the sandbox.
 const SCOPES: u64 = 0b11;
 
-/// Whether abstract sockets and signals end at the fence as well. Each command is behind one of its own, so they also end
-/// between the commands of a run; where namespaces keep them inside there is no need for that.
+/// Whether abstract sockets and signals are restricted as well. Each command has a Landlock domain of its
+/// own, so that also separates the commands of a run; it is not needed where namespaces confine them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Files,
     FilesAndSignals,
 }
 
-/// What is granted below a path.
+/// Access granted below a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grant {
-    /// The names in it, not what they stand for.
+    /// List names, without access to the files.
     List,
-    /// To read and to run.
+    /// Read and execute.
     Read,
-    /// To use a device.
+    /// Use a device file.
     Device,
-    /// To find devices in a directory and use them.
+    /// List a directory of device files and use them.
     Devices,
-    /// Everything, devices excepted.
+    /// Everything except device ioctls.
     Write,
 }
 
@@ -64,7 +64,7 @@ impl Grant {
     }
 }
 
-/// As the kernel reads it. A kernel that knows less of it accepts what is zero.
+/// `struct landlock_ruleset_attr`. An older kernel accepts the fields it does not know if they are zero.
 #[repr(C)]
 struct Handled {
     files: u64,
@@ -78,17 +78,17 @@ struct Beneath {
     place: i32,
 }
 
-/// The version of Landlock that this kernel has, if it is turned on.
+/// The Landlock ABI version of this kernel; an error if Landlock is missing or disabled.
 pub(super) fn version() -> io::Result<u32> {
     const ASK_VERSION: u32 = 1;
-    // SAFETY: a null pointer of no length is how the version is asked for.
+    // SAFETY: a null pointer of length 0 with this flag is the documented way to query the version.
     let answer = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<Handled>(), 0usize, ASK_VERSION)
     };
     u32::try_from(checked(answer)?).map_err(|_| io::ErrorKind::Unsupported.into())
 }
 
-/// A set of grants that a process can be restricted to. It grants nothing at first.
+/// A set of grants that a process can be restricted to. Initially it grants nothing.
 #[derive(Debug)]
 pub(super) struct Ruleset {
     descriptor: OwnedFd,
@@ -96,13 +96,14 @@ pub(super) struct Ruleset {
 }
 
 impl Ruleset {
-    /// A set for a kernel of this version.
+    /// Creates a ruleset for this ABI version.
     pub(super) fn new(version: u32, scope: Scope) -> io::Result<Self> {
         let files = if version >= DEVICE_VERSION { ALL_OF_LEAST | DEVICE_REQUESTS } else { ALL_OF_LEAST };
         let scoped = scope == Scope::FilesAndSignals && version >= SIGNAL_VERSION;
         let scopes = if scoped { SCOPES } else { 0 };
         let handled = Handled { files, network: 0, scopes };
-        // SAFETY: the kernel reads as many bytes as are said; the returned descriptor is new and owned by nobody else.
+        // SAFETY: the kernel reads as many bytes as the size says; the returned descriptor is new and not
+        // owned elsewhere.
         let descriptor = unsafe {
             let answer = libc::syscall(
                 libc::SYS_landlock_create_ruleset,
@@ -115,7 +116,7 @@ impl Ruleset {
         Ok(Self { descriptor, handled: files })
     }
 
-    /// Grants something below what is held.
+    /// Grants access below an open path.
     pub(super) fn allow(&self, place: BorrowedFd<'_>, grant: Grant) -> io::Result<()> {
         const PATH_BENEATH: u32 = 1;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
@@ -125,7 +126,8 @@ impl Ruleset {
             return Ok(());
         }
         let rule = Beneath { rights, place: place.as_raw_fd() };
-        // SAFETY: the rule is as the kernel reads it and outlives the call, as do both descriptors.
+        // SAFETY: the rule has the layout that the kernel reads and outlives the call, as do both
+        // descriptors.
         let answer = unsafe {
             libc::syscall(
                 libc::SYS_landlock_add_rule,
@@ -151,8 +153,8 @@ impl AsFd for Ruleset {
     }
 }
 
-/// From here on this process, and all it becomes and starts, has only what the set grants. It must have given up gaining
-/// privileges before.
+/// Restricts this process, and everything it executes and starts, to what the ruleset grants. `no_new_privs`
+/// must be set before.
 pub(super) fn restrict(set: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes a descriptor and a number.
     checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, set.as_raw_fd(), 0u32) }).map(drop)

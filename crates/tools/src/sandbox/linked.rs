@@ -1,7 +1,8 @@
-//! Repositories inside of a work tree that git's index links to: submodules, and whatever was made to look like one.
+//! Repositories inside a work tree that git's index links to: submodules, and anything made to look like one.
 //!
-//! `git status` asks each of them for its state, by the settings it has of its own. So those decide over programs outside
-//! as much as the settings of the work tree itself: `policy` guards what is there, `guard::nested` what a command made.
+//! `git status` queries each of them, using its own settings. So those decide what runs outside the sandbox
+//! just like the settings of the work tree itself: `policy` protects the existing ones, `guard::nested`
+//! handles those that a command created.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -10,30 +11,30 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{git_index, plain};
 
-/// A file that says where a repository is.
+/// Maximum size in bytes of a file that points to a git directory.
 const POINTER_BYTES: u64 = 4 << 10;
 
-/// Bytes that a name of content has, in the two kinds of repositories.
+/// Length in bytes of an object id, for the two object formats.
 const NAMES: [usize; 2] = [20, 32];
 
-/// An index that cannot be read, so that nobody knows what it links to.
+/// An index that cannot be read, so that its links are unknown.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable(pub(super) PathBuf);
 
-/// The folder git keeps the state of a work tree in.
+/// The git directory of a work tree.
 pub(super) fn git_folder(tree: &Path) -> Option<PathBuf> {
     let git = tree.join(".git");
     let found = git.symlink_metadata().ok()?;
     if found.is_dir() { Some(git) } else { pointed_at(&git) }
 }
 
-/// Where a `.git` that is a file says that the folder is.
+/// The git directory that a `.git` file points to.
 pub(super) fn pointed_at(pointer: &Path) -> Option<PathBuf> {
     let text = plain::read_text(pointer, POINTER_BYTES).ok()?;
     Some(pointer.parent()?.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The directories that the index of a work tree links to, as far as they are there. `tree` has no symbolic links in it.
+/// The existing directories that the index of a work tree links to. `tree` must not contain symbolic links.
 pub(super) fn linked(tree: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     let Some(folder) = git_folder(tree) else { return Ok(Vec::new()) };
     let mut linked = Vec::new();
@@ -43,7 +44,8 @@ pub(super) fn linked(tree: &Path) -> Result<Vec<PathBuf>, Unreadable> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(_) => return Err(Unreadable(index)),
         };
-        // Which kind it is stands in the settings. Taken for the other kind it gives paths that do not exist.
+        // The settings tell the object format. Parsed with the wrong one, the index gives paths that do not
+        // exist.
         for name in NAMES {
             linked.extend(links(&bytes, name).into_iter().filter_map(|path| directory(tree, &path)));
         }
@@ -53,7 +55,7 @@ pub(super) fn linked(tree: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     Ok(linked)
 }
 
-/// The index, and what it may share with others.
+/// The index, and the shared indexes it may refer to.
 fn indexes(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_shared = |name: &OsStr| name.as_bytes().starts_with(b"sharedindex.");
@@ -61,11 +63,11 @@ fn indexes(folder: &Path) -> Vec<PathBuf> {
     [folder.join("index")].into_iter().chain(shared).collect()
 }
 
-/// A directory that stands in the tree with no link on the way to it: git goes to no other.
+/// A directory in the tree, with no symbolic link on the path to it: git follows no other.
 fn directory(tree: &Path, path: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(path));
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    // Of itself it is no part: that would go on for ever.
+    // Not the tree itself, which would recurse forever.
     let is_plain = is_plain && path.components().next().is_some();
     let full = tree.join(path);
     (is_plain && full.canonicalize().is_ok_and(|real| real == full) && full.is_dir()).then_some(full)
@@ -74,7 +76,7 @@ fn directory(tree: &Path, path: &[u8]) -> Option<PathBuf> {
 /// The paths of the entries that are links to repositories.
 fn links(bytes: &[u8], name_length: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    // An index that ends in the middle is none for git either.
+    // Git does not accept a truncated index either.
     let _ = git_index::each(bytes, name_length, |entry| {
         if entry.kind() == git_index::LINK {
             found.push(entry.path.to_vec());

@@ -1,4 +1,4 @@
-//! Mounts by descriptor: a piece of a tree is taken, restricted and put somewhere, and no path is walked twice.
+//! Mounts by descriptor: a subtree is opened, restricted and attached, and no path is resolved twice.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,25 +9,26 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, O
 
 use super::kernel::{self, Use};
 
-/// How far a restriction reaches.
+/// Scope of a restriction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The mount and what is mounted below it.
+    /// The mount and everything mounted below it.
     Below,
-    /// Only the mount.
+    /// Only the mount itself.
     Alone,
 }
 
-/// How symbolic links on a path are taken.
+/// How symbolic links on a path are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
-    /// They lead where they say, inside of the root.
+    /// They are followed, relative to the root.
     Followed,
-    /// They are an error, except for the last part, which is then the link itself. For trees that commands can change.
+    /// They are an error, except as the last component, which then refers to the link itself. For trees that
+    /// commands can change.
     Refused,
 }
 
-/// A place below `root`, which stands for `/`. It is not opened, only held.
+/// Opens a path below `root`, which stands for `/`, as an O_PATH descriptor.
 pub(super) fn held(root: BorrowedFd<'_>, path: &Path, links: Links) -> io::Result<OwnedFd> {
     let (flags, resolve) = match links {
         Links::Followed => (OFlags::empty(), ResolveFlags::IN_ROOT),
@@ -40,7 +41,7 @@ pub(super) fn kind(place: BorrowedFd<'_>) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode))
 }
 
-/// A copy of what is at `place`, with everything mounted below, that can be used only like this.
+/// Clones the mount at `place`, with everything mounted below it, restricted to this use.
 pub(super) fn copy(place: BorrowedFd<'_>, to: Use) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -51,7 +52,7 @@ pub(super) fn copy(place: BorrowedFd<'_>, to: Use) -> io::Result<OwnedFd> {
     Ok(copy)
 }
 
-/// A new file system of this kind, with these settings.
+/// Creates a new file system of this type with these options.
 pub(super) fn new(kind: &str, settings: &[(&str, &str)], to: Use) -> io::Result<OwnedFd> {
     let system = rustix::mount::fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in settings {
@@ -62,7 +63,7 @@ pub(super) fn new(kind: &str, settings: &[(&str, &str)], to: Use) -> io::Result<
     Ok(rustix::mount::fsmount(system.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-/// Puts a mount onto a place.
+/// Attaches a mount at a place.
 pub(super) fn put(mount: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(mount, c"", place, c"", flags)?)

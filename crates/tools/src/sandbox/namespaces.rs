@@ -1,7 +1,7 @@
-//! Leaving the machine's namespaces for a room's own: users, mounts, messages, network.
+//! Creates the namespaces of a namespace sandbox: user, mount, IPC and network.
 //!
-//! Without privileges a user namespace is what makes the others possible; root takes one as well, because then nothing
-//! that is left to it counts outside. Only where none can be had does root go without.
+//! Without privileges, a user namespace is what makes the others possible. Root uses one as well, because its
+//! remaining capabilities then have no effect outside. Root does without one only if none can be created.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,25 +15,25 @@ use super::fault::{Fault, Step};
 use super::kernel::{self, Fresh};
 use super::system::{self, Fork};
 
-/// A room's namespaces. They last as long as these are held.
+/// Descriptors of a sandbox's namespaces, which exist as long as these are open.
 #[derive(Debug)]
 pub(super) struct Doors {
     pub(super) mounts: OwnedFd,
     pub(super) messages: OwnedFd,
-    /// None if the machine's network is used.
+    /// `None` if the machine's network is used.
     pub(super) network: Option<OwnedFd>,
-    /// What may be reached in there, once more. None where the kernel has no Landlock.
+    /// The Landlock ruleset of the second layer. `None` if the kernel has no Landlock.
     pub(super) ruleset: Option<OwnedFd>,
 }
 
-/// Whether a room has a user namespace of its own.
+/// Whether a namespace sandbox has its own user namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Users {
     Own,
     Machine,
 }
 
-/// Leaves for new namespaces. Its mounts are still copies of the machine's.
+/// Moves this process to new namespaces. Its mounts are still copies of the machine's.
 pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
     let capabilities =
         rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
@@ -61,7 +61,7 @@ pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
     Ok((Doors { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None }, users))
 }
 
-/// Makes a user namespace in which everybody has the number he has outside.
+/// Creates a user namespace in which every id is mapped to itself.
 fn leave_users(may_map_all: bool) -> Result<(), Fault> {
     if may_map_all {
         leave_with_everybody()?;
@@ -75,13 +75,14 @@ fn leave_users(may_map_all: bool) -> Result<(), Fault> {
         write("uid_map", format!("{user} {user} 1"))?;
         write("gid_map", format!("{group} {group} 1"))?;
     }
-    // A namespace inside of this one would give a command all capabilities over what it makes there. The filter of
-    // calls refuses that as well, so where this cannot be written it is not missed.
+    // A nested user namespace would give a command all capabilities over what it creates there. The seccomp
+    // filter refuses that as well, so a failure to write this is harmless.
     let _ = std::fs::write("/proc/sys/user/max_user_namespaces", "0");
     Ok(())
 }
 
-/// Takes everybody along, not only ourselves. Only a process that stays behind can say so.
+/// Maps all ids, not only those of this process. Only a process that stays in the parent namespace can write
+/// such a map.
 fn leave_with_everybody() -> Result<(), Fault> {
     let everybody = ["uid_map", "gid_map"].map(|name| {
         let ours = std::fs::read_to_string(format!("/proc/self/{name}"))?;
@@ -112,7 +113,7 @@ fn leave_with_everybody() -> Result<(), Fault> {
     }
 }
 
-/// The helper's whole life.
+/// Body of the helper process: waits for the parent to move, then writes its id maps.
 fn map_parent(left: OwnedFd, maps: &[(&str, String)]) -> bool {
     let Some(parent) = rustix::process::getppid() else { return false };
     if !rustix::io::read(left.as_fd(), &mut [0u8; 1]).is_ok_and(|length| length == 1) {
@@ -122,7 +123,7 @@ fn map_parent(left: OwnedFd, maps: &[(&str, String)]) -> bool {
     maps.iter().all(|(name, map)| std::fs::write(format!("/proc/{parent}/{name}"), map).is_ok())
 }
 
-/// A map that leaves everybody of this map's inside as he is.
+/// Converts an id map to one that maps every id inside it to itself.
 fn same_on_both_sides(map: &str) -> String {
     let mut same = String::new();
     for line in map.lines() {

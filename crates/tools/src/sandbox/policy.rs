@@ -1,7 +1,8 @@
-//! What a command may reach, as data: made once for a run, and the same for every command of it.
+//! The sandbox policy: what a command may reach, as data. Made once per run and the same for all of its
+//! commands.
 //!
-//! A policy only says; `view` turns it into mounts. What is not named here does not exist for a command.
-//! `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
+//! A policy only describes; `view` turns it into mounts. A path that is not named does not exist for a
+//! command. `toolchains` finds the programs of this machine and what they need, `repository` what git needs.
 
 mod owner;
 mod repository;
@@ -14,19 +15,19 @@ use serde::{Deserialize, Serialize};
 use super::Environment;
 use repository::Apart;
 
-/// Most bytes in each of a room's directories of its own. They are memory: together not more than half of it.
+/// Maximum size of each private directory of a sandbox. They are kept in memory: together at most half of it.
 const SCRATCH_BYTES: u64 = 2 << 30;
 const SCRATCH_SHARE: u64 = 8;
 
-/// Top directories that are the system: programs, libraries and their settings. Where one is a symbolic link it is
-/// that for commands too.
+/// Top-level directories of the system: programs, libraries and their settings. A symbolic link among them
+/// stays one in the sandbox.
 const SYSTEM: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"];
 
-/// The processors and memory of the machine, which runtimes count; nothing else of `/sys`.
+/// CPU and memory topology, which runtimes read; nothing else of `/sys` is visible.
 const MACHINE: &str = "/sys/devices/system";
 
-/// What root can read in `/etc` and no command needs.
+/// Files in `/etc` that root can read and no command needs.
 const SYSTEM_SECRETS: [&str; 14] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -44,8 +45,8 @@ const SYSTEM_SECRETS: [&str; 14] = [
     "/etc/ppp",
 ];
 
-/// What a home holds that gives access to something else. A home is not visible as such; this counts where the
-/// workspace is a home or lies around one, or where somebody made more of the system readable.
+/// Credentials in a home directory. A home is not visible as such; this list matters if the workspace is a
+/// home or contains one, or if the user made more of the system readable.
 const HOME_SECRETS: [&str; 40] = [
     ".ssh",
     ".aws",
@@ -89,112 +90,115 @@ const HOME_SECRETS: [&str; 40] = [
     ".psql_history",
 ];
 
-/// What a command may reach. Of two entries that lie in each other the deeper one counts; of two for the same path the
-/// stricter one, except that a directory of its own gives way to everything.
+/// Describes what a command may reach. Of two nested entries the inner one applies; of two for the same path
+/// the stricter one, except that a private directory yields to every other kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Files and trees that can be read, and run. `/` is possible: everything, then, except what is hidden.
+    /// Files and trees that can be read and executed. `/` is possible and means everything except hidden
+    /// paths.
     pub read: Vec<PathBuf>,
-    /// Trees that can be changed, the workspace above all.
+    /// Trees that can be changed, above all the workspace.
     pub write: Vec<PathBuf>,
-    /// Files and trees that look empty.
+    /// Files and trees that appear empty.
     pub hidden: Vec<PathBuf>,
-    /// Inside of what can be changed: what cannot, and cannot be made either.
+    /// Paths inside writable trees that can be neither changed nor created.
     pub guarded: Vec<Guarded>,
-    /// Directories of its own: empty at first, shared by the commands of a run, and gone after it.
+    /// Private directories: initially empty, shared by the commands of a run, and removed after it.
     pub scratch: Vec<PathBuf>,
-    /// Most bytes in each of those.
+    /// Maximum size of each private directory, in bytes.
     pub scratch_bytes: u64,
-    /// Files that stand in those from the start.
+    /// Files that exist in the private directories from the start.
     pub placed: Vec<Placed>,
-    /// Whom it can talk to.
+    /// Network access.
     pub network: Network,
-    /// Whom it runs as, where that is not who we are.
+    /// User and group to run as, if different from those of this process.
     pub owner: Option<Owner>,
 }
 
-/// Whose files are worked on. Root without privileges could not change them, and would leave files behind that their
-/// owner cannot change.
+/// Owner of the workspace. Root without capabilities could not change the owner's files, and would leave
+/// files behind that the owner cannot change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The number of the user.
+    /// Numeric user id.
     pub user: u32,
-    /// The number of the group.
+    /// Numeric group id.
     pub group: u32,
 }
 
-/// A path that commands may not change or make.
+/// A path that commands may not change or create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guarded {
-    /// Which.
+    /// Absolute path.
     pub path: PathBuf,
-    /// What happens if it did not exist before a command, and does after it. There is nothing to mount over then, so
-    /// this is how it is kept from being made.
+    /// Applied if the path did not exist before a command and does after it. There is nothing to mount
+    /// over then, so its creation is reverted instead.
     pub made: Made,
 }
 
-/// What becomes of a guarded path that a command made.
+/// How a protected path that a command created is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Made {
-    /// It gets another name, which means nothing.
+    /// It is renamed to a name without meaning.
     SetAside,
-    /// Hooks in it get other names, so that git does not run them; the samples of a new repository stay.
+    /// Hooks in it are renamed, so that git does not run them; the samples of a new repository stay.
     WithoutHooks,
-    /// It stays if it only says what the settings of a new repository say, else it is set aside for those.
+    /// It stays if it contains only settings of a new repository; otherwise it is set aside and replaced by
+    /// those.
     Tamed,
-    /// A directory stays, and one that was there before can be changed; anything else is set aside.
+    /// A directory stays, and one that existed before can be changed; anything else is set aside.
     UnlessDirectory,
-    /// It is a work tree and can be changed. Repositories in it that git's index links to are looked at when a command has
-    /// ended: their hooks are set aside, and settings that say more than those of a new repository.
+    /// It is a work tree and can be changed. Repositories in it that git's index links to are checked when a
+    /// command has ended: their hooks are set aside, and so are settings beyond those of a new repository.
     Linking,
 }
 
-/// A file that is there from the start.
+/// A file that exists in the sandbox from the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
-    /// Below one of the directories of its own.
+    /// Absolute path below one of the private directories.
     pub path: PathBuf,
-    /// What is in it.
+    /// Content of the file.
     pub content: String,
 }
 
-/// Whom a command can talk to.
+/// Network access of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// The commands of the same run, over a loopback device of their own.
+    /// Only the commands of the same run, over a private loopback device.
     #[default]
     Own,
-    /// Everybody the machine can talk to, its own services included.
+    /// The machine's network, including services on the machine itself.
     Machine,
 }
 
-/// What a policy is made for.
+/// Inputs to a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'s> {
     /// The workspace, as an absolute path without symbolic links.
     pub workspace: &'s Path,
-    /// What commands see: `HOME`, `PATH` and the variables of toolchains.
+    /// The environment of commands: `HOME`, `PATH` and the variables of toolchains.
     pub environment: &'s Environment,
-    /// Directories that are ours (settings, state, journals), which no command may see.
+    /// Fusee's own directories (settings, state, journals), which no command may see.
     pub own: &'s [PathBuf],
-    /// Whom commands can talk to.
+    /// Network access of commands.
     pub network: Network,
 }
 
-/// A policy that cannot be made.
+/// Why a policy cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// Everything would be writable.
-    #[error("the workspace is the whole file system, so nothing of it could be kept from a command")]
+    /// The workspace is `/`, so everything would be writable.
+    #[error("the sandbox cannot protect anything if `/` is writable; narrow the workspace or sandbox.write")]
     WholeSystem,
-    /// What was to be writable is not there.
-    #[error("{} is to be writable (sandbox.write) and does not exist", .0.display())]
+    /// A path to be made writable does not exist.
+    #[error("{} is listed in sandbox.write but does not exist", .0.display())]
     Missing(PathBuf),
 }
 
 impl Policy {
-    /// The usual policy: the system and the toolchains can be read, the workspace can be changed except for what
-    /// decides over programs outside, `/tmp` and the home directory are a run's own, and nothing else exists.
+    /// The default policy: the system and the toolchains are readable, the workspace is writable except for
+    /// settings that decide what runs outside the sandbox, `/tmp` and the home directory are private to the
+    /// run, and nothing else exists.
     pub fn usual(surroundings: &Surroundings<'_>) -> Result<Self, PolicyError> {
         let Surroundings { workspace, environment, own, network } = *surroundings;
         if workspace.parent().is_none() {
@@ -235,8 +239,8 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The same with more that can be read or changed, by the user's word. What cannot be changed, since it is missing,
-    /// is an error.
+    /// Adds paths that the user has made readable or writable. A writable path that does not exist is an
+    /// error.
     pub fn with(mut self, read: &[PathBuf], write: &[PathBuf]) -> Result<Self, PolicyError> {
         for path in write {
             let path = path.canonicalize().map_err(|_| PolicyError::Missing(path.clone()))?;
@@ -249,7 +253,7 @@ impl Policy {
         Ok(self)
     }
 
-    /// The least that runs a program: the system to be read, and nothing to be changed.
+    /// The minimal policy that can run a program: the system readable, nothing writable.
     #[must_use]
     pub fn bare() -> Self {
         Self {
@@ -261,7 +265,7 @@ impl Policy {
     }
 }
 
-/// What decides over programs outside the sandbox: what git runs, and what we do.
+/// Paths that decide what runs outside the sandbox: settings and hooks of git, and Fusee's own settings.
 fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
     let guarded = |path: PathBuf, made: Made| Guarded { path, made };
     let repository = workspace.join(".git");
@@ -275,7 +279,8 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
     match apart {
         None => {
             all.extend(whole(&repository));
-            // Other work trees say in there where their settings are. Where there is none, one may be made.
+            // Other work trees point to their settings from there. If the directory does not exist, it may be
+            // created.
             let others = repository.join("worktrees");
             all.extend(exists(&others).then(|| guarded(others, Made::SetAside)));
         }
@@ -294,21 +299,21 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
     all
 }
 
-/// What decides over programs in the folder of a repository.
+/// Paths in the git directory of a repository that decide what git runs.
 pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, Made); 5] {
     [
         ("hooks", Made::WithoutHooks),
         ("config", Made::Tamed),
         ("config.worktree", Made::SetAside),
-        // Makes git take its settings and hooks from elsewhere.
+        // Makes git read its settings and hooks from elsewhere.
         ("commondir", Made::SetAside),
-        // Each has hooks and settings of its own.
+        // Each submodule has hooks and settings of its own.
         ("modules", Made::SetAside),
     ]
     .map(|(name, made)| (folder.join(name), made))
 }
 
-/// What the machine can spare.
+/// Size of each private directory, limited by the memory of the machine.
 fn scratch_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.strip_prefix("MemTotal:").and_then(|rest| rest.split_ascii_whitespace().next());
@@ -316,7 +321,7 @@ fn scratch_bytes() -> u64 {
     kilobytes.map_or(SCRATCH_BYTES, |kilobytes| (kilobytes * 1024 / SCRATCH_SHARE).min(SCRATCH_BYTES))
 }
 
-/// Private keys of the machine's own ssh server.
+/// Private keys of the machine's SSH server.
 fn host_keys() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/etc/ssh") else { return Vec::new() };
     let is_key = |path: &PathBuf| {
@@ -326,13 +331,13 @@ fn host_keys() -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(is_key).collect()
 }
 
-/// Where the names of machines are looked up, if `/etc` only points there.
+/// The resolver configuration, if `/etc/resolv.conf` is a link to a file outside `/etc`.
 fn resolver_settings() -> Option<PathBuf> {
     let target = std::fs::canonicalize("/etc/resolv.conf").ok()?;
     (!target.starts_with("/etc")).then_some(target)
 }
 
-/// Absolute and without `.` or `..`, not the root, and text: policies are sent as text.
+/// Whether a path is absolute, without `.` or `..`, not the root, and UTF-8: policies are sent as text.
 fn is_plain(path: &Path) -> bool {
     use std::path::Component;
     let mut components = path.components();

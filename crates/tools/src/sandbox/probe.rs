@@ -1,21 +1,22 @@
-//! Which layers of the sandbox hold on this machine: found by trying, once.
+//! Finds out which layers of the sandbox work on this machine, by trying them once.
 
 use std::fmt::Write;
 
 use super::running::{CommandFailure, CommandRequest, Ending};
 use super::{Allowance, Environment, Keeper, Policy, Sandbox, fence};
 
-/// What is tried: that a program runs, that its filter is on, and that it has no privilege left.
+/// Trial command: checks that a program runs, with a seccomp filter and without capabilities.
 const TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:|CapBnd:) echo \"$name$value\";; esac; done < /proc/self/status";
 const EXPECTED: &str = "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n";
 
-/// The same behind a fence, and that it is one: nobody but a namespace's first user can bound what is gone for good.
+/// The same in a Landlock sandbox, and that Landlock is in force. The bounding set is not checked, because
+/// only root in a namespace can empty it.
 const FENCE_TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:) echo \"$name$value\";; esac; done < /proc/self/status; for name in /*; do case $name in /\\*) echo fenced;; esac; done";
 const FENCE_EXPECTED: &str = "CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\nfenced\n";
 
-/// Settings of the system that forbid user namespaces: where, what they say then, and what to do.
+/// Sysctls that disable user namespaces: path, the value that disables them, and a hint.
 const FORBIDDING: [(&str, &str, &str); 3] = [
-    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces is 0"),
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces is 0; raise it"),
     (
         "/proc/sys/kernel/unprivileged_userns_clone",
         "0",
@@ -28,39 +29,39 @@ const FORBIDDING: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// What holds here.
+/// Result of probing this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What commands can be held with.
+    /// The strongest sandbox that works.
     pub strength: Strength,
     /// Each layer, the outermost first.
     pub layers: Vec<Layer>,
 }
 
-/// What commands can be held with.
+/// The kinds of sandbox, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
-    /// Namespaces and a filter of calls.
+    /// Namespaces and a seccomp filter.
     Namespaces,
-    /// Landlock and a stricter filter of calls: less, and enough to go without questions.
+    /// Landlock and a stricter seccomp filter: weaker, but enough to run commands without asking.
     Landlock,
-    /// Nothing.
+    /// No sandbox works.
     None,
 }
 
 /// One layer of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// `namespaces`, `landlock`, `seccomp`.
+    /// `namespaces`, `landlock` or `seccomp`.
     pub name: &'static str,
-    /// What it does.
+    /// Description of the layer for the user.
     pub does: &'static str,
-    /// Why it does not hold, and what could be done about it; `None` if it holds.
+    /// Why the layer does not work, and what can be done about it; `None` if it works.
     pub missing: Option<String>,
 }
 
 impl Probe {
-    /// In one word, for events: `namespaces`, `landlock` or `none`.
+    /// One word for events: `namespaces`, `landlock` or `none`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self.strength {
@@ -70,7 +71,7 @@ impl Probe {
         }
     }
 
-    /// Why there is not the most that there could be, for the warning at a run's start.
+    /// Why the strongest sandbox is not available, for the warning at the start of a run.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let missing: Vec<&str> = self.layers.iter().filter_map(|layer| layer.missing.as_deref()).collect();
@@ -82,7 +83,7 @@ impl Probe {
         }
     }
 
-    /// What is promised where it is less than usual.
+    /// The guarantees of the Landlock sandbox, if that is the one in use.
     #[must_use]
     pub fn smaller_promise(&self) -> Option<&'static str> {
         let landlock = self.layers.iter().find(|layer| layer.name == "landlock");
@@ -90,7 +91,7 @@ impl Probe {
     }
 }
 
-/// Tries, once for a keeper, how commands can be confined.
+/// Probes, once per fork server, how commands can be confined.
 pub async fn probe(keeper: &Keeper) -> Probe {
     keeper.probed().get_or_init(|| attempt(keeper)).await.clone()
 }
@@ -116,20 +117,20 @@ async fn attempt(keeper: &Keeper) -> Probe {
     let does = match (strength, version) {
         (Strength::Landlock, Ok(version)) => fence::promise(version),
         (Strength::Namespaces, Ok(_)) => {
-            "says the same of files once more, and keeps names of sockets inside"
+            "second layer: repeats the file policy and confines abstract sockets"
         }
-        _ => "takes the place of namespaces where there are none, with a smaller promise",
+        _ => "replaces namespaces where they are not available, with weaker guarantees",
     };
     let layers = vec![
         Layer {
             name: "namespaces",
-            does: "the system and toolchains read-only, the workspace writable, credentials and other processes invisible, no network but a loopback of its own",
+            does: "the system and toolchains read-only, the workspace writable, credentials and other processes invisible, no network except a private loopback",
             missing: namespaces,
         },
         Layer { name: "landlock", does, missing: landlock },
         Layer {
             name: "seccomp",
-            does: "no mounts, namespaces, key rings, kernel interfaces or foreign socket families",
+            does: "no mounts, namespaces, key rings, rarely used kernel interfaces or uncommon socket families",
             missing: filter,
         },
     ];
@@ -155,17 +156,17 @@ async fn trial(keeper: &Keeper, sandbox: &Sandbox, command: &str) -> Result<Stri
     Ok(output)
 }
 
-/// What went wrong, if not all went as it should.
+/// The reason why a trial failed, if it did.
 fn complaint(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
     match trial {
         Ok(output) if output == expected => None,
-        Ok(output) => Some(format!("a command in it was not confined as it should be: it saw {output:?}")),
+        Ok(output) => Some(format!("a test command was not confined as expected: it printed {output:?}")),
         Err(CommandFailure::NotConfined(words)) => Some(words),
         Err(other) => Some(other.to_string()),
     }
 }
 
-/// With what is known to keep namespaces from being made.
+/// Appends hints about sysctls that are known to disable user namespaces.
 fn with_causes(mut words: String) -> String {
     let says = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     for (_, _, hint) in FORBIDDING.iter().filter(|(path, value, _)| says(path, value)) {

@@ -1,4 +1,4 @@
-//! A supervisor's only word about its command, and how it is sent.
+//! The supervisor's report about its command, and its wire format.
 
 use std::io;
 
@@ -7,24 +7,24 @@ use super::allowance::Exceeded;
 use super::fault::{Fault, Step};
 use super::guard::Undone;
 
-/// A supervisor's only word about its command.
+/// The only message that a supervisor sends about its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// It could not be started: the system's error number.
+    /// The command could not be started; holds the errno.
     NotStarted(i32),
-    /// It was not started, because it would not have been confined: what could not be done, and the error number.
+    /// The command was not started, because its sandbox could not be set up: the failed step and the errno.
     NotConfined(Step, i32),
-    /// It has ended, and so has everything it had started, except for what could not be ended.
+    /// The command has ended, and so has everything it had started, except for what could not be killed.
     Ended {
-        /// How it ended.
+        /// How the command ended.
         ending: Ending,
-        /// Processes it had left running, which were ended.
+        /// Number of processes it had left running, which were killed.
         ended: u32,
-        /// Processes that could not be ended.
+        /// Number of processes that could not be killed.
         left: u32,
-        /// Whether it had made what it may not.
+        /// Whether changes to protected paths were reverted.
         undone: Undone,
-        /// What it used too much of, if it was ended for that.
+        /// The limit it exceeded, if it was killed for that.
         exceeded: Option<Exceeded>,
     },
 }

@@ -1,8 +1,9 @@
-//! A room: the namespaces and the view that the commands of one run share.
+//! The namespace sandbox: the namespaces and the root file system that the commands of one run share.
 //!
-//! It is made by a process of the keeper's when the first command needs it, and lasts as long as its doors are held
-//! here. So a command pays for stepping in, not for building; files in `/tmp` and servers on the loopback device are
-//! there for the next command; and when we are gone, however that came, so is the room.
+//! A process of the fork server creates it when the first command needs it, and it exists as long as its
+//! namespace descriptors are open here. So a command pays for joining, not for building; files in `/tmp` and
+//! servers on the loopback device are still there for the next command; and when the main process is gone,
+//! for whatever reason, so is the sandbox.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -17,56 +18,56 @@ use super::policy::{Made, Network, Policy};
 use super::running::{CommandFailure, MOST_ANSWER};
 use super::{Keeper, fence, spec, view};
 
-/// The namespaces and the view of a run's commands, made when they are first needed.
+/// The namespaces and root file system of a run's commands, created when they are first needed.
 #[derive(Debug)]
 pub struct Room {
     policy: Policy,
     standing: OnceCell<Standing>,
 }
 
-/// What holds commands in a room.
+/// The layers that confine commands in a namespace sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layers {
-    /// The kernel has no Landlock.
+    /// Namespaces only: the kernel has no Landlock.
     Namespaces = 0,
-    /// Landlock says the same about files once more.
+    /// Namespaces, and Landlock as a second layer on files.
     Both = 1,
 }
 
-/// A room that has been made.
+/// A namespace sandbox that has been created.
 #[derive(Debug)]
 pub(super) struct Standing {
     doors: Doors,
     users: Users,
-    /// Guarded paths that did not exist, by their place in the policy.
+    /// Protected paths that did not exist, by their index in the policy.
     absent: Vec<usize>,
 }
 
 impl Room {
-    /// A room as this policy says. Nothing happens before a command needs it.
+    /// Creates a namespace sandbox with this policy. Nothing is set up before a command needs it.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self { policy, standing: OnceCell::new() }
     }
 
-    /// What it was, or will be, made by.
+    /// The policy it enforces.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Makes the room if it was not, so that the first command need not wait for it, and a policy that cannot be
-    /// followed here is known before there is one.
+    /// Sets up the sandbox if it is not set up yet, so that the first command need not wait for it and a
+    /// policy that cannot be enforced here fails before a command is run.
     pub async fn prepare(&self, keeper: &Keeper) -> Result<(), CommandFailure> {
         self.standing(keeper).await.map(drop)
     }
 
-    /// The room, made if it was not. If that fails the next command tries again.
+    /// The sandbox, set up if it is not yet. After a failure the next command tries again.
     pub(super) async fn standing(&self, keeper: &Keeper) -> Result<&Standing, CommandFailure> {
         self.standing.get_or_try_init(|| ask_for(&self.policy, keeper)).await
     }
 
-    /// Guarded paths that are to be watched.
+    /// Protected paths that did not exist and have to be watched.
     pub(super) fn absent<'r>(&'r self, standing: &Standing) -> Vec<(&'r Path, Made)> {
         let guarded = standing.absent.iter().filter_map(|number| self.policy.guarded.get(*number));
         guarded.map(|guarded| (guarded.path.as_path(), guarded.made)).collect()
@@ -93,11 +94,11 @@ impl Standing {
 
 async fn ask_for(policy: &Policy, keeper: &Keeper) -> Result<Standing, CommandFailure> {
     if policy.guarded.len() > spec::MOST_GUARDED {
-        let words = format!("a policy guards at most {} paths", spec::MOST_GUARDED);
+        let words = format!("the policy has more than {} protected paths", spec::MOST_GUARDED);
         return Err(CommandFailure::NotConfined(words));
     }
     let message = spec::encode_room(policy)
-        .map_err(|error| CommandFailure::NotConfined(format!("the policy is unfit: {error}")))?;
+        .map_err(|error| CommandFailure::NotConfined(format!("the policy cannot be encoded: {error}")))?;
     let (answer, descriptors) = keeper.ask(&message).await?;
     read_answer(policy, &answer, descriptors)
 }
@@ -124,11 +125,12 @@ fn read_answer(
         ([0, words @ ..], ..) => {
             Err(CommandFailure::NotConfined(String::from_utf8_lossy(words).into_owned()))
         }
-        _ => Err(CommandFailure::NotConfined("the process that makes it ended without a word".to_owned())),
+        _ => Err(CommandFailure::NotConfined("its setup process ended without an answer".to_owned())),
     }
 }
 
-/// Makes a room and answers with its doors. The life of a process that does nothing else.
+/// Creates a namespace sandbox and answers with its descriptors. The calling process does nothing else
+/// afterwards.
 pub(super) fn make(policy: &Policy, received: Vec<OwnedFd>) {
     let Some(control) = received.into_iter().next() else { return };
     let attempt = || -> Result<(Doors, Users, Vec<usize>), Fault> {

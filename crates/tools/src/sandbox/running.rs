@@ -1,4 +1,4 @@
-//! A command seen from our side: its output as it comes, its end, and ways to bring that about.
+//! A command as seen from the main process: its output as it arrives, its end, and ways to stop it.
 
 use std::ffi::OsStr;
 use std::future::Future;
@@ -22,60 +22,61 @@ use super::report::Report;
 use super::spec::{self, RoomWay, Way};
 use super::{Environment, Keeper, Policy, Sandbox, system};
 
-/// How long a busy keeper is waited for. It needs less than a millisecond for a command.
+/// Number of attempts, 1 ms apart, to send to a busy fork server. It needs less than a millisecond per
+/// command.
 const SEND_TRIES: u32 = 5000;
 
-/// How long a supervisor that was told to end its command is waited for. It gives up earlier itself.
+/// Time limit for a supervisor that was asked to stop its command. It gives up earlier by itself.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long an answer of the keeper's may take. A room needs a few milliseconds.
+/// Time limit for an answer of the fork server. Creating a namespace sandbox takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Most commands are over within this: their output is then read once, at their end, instead of as it comes.
+/// Most commands end within this time; their output is then read once, at the end, instead of as it arrives.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// How much output is read at once.
+/// Size of the read buffer for output, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// Longest answer: words about what went wrong.
+/// Maximum size of an answer in bytes: an error message.
 pub(super) const MOST_ANSWER: usize = 4096;
 
-/// What to run.
+/// A command to run.
 #[derive(Debug)]
 pub struct CommandRequest<'r> {
-    /// A line for `/bin/sh -c`.
+    /// Command line for `/bin/sh -c`.
     pub command: &'r str,
-    /// Where; opened by the workspace, so it is inside.
+    /// Working directory, opened by the workspace and therefore inside it.
     pub directory: OwnedFd,
-    /// What the command reads; nothing if there is none.
+    /// Standard input; empty if `None`.
     pub input: Option<&'r [u8]>,
-    /// The variables it sees.
+    /// Environment variables of the command.
     pub environment: &'r Environment,
-    /// What holds it.
+    /// Sandbox to run in.
     pub sandbox: &'r Sandbox,
-    /// How much it may use.
+    /// Resource limits.
     pub allowance: Allowance,
 }
 
-/// A command that could not be run.
+/// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandFailure {
-    /// It cannot be handed to the system.
+    /// It cannot be passed to the system.
     #[error("The command cannot be run: {0}.")]
     Unfit(String),
-    /// The keeper is gone.
+    /// The fork server is gone.
     #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
     KeeperGone,
     /// The system refused to start it.
     #[error("The command could not be started: {0}.")]
     NotStarted(io::Error),
-    /// It would not have been confined as its sandbox says.
+    /// Its sandbox could not be set up.
     #[error("The command was not run, because its sandbox could not be set up: {0}.")]
     NotConfined(String),
-    /// Its supervisor disappeared and nobody knows how it ended.
+    /// Its supervisor disappeared, so its result is unknown.
     #[error("The command's supervisor was killed, and the command with it; its effects are unknown.")]
     SupervisorGone,
-    /// A pipe or socket for it could not be had.
+    /// Creating a pipe or socket for it failed.
     #[error("The command could not be set up: {0}.")]
     Setup(#[from] io::Error),
 }
@@ -83,32 +84,33 @@ pub enum CommandFailure {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal.
+    /// It was killed by this signal.
     Signalled(i32),
 }
 
-/// A command that has ended, with everything it had started.
+/// Result of a command that has ended, with everything it had started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// How.
+    /// How the command ended.
     pub ending: Ending,
-    /// Whether it was ended because `stop` came.
+    /// Whether it was killed because `stop` completed.
     pub stopped: bool,
-    /// Processes it had left running, which were ended.
+    /// Number of processes it had left running, which were killed.
     pub ended: u32,
-    /// Processes that could not be ended.
+    /// Number of processes that could not be killed.
     pub left: u32,
-    /// Whether it had made something that it may not make, which was taken back.
+    /// Whether it had changed or created a protected path, which was reverted.
     pub undone: bool,
-    /// What it used more of than it may, if that is why it was ended.
+    /// The limit it exceeded, if it was killed for that.
     pub exceeded: Option<Exceeded>,
 }
 
 impl Keeper {
-    /// Runs a command to its end. Its output, both streams in the order they were written, goes to `output` piece by
-    /// piece. When `stop` completes, or when this future is dropped, the command and all its descendants are killed.
+    /// Runs a command to its end. Its output, both streams in the order in which they were written, is passed
+    /// to `output` in chunks. When `stop` completes, or when this future is dropped, the command and all its
+    /// descendants are killed.
     pub async fn run(
         &self,
         request: CommandRequest<'_>,
@@ -118,7 +120,7 @@ impl Keeper {
         self.start(request, None).await?.until_its_end(output, stop).await
     }
 
-    /// The same with an input that somebody writes to while it runs.
+    /// Like [`Self::run`], with an input that is written to while the command runs.
     pub(crate) async fn run_reading(
         &self,
         request: CommandRequest<'_>,
@@ -153,7 +155,7 @@ impl Keeper {
         Ok(Running { control: system::register(control)?, output, _keeper: self.clone() })
     }
 
-    /// The message of a command, and the descriptors of what holds it.
+    /// Encodes a command, and collects the descriptors of its sandbox.
     async fn put_into_words<'r>(&self, request: &CommandRequest<'r>) -> Result<Request<'r>, CommandFailure> {
         let words = |way: Way<'_>, environment: &Environment| {
             spec::encode(way, &request.allowance, OsStr::new(request.command), environment.variables())
@@ -185,7 +187,7 @@ impl Keeper {
         }
     }
 
-    /// Gives the keeper something to do that has an answer, and waits for it.
+    /// Sends a request to the fork server and waits for the answer.
     pub(super) async fn ask(&self, message: &[u8]) -> Result<(Vec<u8>, Vec<OwnedFd>), CommandFailure> {
         let (control, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -213,7 +215,7 @@ impl Keeper {
         Ok(tokio::time::timeout(PATIENCE, answer).await.map_err(late)??)
     }
 
-    /// Gives the keeper something to do, waiting while it is busy with others.
+    /// Sends a message to the fork server, retrying while it is busy.
     pub(super) async fn hand_over(
         &self,
         message: &[u8],
@@ -239,17 +241,17 @@ impl Keeper {
     }
 }
 
-/// A command as it is sent.
+/// An encoded command.
 struct Request<'r> {
     message: Vec<u8>,
     doors: Vec<BorrowedFd<'r>>,
 }
 
-/// A command between its start and its end.
+/// A command that is running.
 struct Running {
     control: AsyncFd<OwnedFd>,
     output: OwnedFd,
-    /// Without it the keeper would end, and the command with it.
+    /// Keeps the fork server alive: it would end, and the command with it.
     _keeper: Keeper,
 }
 
@@ -284,7 +286,7 @@ impl Running {
         }
     }
 
-    /// The output of a command that takes its time, as it comes, until the supervisor's word.
+    /// Streams the output of a command that runs longer, until the supervisor's report.
     async fn streamed(
         &self,
         output: &mut impl FnMut(&[u8]),
@@ -311,7 +313,7 @@ impl Running {
                 () = &mut stop, if !*stopped => {
                     *stopped = true;
                     patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
-                    // If it is gone already, its last word is still to be read.
+                    // If it is gone already, its report is still to be read.
                     let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
                 }
                 () = &mut patience, if *stopped => return Ok(None),
@@ -319,8 +321,8 @@ impl Running {
         }
     }
 
-    /// What was written before the end is in the pipe, even if somebody outside still holds its other side. Read without
-    /// asking the runtime, which may not have heard of it yet.
+    /// Reads what was written before the end and is still in the pipe, even if a process outside holds the
+    /// write end. Bypasses the runtime, which may not know yet that the pipe is readable.
     fn rest(&self, output: &mut impl FnMut(&[u8])) -> io::Result<()> {
         rustix::io::ioctl_fionbio(&self.output, true)?;
         let mut buffer = vec![0u8; PIECE];
@@ -333,7 +335,7 @@ impl Running {
         }
     }
 
-    /// The supervisor's word; `None` if it ended without one.
+    /// The supervisor's report; `None` if it ended without one.
     async fn report(&self) -> io::Result<Option<Report>> {
         loop {
             let mut ready = self.control.readable().await?;
@@ -350,7 +352,7 @@ impl Running {
                         return Ok(Some(report));
                     }
                 }
-                // It ended without having read our word; its own follows.
+                // It ended without reading our request; its report follows.
                 Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 Ok(Err(error)) => return Err(error),
                 Err(_would_block) => {}
@@ -359,12 +361,13 @@ impl Running {
     }
 }
 
-/// Where a directory is, by name. The name is looked up again inside of the sandbox, and what is found compared.
+/// Path of an open directory. It is resolved again inside the sandbox and the result compared with the
+/// descriptor.
 fn path_of(directory: &OwnedFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// A file in memory that holds `input`: unlike a pipe it takes everything at once and nobody has to feed it.
+/// A memfd with the content `input`. Unlike a pipe it takes everything at once and needs no writer.
 fn holding(input: &[u8]) -> io::Result<OwnedFd> {
     let descriptor = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(descriptor);

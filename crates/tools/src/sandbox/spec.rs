@@ -1,7 +1,8 @@
-//! What the keeper is told: to run a command, to make a room, or to bound what all commands use. One message, with descriptors beside it.
+//! The messages to the fork server: run a command, create a namespace sandbox, or limit the usage of all
+//! commands. Each is one datagram with descriptors attached.
 //!
-//! Everything about a command is strings without NUL, so its message is a few marks and then the strings, each ended by
-//! a NUL: the receiver can hand them to exec as they lie.
+//! A command consists of strings without NUL, so its message is a short header followed by the NUL-terminated
+//! strings: the receiver can pass them to exec without copying.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -15,21 +16,23 @@ use super::namespaces::Users;
 use super::policy::{Made, Network, Owner, Policy};
 use super::room::Layers;
 
-/// Largest message. The kernel takes no longer argument than 128 KB, which leaves half for the environment.
+/// Maximum size of a message. The kernel takes at most 128 KB per argument, which leaves 64 KB for the
+/// environment.
 pub(super) const MOST: usize = 192 * 1024;
-/// Descriptors of a message: control, output, working directory, input, and the three doors and the fence of a room.
+/// Maximum number of descriptors of a message: control, output, working directory, input, and the three
+/// namespaces and the Landlock ruleset of a namespace sandbox.
 pub(super) const MOST_DESCRIPTORS: usize = 8;
-/// Guarded paths of a policy; each is a byte in messages.
+/// Maximum number of protected paths in a policy; each is one byte in messages.
 pub(super) const MOST_GUARDED: usize = 240;
 
-/// What is to be done, as it lies in a message.
+/// A decoded request, borrowing from its message.
 pub(super) enum Order<'m> {
     Run(Spec<'m>),
     MakeRoom(Policy),
     Bound(Bounds),
 }
 
-/// A command as it lies in a message.
+/// A decoded command, borrowing from its message.
 pub(super) struct Spec<'m> {
     pub(super) hold: Hold<'m>,
     pub(super) allowance: Allowance,
@@ -37,14 +40,14 @@ pub(super) struct Spec<'m> {
     pub(super) environment: Vec<&'m CStr>,
 }
 
-/// What holds it.
+/// The sandbox of a decoded command.
 pub(super) enum Hold<'m> {
     Free,
     Room(Entrance<'m>),
     Fence(Fencing<'m>),
 }
 
-/// What is to hold a command, before it is put into a message.
+/// The sandbox of a command to be encoded.
 #[derive(Clone, Copy)]
 pub(super) enum Way<'r> {
     Free,
@@ -52,7 +55,7 @@ pub(super) enum Way<'r> {
     Fence { network: Network, owner: Option<Owner>, guarded: &'r [(&'r Path, Made)] },
 }
 
-/// A command's way into a room.
+/// Parameters for joining a namespace sandbox.
 #[derive(Clone, Copy)]
 pub(super) struct RoomWay<'r> {
     pub(super) users: Users,
@@ -63,7 +66,7 @@ pub(super) struct RoomWay<'r> {
     pub(super) absent: &'r [(&'r Path, Made)],
 }
 
-/// Why a command cannot be put into a message.
+/// Why a command cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SpecError {
     #[error("it contains a NUL character")]
@@ -116,7 +119,7 @@ pub(super) fn encode<'v>(
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
-/// A string, from its parts.
+/// Appends a NUL-terminated string, concatenated from its parts.
 fn push(message: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), SpecError> {
     for part in parts {
         if part.contains(&0) {
@@ -149,14 +152,14 @@ fn push_paths(message: &mut Vec<u8>, paths: &[(&Path, Made)]) -> Result<(), Spec
     paths.iter().try_for_each(|(path, _)| push(message, &[path.as_os_str().as_bytes()]))
 }
 
-/// The message that asks for a room.
+/// Encodes a request for a namespace sandbox.
 pub(super) fn encode_room(policy: &Policy) -> Result<Vec<u8>, SpecError> {
     let mut message = vec![MAKE_ROOM];
     serde_json::to_writer(&mut message, policy).map_err(|_| SpecError::NotText)?;
     if message.len() > MOST { Err(SpecError::TooLong) } else { Ok(message) }
 }
 
-/// The message that asks for bounds around everything.
+/// Encodes a request to limit the usage of all commands together.
 pub(super) fn encode_bounds(bounds: Bounds) -> Vec<u8> {
     let numbers = [bounds.memory_bytes, bounds.tasks];
     [BOUND].into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
@@ -199,7 +202,7 @@ pub(super) fn decode(message: &[u8]) -> Option<Order<'_>> {
     Some(Order::Run(Spec { hold, allowance, command, environment }))
 }
 
-/// What stands before the strings of a confined command.
+/// The header before the strings of a confined command.
 struct Marks<'m> {
     users: Users,
     layers: Layers,
@@ -225,7 +228,7 @@ impl<'m> Marks<'m> {
         Some((marks, rest))
     }
 
-    /// The paths that these marks are of, taken from the front of the strings.
+    /// Takes the paths that this header describes from the front of the strings.
     fn paths(&self, words: &mut Vec<&'m CStr>) -> Option<Vec<(&'m Path, Made)>> {
         let rest = words.split_off(self.made.len().min(words.len()));
         let path = |(mark, path): (&u8, &'m CStr)| {

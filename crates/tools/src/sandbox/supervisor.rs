@@ -1,9 +1,11 @@
-//! One process for each command: starts it, waits for it, and leaves nothing of it behind.
+//! The supervisor: a process that starts a command, waits for it and leaves none of its processes behind.
 //!
-//! It ends in one of three ways: the command ended, somebody asked on the control socket for its end, or the other
-//! end of that socket is gone, which is how our own death looks from here, however it came.
+//! Supervision ends in one of three ways: the command ended, its end was requested on the control socket, or
+//! the peer of that socket is gone. The last one is how the death of the main process looks from here,
+//! whatever its cause.
 //!
-//! In a room all of this is the part of a second process, the first one in the command's own namespaces (`enter`).
+//! In a namespace sandbox all of this is done by a second process, PID 1 of the command's own PID namespace
+//! (`enter`).
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,22 +28,25 @@ use super::sweep::{self, Swept};
 use super::system::{self, Program};
 use super::tree::Counter;
 
-/// Whether a supervisor is as it was before a command, and so can take another.
+/// Whether a supervisor is in the state it had before a command, and so can take another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clean {
     Yes,
     No,
 }
 
-/// Refuses a command because the keeper is gone.
+/// Refuses a command because the fork server is gone.
 pub(super) fn decline(received: Vec<OwnedFd>) {
     if let Some(control) = received.first() {
         tell(control, Report::NotStarted(Errno::OWNERDEAD.raw_os_error()));
     }
 }
 
-/// Runs a command from its start to the end of its last descendant. `started` is called once it runs, `freed` when the next
-/// may come: before its end is told, which is when it does.
+/// Runs a command from its start to the end of its last descendant.
+///
+/// `started` is called once the command runs. `freed` is called when the supervisor can take the next
+/// command, just before the end of this one is reported: the next command may be sent as soon as the report
+/// arrives.
 pub(super) fn supervise(
     spec: &Spec<'_>,
     descriptors: Descriptors,
@@ -57,7 +62,7 @@ pub(super) fn supervise(
         Hold::Free => attend(spec, descriptors, watch, &unguarded, started, || Undone::Nothing, freed),
         Hold::Room(entrance) => {
             supervise_in_room(spec, entrance, descriptors, watch, started);
-            // It stands in the room's namespaces now.
+            // This process is now in the sandbox's namespaces and cannot leave them.
             Clean::No
         }
         Hold::Fence(fencing) => {
@@ -81,7 +86,7 @@ pub(super) fn supervise(
     }
 }
 
-/// The same in a room: the first process in there does the rest.
+/// Like [`supervise`], in a namespace sandbox: PID 1 of the command's PID namespace does the rest.
 fn supervise_in_room(
     spec: &Spec<'_>,
     entrance: &Entrance<'_>,
@@ -90,7 +95,7 @@ fn supervise_in_room(
     started: impl FnOnce(),
 ) {
     let joined = enter::join(&descriptors, entrance);
-    // Said here, by the name this process has outside.
+    // Called here, in the process that the fork server knows by its PID.
     started();
     if let Err(fault) = joined {
         return tell(&descriptors.control, Report::not_confined(&fault));
@@ -107,7 +112,7 @@ fn supervise_in_room(
         0
     });
     match first {
-        // It has ended, and everything in there with it.
+        // PID 1 has ended, and with it everything in its namespace.
         Ok(first) => drop(rustix::process::waitpid(Some(first), WaitOptions::empty())),
         Err(error) => {
             if let Some(descriptors) = taken_along {
@@ -117,8 +122,8 @@ fn supervise_in_room(
     }
 }
 
-/// Starts a command, waits for it, ends what it leaves behind and says how it went. `after` is called when nothing of it is
-/// left.
+/// Starts a command, waits for it, kills what it leaves behind and reports the result. `after` is called when
+/// none of its processes are left.
 fn attend(
     spec: &Spec<'_>,
     descriptors: Descriptors,
@@ -132,7 +137,7 @@ fn attend(
     let start = system::start(|| child::become_command(spec, &descriptors, &shell));
     started();
     let Descriptors { control, output, directory, input, doors, ruleset } = descriptors;
-    // The reader of the output must see its end when the command's own copies are gone.
+    // The reader sees end-of-file on the output only when the command's own copies are the last ones.
     drop((output, directory, input, doors, ruleset));
     let command = match start {
         Ok(command) => command,
@@ -154,18 +159,19 @@ fn attend(
     let end = wait_for_end(command, &control, watch, guards, counter.as_mut(), &mut undone, &mut note);
     if end != End::Whole {
         if end != End::Left {
-            // At once and all of them: whoever forks as fast as it can forks on while it is looked for.
+            // All at once: a process that forks as fast as it can keeps forking while the sweep lists
+            // children.
             system::end_all_others_of_own_namespace();
         }
         let ended_by_itself = status.get().is_some();
         swept = sweep::end_children(watch, &[], &mut note);
-        // The command itself is not counted among what it left behind.
+        // The command itself does not count as a leftover process.
         swept.ended = swept.ended.saturating_sub(u32::from(!ended_by_itself));
     }
     let ending = match status.get().map(|status| (status.exit_status(), status.terminating_signal())) {
         Some((Some(code), _)) => Ending::Exited(code),
         Some((None, signal)) => Ending::Signalled(signal.unwrap_or(0)),
-        // It could not be killed, which is in the count of those left.
+        // It could not be killed; `swept.left` counts it.
         None => Ending::Signalled(0),
     };
     undone = undone.or(guards.undo_at_end()).or(after());
@@ -177,20 +183,20 @@ fn attend(
     if swept.left == 0 { Clean::Yes } else { Clean::No }
 }
 
-/// How waiting for a command came to its end.
+/// Why waiting for a command stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It has ended, and nothing of it is left.
+    /// The command has ended and left no processes.
     Whole,
-    /// It has ended and left something running.
+    /// The command has ended and left processes running.
     Left,
-    /// It is to be ended.
+    /// The end of the command was requested, or the main process is gone.
     Asked,
-    /// The same, for it used too much of this.
+    /// The command exceeded this limit.
     Exceeded(Exceeded),
 }
 
-/// Waits until the command has ended or is to end.
+/// Waits until the command has ended or has to be killed.
 fn wait_for_end(
     command: Pid,
     control: &OwnedFd,
@@ -219,7 +225,7 @@ fn wait_for_end(
             continue;
         }
         if !events[1].revents().is_empty() {
-            // Read, because a socket that is closed with something unread takes our last words with it.
+            // Read it: closing a socket with unread data would discard the report.
             let _ = rustix::net::recv(control, &mut [0u8; 8][..], RecvFlags::DONTWAIT);
             return End::Asked;
         }
@@ -230,13 +236,13 @@ fn wait_for_end(
     }
 }
 
-/// Whether nobody is interested any more.
+/// Whether the peer has closed the control socket.
 fn hung_up(control: &OwnedFd) -> bool {
     let mut byte = [0u8; 1];
     matches!(rustix::net::recv(control, &mut byte[..], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((_, 0)))
 }
 
 fn tell(control: &OwnedFd, report: Report) {
-    // If nobody listens any more, nobody needs to know.
+    // If the peer is gone, the report is not needed.
     let _ = rustix::net::send(control.as_fd(), &report.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
 }

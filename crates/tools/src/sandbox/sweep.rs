@@ -1,7 +1,8 @@
-//! Ending every descendant of this process, also those that left their process group and session.
+//! Kills every descendant of this process, including those that left their process group and session.
 //!
-//! This process is a subreaper: whoever loses its parent becomes our child. So only children are ever killed, whose
-//! process ids cannot be reused before we reap them; their children then become ours, and the next round finds them.
+//! This process is a subreaper: orphaned descendants become its children. So only children are ever killed,
+//! and their PIDs cannot be reused before this process reaps them. Their own children are then reparented
+//! here, and the next round finds them.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -10,17 +11,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-/// A process that cannot be killed (another user's, or stuck in the kernel) must not hold us for ever.
+/// Time limit of a sweep, for processes that cannot be killed (another user's, or stuck in the kernel).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a sweep did.
+/// Result of a sweep: how many processes were killed and how many could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
     pub(super) ended: u32,
     pub(super) left: u32,
 }
 
-/// Reaps children that have ended; each is given to `reaped`. Whether there are children still.
+/// Reaps children that have ended and passes each to `reaped`. Returns whether any children remain.
 pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -32,7 +33,7 @@ pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Kills and reaps children, and what becomes a child by that, until none is left but `spared`.
+/// Kills and reaps children, and descendants that become children by that, until only `spared` are left.
 pub(super) fn end_children(
     watch: &OwnedFd,
     spared: &[Pid],
@@ -54,7 +55,8 @@ pub(super) fn end_children(
             return swept;
         }
         for &child in &children {
-            // The whole group at once: a process that forks faster than we list cannot fork out of its group unseen.
+            // The whole process group at once: a process that forks faster than the list is read stays in its
+            // group.
             if let Ok(group) = rustix::process::getpgid(Some(child))
                 && Some(group) != own_group
             {
@@ -70,14 +72,14 @@ pub(super) fn end_children(
     }
 }
 
-/// Waits until a child has ended, not longer than `most`.
+/// Waits at most `most` for a child to end.
 fn wait_for_an_end(watch: &OwnedFd, most: Duration) {
     let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
     let _ = poll(&mut [PollFd::new(watch, PollFlags::IN)], Some(&timeout));
     drain(watch);
 }
 
-/// Empties the descriptor that tells of children; what happened is found by reaping.
+/// Drains the SIGCHLD signalfd. Reaping finds out what happened.
 pub(super) fn drain(watch: &OwnedFd) {
     let mut buffer = [0u8; 1024];
     while rustix::io::read(watch, &mut buffer).is_ok_and(|length| length > 0) {}
@@ -89,18 +91,19 @@ fn children() -> Vec<Pid> {
         Ok(list) => {
             list.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)).collect()
         }
-        // The kernel was built without it.
+        // The kernel was built without CONFIG_PROC_CHILDREN.
         Err(_) => children_by_scan(),
     }
 }
 
-/// The same by asking every process for its parent.
+/// Finds the children by reading the parent PID of every process.
 fn children_by_scan() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let parent_of = |pid: i32| -> Option<i32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything; the state and the parent follow its last parenthesis.
+        // The name in parentheses may contain anything; the state and the parent PID follow its last
+        // parenthesis.
         stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
     };
     entries

@@ -1,5 +1,5 @@
-//! The system calls that Rust has no safe form of, each wrapped once. Everything else in `sandbox` is safe code.
-#![expect(unsafe_code, reason = "fork, exec and signals have no safe form; each use says why it is sound")]
+//! Wrappers for system calls that Rust has no safe interface to: processes, signals, descriptors.
+#![expect(unsafe_code, reason = "fork, exec and signals have no safe API; each use says why it is sound")]
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io;
@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Which side of a fork we are.
+/// Which side of a fork this process is.
 pub(super) enum Fork {
     Parent(Pid),
     Child,
@@ -18,10 +18,10 @@ pub(super) enum Fork {
 
 /// Forks this process.
 ///
-/// Only called while there is one thread: by [`super::init`], which checks that, and by processes that come from it
-/// and never make a thread. So the child may do anything its parent might.
+/// Only called while there is one thread: by [`super::init`], which checks that, and by processes that
+/// descend from it and never create a thread. So the child may do anything its parent may.
 pub(super) fn fork() -> io::Result<Fork> {
-    // SAFETY: with one thread no lock can be held by a thread that the child does not have.
+    // SAFETY: with one thread, no lock can be held by a thread that the child does not have.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
@@ -30,7 +30,8 @@ pub(super) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Forks with signals held back in the child until it has said what it does with them. In the parent nothing changes.
+/// Forks with all signals blocked in the child until it has set its dispositions. The parent's mask is
+/// unchanged.
 pub(super) fn fork_deaf() -> io::Result<Fork> {
     let all = {
         let mut set = signal_set(None);
@@ -49,38 +50,41 @@ pub(super) fn fork_deaf() -> io::Result<Fork> {
     forked
 }
 
-/// Starts a child that becomes another program, without copying this process: the child borrows our memory, and we
-/// stand still, until it has. `become_program` returns only if it cannot, what the child exits with.
+/// Starts a child that executes another program, without copying this process: the child shares its memory,
+/// and this process is suspended until the exec. `become_program` returns, with the child's exit code, only
+/// if it fails.
 ///
-/// Like [`fork`] only called while there is one thread. What the child allocates before it becomes the program stays
-/// allocated here, so it should not: a supervisor starts many.
+/// Like [`fork`], only called while there is one thread. What the child allocates before the exec stays
+/// allocated here, so it should not allocate: a supervisor starts many children.
 pub(super) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
     borrow_to_child(0, become_program)
 }
 
-/// Starts a child that takes over from us, in whatever namespaces we have prepared: it has our memory and our open
-/// files, and we stand still until it has ended. Much cheaper than a copy that we would wait for.
+/// Starts a child that takes over from this process, in whatever namespaces have been prepared: it shares
+/// memory and open files, and this process is suspended until it has ended. Much cheaper than a forked copy
+/// that would be waited for.
 pub(super) fn hand_over_to_child(work: impl FnOnce() -> i32) -> io::Result<Pid> {
     borrow_to_child(libc::CLONE_FILES, work)
 }
 
 fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
-    /// More than any child of ours needs; what is not touched is not there.
+    /// More than any of these children needs; pages that are not touched cost nothing.
     const STACK: usize = 256 * 1024;
 
     extern "C" fn run<F: FnOnce() -> i32>(work: *mut libc::c_void) -> c_int {
-        // SAFETY: points at the caller's Option, which outlives this child: the caller stands still until it is gone.
+        // SAFETY: points at the caller's Option, which outlives this child: the caller is suspended until it
+        // is gone.
         let work = unsafe { &mut *work.cast::<Option<F>>() };
         exit_now(work.take().map_or(126, |work| work()))
     }
 
-    // What the child takes out of here is the child's to drop.
+    // The closure is moved out by the child, which also drops it.
     let mut work = Some(work);
     // Not zeroed: a supervisor does this for every command.
     let mut stack: Vec<u128> = Vec::with_capacity(STACK / 16);
-    // SAFETY: the stack grows down from its end, which is aligned as the calling conventions ask for, and lives until
-    // the child is done with it, because CLONE_VFORK holds us until its exec or exit. With one thread and us standing
-    // still nobody else uses the memory that the child shares.
+    // SAFETY: the stack grows down from its end, which is aligned as the calling conventions require, and
+    // lives until the child is done with it, because CLONE_VFORK suspends this process until its exec or
+    // exit. With one thread, and that suspended, nothing else uses the memory that the child shares.
     let pid = unsafe {
         let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<libc::c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | also;
@@ -92,14 +96,14 @@ fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> 
     }
 }
 
-/// Ends this process at once. A forked process must not run what its parent registered for its own end.
+/// Exits at once. A forked process must not run the exit handlers that its parent registered.
 pub(super) fn exit_now(code: i32) -> ! {
-    // SAFETY: _exit does not return and touches no memory of ours.
+    // SAFETY: _exit does not return and touches no memory of this process.
     unsafe { libc::_exit(code) }
 }
 
-/// A program with its arguments and environment, as the kernel wants them. Made by whoever starts a child, because what
-/// the child allocates in borrowed memory stays there.
+/// A program with its arguments and environment, in the form that execve takes. Prepared by the parent,
+/// because what the child allocates in shared memory stays allocated.
 pub(super) struct Program<'p> {
     path: &'p CStr,
     arguments: Vec<*const c_char>,
@@ -116,18 +120,18 @@ impl<'p> Program<'p> {
         Self { path, arguments, environment, _strings: std::marker::PhantomData }
     }
 
-    /// Becomes it; returns only what went wrong.
+    /// Executes it; returns only on failure.
     pub(super) fn execute(&self) -> io::Error {
-        // SAFETY: both lists end with a null pointer, and the strings they point at outlive this value.
+        // SAFETY: both lists end with a null pointer, and the strings they point to outlive this value.
         unsafe { libc::execve(self.path.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr()) };
         io::Error::last_os_error()
     }
 }
 
-/// Bytes that this process shares with all it forks, for as long as any of them lives. All are zero.
+/// Zeroed bytes that this process shares with everything it forks, for as long as any of them lives.
 pub(super) fn shared_bytes(count: usize) -> io::Result<&'static [AtomicU8]> {
-    // SAFETY: a new mapping that nothing else stands for and that is never taken away; it is as long as was asked for,
-    // zero is a valid AtomicU8, and atomics are all that anybody ever has of it.
+    // SAFETY: a new mapping that nothing else refers to and that is never unmapped; it has the requested
+    // length, zero is a valid AtomicU8, and it is only ever accessed through these atomics.
     unsafe {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -139,7 +143,7 @@ pub(super) fn shared_bytes(count: usize) -> io::Result<&'static [AtomicU8]> {
     }
 }
 
-/// Makes `descriptor` known under a number of the standard streams, where it survives an exec.
+/// Duplicates `descriptor` to a fixed number, such as one of the standard streams, where it survives an exec.
 pub(super) fn duplicate_to(descriptor: BorrowedFd<'_>, number: c_int) -> io::Result<()> {
     // SAFETY: both are plain numbers to dup2; nothing in this process owns the standard streams it replaces.
     if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } == -1 {
@@ -148,15 +152,15 @@ pub(super) fn duplicate_to(descriptor: BorrowedFd<'_>, number: c_int) -> io::Res
     Ok(())
 }
 
-/// Takes possession of a descriptor that was put under this number by [`duplicate_to`].
+/// Takes ownership of a descriptor that [`duplicate_to`] created under this number.
 pub(super) fn own(number: c_int) -> OwnedFd {
     // SAFETY: only called for a number that was just duplicated to and that nothing else owns.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-/// Makes a socket readable without waiting, on the runtime we are in.
+/// Registers a socket for reading with the current runtime.
 pub(super) fn register(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an OwnedFd is one open descriptor from its making to its drop, which is all that is asked for.
+    // SAFETY: an OwnedFd is one open descriptor from its creation to its drop, which is all that is required.
     unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }.map_err(io::Error::from)
 }
 
@@ -166,7 +170,8 @@ pub(super) fn close_from(first: u32, when: Close) -> io::Result<()> {
         Close::Now => 0,
         Close::AtExec => libc::CLOSE_RANGE_CLOEXEC,
     };
-    // SAFETY: called only in a forked process that owns no descriptor in the range, or will not use it after exec.
+    // SAFETY: called only in a forked process that owns no descriptor in the range, or will not use it after
+    // exec.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -179,15 +184,15 @@ pub(super) enum Close {
 
 /// Closes one descriptor by number, for systems without close_range.
 pub(super) fn close_number(number: c_int) {
-    // SAFETY: called only in the keeper right after its fork, for numbers that no value of ours stands for.
+    // SAFETY: called only in the fork server right after its fork, for numbers that no value owns.
     unsafe { libc::close(number) };
 }
 
-/// Signals that would end a keeper or supervisor before its work is done. They end when their socket hangs up.
+/// Signals that would end the fork server or a supervisor too early. They end when their socket is closed.
 const DEAF_TO: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP];
 
-/// Ignores what terminals and service managers send, and makes the end of children readable.
+/// Ignores the signals that terminals and service managers send, and returns a signalfd for SIGCHLD.
 pub(super) fn watch_children() -> io::Result<OwnedFd> {
     for signal in DEAF_TO {
         set_disposition(signal, libc::SIG_IGN);
@@ -198,44 +203,44 @@ pub(super) fn watch_children() -> io::Result<OwnedFd> {
     if unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) } == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the set is initialised; the returned descriptor is new and owned by nobody else.
+    // SAFETY: the set is initialised; the returned descriptor is new and not owned elsewhere.
     unsafe {
         let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if descriptor == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(descriptor)) }
     }
 }
 
-/// Kills everybody else in a namespace of processes whose first one we are. Elsewhere it does nothing: the same call
-/// would reach the whole machine.
+/// Kills all other processes of the PID namespace, if this process is its PID 1. Otherwise it does nothing:
+/// the same call would reach the whole machine.
 pub(super) fn end_all_others_of_own_namespace() {
     if rustix::process::getpid().is_init() {
-        // SAFETY: takes two numbers; as the first process of a namespace nobody outside of it is reached.
+        // SAFETY: takes two numbers; PID 1 of a namespace reaches no process outside of it.
         unsafe { libc::kill(-1, libc::SIGKILL) };
     }
 }
 
-/// Lets all threads share one heap. They are few and seldom ask at once, and a heap for each costs more memory and time
-/// than waiting for another. To be called before there are threads.
+/// Makes all threads share one malloc arena. They are few and rarely allocate at the same time, and an arena
+/// for each costs more memory and time than the contention. Must be called before any thread exists.
 pub(super) fn share_heap() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: takes two numbers; where they mean nothing nothing happens.
+    // SAFETY: takes two numbers; unsupported options are ignored.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
-/// Makes a write past the largest allowed file an error like any other, instead of the end of this process.
+/// Makes a write past the file size limit fail with EFBIG instead of killing this process.
 pub(super) fn outlive_file_limits() {
     set_disposition(libc::SIGXFSZ, libc::SIG_IGN);
 }
 
-/// Gives every signal its default action, whatever this process was started with. Once, in the keeper: what it and
-/// its supervisors are deaf to is then all that a command has to be given back.
+/// Resets every signal to its default action, whatever this process was started with. Called once in the fork
+/// server, so that only the signals in `DEAF_TO` have to be reset for a command.
 pub(super) fn forget_signals() {
     (1..=64).for_each(set_default);
 }
 
-/// Puts signals back to how a program expects to find them.
+/// Restores the signal state that a program expects at its start.
 pub(super) fn hear_again() {
     DEAF_TO.into_iter().for_each(set_default);
     let set = signal_set(None);
@@ -243,13 +248,14 @@ pub(super) fn hear_again() {
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };
 }
 
-/// By the bare system call: the C library refuses to touch two signals it uses itself, yet leaves them ignored in
-/// what it starts.
+/// Uses the raw system call: the C library refuses to change two signals that it uses itself, but leaves them
+/// ignored in programs it starts.
 fn set_default(signal: c_int) {
-    // The kernel's form of a signal action, larger than it is anywhere; all zero is the default action.
+    // The kernel's sigaction structure, at least as large as on any architecture; all zero is the default
+    // action.
     let default_action = [0u64; 8];
-    // SAFETY: the kernel reads the action, which is long enough, and 8 is the size of its signal set. Signals that
-    // cannot be set give an error and stay as they are.
+    // SAFETY: the kernel reads the action, which is long enough, and 8 is the size of its signal set. Signals
+    // that cannot be set give an error and stay as they are.
     unsafe {
         libc::syscall(
             libc::SYS_rt_sigaction,
@@ -262,7 +268,8 @@ fn set_default(signal: c_int) {
 }
 
 fn set_disposition(signal: c_int, disposition: libc::sighandler_t) {
-    // SAFETY: only SIG_IGN and SIG_DFL are set, which run no code. Signals that cannot be set are left as they are.
+    // SAFETY: only SIG_IGN and SIG_DFL are set, which run no code. Signals that cannot be set stay as they
+    // are.
     unsafe { libc::signal(signal, disposition) };
 }
 

@@ -1,26 +1,26 @@
-//! Counting what a command and everything it started use at this moment.
+//! Measures the current resource usage of a command and everything it started.
 //!
-//! In a room the supervisor is the first process of the command's own, so whoever is in `/proc` belongs to it. Elsewhere
-//! it is a subreaper: whoever descends from it does.
+//! In a namespace sandbox the supervising process is PID 1 of the command's PID namespace, so every process
+//! in `/proc` belongs to the command. Elsewhere it is a subreaper, and its descendants belong to the command.
 
 use std::time::{Duration, Instant};
 
 use super::allowance::{Allowance, Exceeded};
 
-/// Before the first count. Most commands have ended by then, and cost nothing.
+/// Delay before the first measurement. Most commands have ended by then and cost nothing.
 const FIRST: Duration = Duration::from_millis(50);
-/// Between two counts.
+/// Interval between measurements.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// Looks at a command's tree from time to time.
+/// Measures the process tree of a command periodically.
 pub(super) struct Counter<'a> {
     allowance: &'a Allowance,
-    /// What children that have ended used before this command: a supervisor may have had others.
+    /// CPU time of reaped children before this command: a supervisor may have run others.
     before: Duration,
     next: Instant,
 }
 
-/// What a tree uses.
+/// Resource usage of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Used {
     tasks: u64,
@@ -34,12 +34,12 @@ impl<'a> Counter<'a> {
         allowance.is_counted().then(counter)
     }
 
-    /// How long until the next count.
+    /// Time until the next measurement.
     pub(super) fn rest(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Counts if it is time to: what there is too much of, if anything.
+    /// Measures if it is time to, and returns the exceeded limit, if any.
     pub(super) fn look(&mut self) -> Option<Exceeded> {
         if Instant::now() < self.next {
             return None;
@@ -58,13 +58,13 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Processor time of children that have ended, with theirs.
+/// CPU time of reaped children and their descendants.
 fn ended_children() -> Duration {
     let own = std::fs::read_to_string("/proc/self/stat").ok();
     own.and_then(|stat| Stat::read(&stat)).map_or(Duration::ZERO, |stat| stat.ended)
 }
 
-/// Counts the tree, not further than one past `most` tasks.
+/// Sums up the usage of the tree; stops once it exceeds `most` tasks.
 fn count(most: u64) -> Used {
     let (mut used, mut shared) = (Used::default(), 0);
     let enough = |used: &Used| most > 0 && used.tasks > most;
@@ -75,7 +75,7 @@ fn count(most: u64) -> Used {
         used.cpu += stat.own + stat.ended;
         if let Ok(status) = read("status") {
             used.memory_bytes += kilobytes(&status, "RssAnon:") * 1024;
-            // Seen from each process that shares it: counted once.
+            // Every process that shares it reports it, so count it once.
             shared = shared.max(kilobytes(&status, "RssShmem:") * 1024);
         }
     };
@@ -102,8 +102,8 @@ fn count(most: u64) -> Used {
     used
 }
 
-/// The children of a process, of all its threads. None where the kernel was built without a list of them; the
-/// system's limits for each process hold there all the same.
+/// The children of all threads of a process. Empty if the kernel was built without CONFIG_PROC_CHILDREN; the
+/// rlimits of each process still apply there.
 fn children(pid: i32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
@@ -114,18 +114,19 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     tasks: u64,
-    /// Processor time of its own, and of children that it has waited for.
+    /// CPU time of the process itself; `ended` is that of children it has waited for.
     own: Duration,
     ended: Duration,
 }
 
 impl Stat {
     fn read(text: &str) -> Option<Self> {
-        // The name in parentheses may hold anything; what follows its last parenthesis is numbers from the third on.
+        // The name in parentheses may contain anything; numeric fields, starting with the third, follow its
+        // last parenthesis.
         let numbers: Vec<u64> = text
             .rsplit_once(')')?
             .1

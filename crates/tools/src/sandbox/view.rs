@@ -1,7 +1,8 @@
-//! What a room looks like from inside: a root of its own, put together from pieces of the machine's as a policy says.
+//! The root file system of a namespace sandbox, assembled from parts of the machine's according to a policy.
 //!
-//! `plan` says which pieces in which order; here they are mounted. Runs in a process that has left for namespaces of its
-//! own and ends afterwards: the view lasts as long as somebody holds its mount namespace.
+//! `plan` decides which parts are mounted and in which order; this module mounts them. It runs in a process
+//! that has moved to new namespaces and exits afterwards: the mounts last as long as a descriptor of their
+//! mount namespace is open.
 
 mod plan;
 
@@ -21,10 +22,10 @@ use super::policy::Policy;
 
 use plan::{Entry, Kind};
 
-/// Where the new root is put before it becomes the root; any directory that every system has.
+/// Where the new root is mounted before the pivot: any directory that every system has.
 const STAGE: [&str; 3] = ["/proc", "/tmp", "/usr"];
 
-/// Devices that are no way to anything.
+/// Devices that give no access to anything else.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -35,11 +36,12 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// What hidden things look like, inside of `/dev`.
+/// Empty replacements that are mounted over hidden paths; they live in the sandbox's `/dev`.
 const EMPTY_DIRECTORY: &str = "/dev/.hidden/directory";
 const EMPTY_FILE: &str = "/dev/.hidden/file";
 
-/// Makes this process's root what the policy says. Returns which guarded paths do not exist.
+/// Replaces the root of this process as the policy says. Returns the indexes of protected paths that do not
+/// exist.
 pub(super) fn build(policy: &Policy) -> Result<Vec<usize>, Fault> {
     let plan = plan::plan(policy);
     let mut view = View::begin(&plan)?;
@@ -48,7 +50,8 @@ pub(super) fn build(policy: &Policy) -> Result<Vec<usize>, Fault> {
         let holds_more = plan.get(at + 1).is_some_and(|next| next.path.starts_with(entry.path));
         view.mount(entry, holds_more, policy)?;
     }
-    // The machine's, which every command covers with its own: only where one is can another be made.
+    // The machine's /proc, which every command covers with its own: the kernel allows a new proc mount only
+    // where a full one is visible.
     view.mount_machines_processes()?;
     for placed in &policy.placed {
         view.place(&placed.path, placed.content.as_bytes(), &plan)?;
@@ -67,9 +70,9 @@ pub(super) fn build(policy: &Policy) -> Result<Vec<usize>, Fault> {
 struct View {
     /// The machine's root.
     old: OwnedFd,
-    /// The room's.
+    /// The sandbox's root.
     new: OwnedFd,
-    /// Mounts of ours that nobody writes to after this.
+    /// Mounts created here that are made read-only at the end.
     sealed: Vec<OwnedFd>,
 }
 
@@ -90,7 +93,7 @@ impl View {
             let stage = STAGE.iter().find(|stage| Path::new(stage).is_dir()).unwrap_or(&"/proc");
             let stage = rustix::fs::open(*stage, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
             mounting::put(new.as_fd(), stage.as_fd())?;
-            // Onto itself: the old root then lies over the new one, where nobody looks, until it is taken away.
+            // Onto itself: the old root is then stacked over the new one until it is unmounted.
             rustix::process::fchdir(&new)?;
             rustix::process::pivot_root(".", ".")?;
             Ok(Self { old, new, sealed })
@@ -101,7 +104,7 @@ impl View {
     fn mount(&mut self, entry: &Entry<'_>, holds_more: bool, policy: &Policy) -> Result<(), Fault> {
         let path = entry.path;
         match entry.kind {
-            // The root was chosen at the beginning.
+            // The root was chosen in `begin`.
             Kind::Read if path == Path::new("/") => Ok(()),
             Kind::Read => self.show(entry, Use::READ).map_err(Step::Read.failed_at(path)),
             Kind::Write => self.show(entry, Use::WRITE).map_err(Step::Write.failed_at(path)),
@@ -110,11 +113,11 @@ impl View {
         }
     }
 
-    /// Makes a piece of the machine's tree visible where it is.
+    /// Mounts a part of the machine's tree at the same path.
     fn show(&self, entry: &Entry<'_>, to: Use) -> io::Result<()> {
         let source = match mounting::held(self.old.as_fd(), entry.path, entry.links) {
             Ok(source) => source,
-            // What can be read may be gone since the policy was made; what can be changed must be there.
+            // A readable path may have been removed since the policy was made; a writable one must exist.
             Err(error)
                 if to == Use::READ
                     && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
@@ -133,7 +136,7 @@ impl View {
         mounting::put(mounting::copy(source.as_fd(), to)?.as_fd(), place.as_fd())
     }
 
-    /// Where the machine has a symbolic link at a path, what it says.
+    /// The target of the machine's symbolic link at a path, if it is one.
     fn link_at(&self, path: &Path) -> Option<std::ffi::CString> {
         let name = path.file_name()?;
         let parent = mounting::held(self.old.as_fd(), path.parent()?, Links::Followed).ok()?;
@@ -144,7 +147,7 @@ impl View {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
         let parent = self.place_for(parent, FileType::Directory, Links::Followed)?;
         match rustix::fs::symlinkat(target, &parent, name) {
-            // There already, because what is around it is.
+            // Exists already, because its parent directory is mounted.
             Err(rustix::io::Errno::EXIST) => Ok(()),
             result => Ok(result?),
         }
@@ -154,7 +157,7 @@ impl View {
         let place = match mounting::held(self.new.as_fd(), entry.path, Links::Refused) {
             Ok(place) => place,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            // A link on the way, which leads somewhere that is hidden there or not visible.
+            // A link on the path; its target is hidden by its own path or not visible.
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -184,7 +187,7 @@ impl View {
         mounting::put(scratch.as_fd(), place.as_fd())
     }
 
-    /// A `/dev` with nothing in it that is a way out.
+    /// Creates a `/dev` with only harmless devices.
     fn make_devices(&mut self, policy: &Policy) -> Result<(), Fault> {
         let attempt = |view: &mut Self| -> io::Result<()> {
             let devices = small()?;
@@ -204,7 +207,7 @@ impl View {
                 rustix::fs::mkdirat(&devices, name, Mode::from_raw_mode(0o555))?;
             }
             drop(create(devices.as_fd(), OsStr::new(".hidden/file"))?);
-            // Needs a user with the number 0. Where there is none, there are no terminals.
+            // Needs a mapped user 0. Without one there are no terminals.
             if let Ok(terminals) =
                 mounting::new("devpts", &[("ptmxmode", "0666"), ("mode", "0620")], Use::TERMINALS)
             {
@@ -230,7 +233,7 @@ impl View {
     }
 
     fn place(&self, path: &Path, content: &[u8], plan: &[Entry<'_>]) -> Result<(), Fault> {
-        // Only into a directory of its own: anywhere else it would be written to the machine.
+        // Only into a private directory: anywhere else the file would be written to the machine.
         let around = plan.iter().rev().find(|entry| path.starts_with(entry.path));
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
         if around.is_none_or(|entry| entry.kind != Kind::Scratch) {
@@ -244,7 +247,8 @@ impl View {
         attempt().map_err(Step::Place.failed_at(path))
     }
 
-    /// Where something of this kind can be mounted. What is missing on the way is made, which works in what is ours.
+    /// Opens a mount point of this file type. Missing path components are created, which works only in mounts
+    /// created here.
     fn place_for(&self, path: &Path, kind: FileType, links: Links) -> io::Result<OwnedFd> {
         match mounting::held(self.new.as_fd(), path, links) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -262,7 +266,7 @@ impl View {
         mounting::held(self.new.as_fd(), path, links)
     }
 
-    /// Takes the machine's root away. There is no way back to it.
+    /// Unmounts the machine's root. It cannot be reached after this.
     fn finish(self) -> Result<(), Fault> {
         let attempt = || -> io::Result<()> {
             rustix::process::fchdir(&self.old)?;
@@ -277,7 +281,7 @@ impl View {
     }
 }
 
-/// A file system for a few directories and links.
+/// A small tmpfs for a few directories and links.
 fn small() -> io::Result<OwnedFd> {
     mounting::new("tmpfs", &[("size", "1m"), ("nr_inodes", "4k"), ("mode", "755")], Use::WRITE)
 }

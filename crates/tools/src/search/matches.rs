@@ -1,5 +1,5 @@
-//! Matches on their way into an answer: of one file while it is searched, and of all files, of which only the first
-//! in order are kept however many threads bring them.
+//! Collects matches: those of one file while it is searched, and those of all files. Only the first in path
+//! order are kept, whatever the order in which threads deliver them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,9 +11,9 @@ use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 
 use crate::workspace::WorkspacePath;
 
-/// Bytes of a matching line that are shown.
+/// Maximum bytes shown of a matching line.
 const MOST_BYTES: usize = 400;
-/// Bytes shown before the match in a line that is cut.
+/// Bytes shown before the match if the line is cut.
 const BEFORE_MATCH: usize = 100;
 
 /// The matches of one file.
@@ -56,7 +56,7 @@ impl Sink for FileMatches<'_> {
     }
 }
 
-/// The line without its ending; a long one around its match.
+/// The line without its ending; a long line is cut to the part around the match.
 fn shortened(line: &[u8], matcher: &RegexMatcher) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -70,7 +70,7 @@ fn shortened(line: &[u8], matcher: &RegexMatcher) -> String {
     format!("{head}{}{tail}", String::from_utf8_lossy(&line[from..to]))
 }
 
-/// The nearest position at or before `at` where a character begins.
+/// The closest character boundary at or before `at`.
 fn floor_boundary(line: &[u8], at: usize) -> usize {
     let mut at = at;
     while at > 0 && at < line.len() && (line[at] & 0xC0) == 0x80 {
@@ -79,8 +79,8 @@ fn floor_boundary(line: &[u8], at: usize) -> usize {
     at
 }
 
-/// The first matches of all files in order of path. Once there are enough, files that come later in order cannot
-/// add to the answer any more and need not be searched.
+/// The first matches of all files in path order. Once there are enough, files later in the order cannot
+/// contribute and need not be searched.
 pub(super) struct Collected {
     most: usize,
     count: usize,
@@ -93,9 +93,9 @@ impl Collected {
         Self { most, count: 0, files: BTreeMap::new(), dropped: false }
     }
 
-    /// Whether a file of this path comes after everything that will be shown.
+    /// Whether this path sorts after everything that will be shown.
     pub(super) fn is_past(&self, path: &WorkspacePath) -> bool {
-        // One match more than is shown is enough to know that there are more.
+        // One match more than shown is enough to know that there are more.
         self.count > self.most && self.files.last_key_value().is_some_and(|(last, _)| path > last)
     }
 
@@ -117,7 +117,7 @@ impl Collected {
         self.files.is_empty()
     }
 
-    /// Writes what fits; how many matches that is, and whether they are all.
+    /// Writes the matches that fit; returns their number and whether they are all.
     pub(super) fn render(&self, out: &mut String, bytes: usize) -> (usize, bool) {
         let mut shown = 0;
         for (path, (lines, more)) in &self.files {

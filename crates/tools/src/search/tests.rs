@@ -1,4 +1,4 @@
-//! Which lines a search finds, that its answer is always the same, and what it says when it finds none.
+//! Which lines a search finds, that its answer is deterministic, and the answer for no match.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

@@ -1,18 +1,18 @@
-//! A command's output as a model should see it: the beginning and the end of long output, without what only a
-//! terminal understands.
+//! A command's output as a model should see it: the beginning and the end of long output, without terminal
+//! control sequences.
 //!
-//! Colours and cursor movements are dropped, a progress bar that redraws its line leaves its last state. This happens
-//! before anything is counted, so the room is for text.
+//! Colours and cursor movements are dropped, and a progress bar that redraws its line leaves its last state.
+//! This happens before bytes are counted, so the limits apply to text.
 
 use std::collections::VecDeque;
 
 use super::spool::{Saved, Spool};
 
-/// A line that is redrawn is held back until it ends, up to this length.
+/// Maximum length of an unfinished line that is held back, since it may be redrawn.
 const LONGEST_HELD: usize = 8 * 1024;
-/// A control string that is not ended by then is no control string.
+/// Maximum length of a control string; a longer one is treated as text.
 const LONGEST_CONTROL: usize = 4 * 1024;
-/// For whoever watches: lines and bytes of the newest output.
+/// Lines and bytes of the newest output in a progress update.
 const LATEST_LINES: usize = 5;
 const LATEST_BYTES: usize = 1024;
 
@@ -22,30 +22,30 @@ pub(super) struct Capture {
     head_most: usize,
     tail: VecDeque<u8>,
     tail_most: usize,
-    /// The line that is being written.
+    /// The line being written.
     line: Vec<u8>,
     state: State,
     carriage_return: bool,
-    /// Bytes that fell out of the tail, and line feeds among them.
+    /// Bytes that were dropped from the tail, and line feeds among them.
     dropped: u64,
     dropped_lines: u64,
-    /// Bytes that came in, and NULs among them.
+    /// Bytes received, and NULs among them.
     received: u64,
     nuls: u64,
-    /// Where all of it goes.
+    /// Where the complete output is saved.
     spool: Option<Spool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Text,
-    /// After ESC.
+    /// After an ESC byte.
     Escape,
-    /// In a sequence that begins with ESC [.
+    /// In a sequence that starts with ESC [.
     Sequence,
-    /// One more byte belongs to it.
+    /// One more byte of the sequence follows.
     OneMore,
-    /// In a control string, this long already; and after an ESC in it.
+    /// In a control string, with its length so far; `ControlEscape` is after an ESC in it.
     Control(usize),
     ControlEscape(usize),
 }
@@ -68,12 +68,12 @@ impl Capture {
         }
     }
 
-    /// The same with a place for the whole of it.
+    /// Saves the complete output to `spool` as well.
     pub(super) fn saved_to(self, spool: Option<Spool>) -> Self {
         Self { spool, ..self }
     }
 
-    /// Where the whole of it is, if that is more than is shown.
+    /// Where the complete output was saved, if it is longer than what is shown.
     pub(super) fn finish(&mut self) -> Option<Saved> {
         if self.dropped == 0 {
             return None;
@@ -122,7 +122,7 @@ impl Capture {
                 self.flush();
             }
             b'\r' => self.carriage_return = true,
-            // Overstruck text, as manual pages have it.
+            // Overstruck text, as in manual pages.
             0x08 => while self.line.pop().is_some_and(|last| (last & 0xC0) == 0x80) {},
             b'\t' => self.line.push(byte),
             0 => self.nuls += 1,
@@ -159,7 +159,7 @@ impl Capture {
         }
     }
 
-    /// What a model is shown, and whether something is missing from it.
+    /// The text shown to the model, and whether anything is missing from it.
     pub(super) fn text(&self) -> (String, bool) {
         if self.nuls * 20 > self.received {
             return (
@@ -177,7 +177,7 @@ impl Capture {
             return (String::from_utf8_lossy(&all).into_owned(), false);
         }
         let head = whole_lines_before(&self.head);
-        // The line that is being written counts as well.
+        // The unfinished line counts as well.
         let tail = whole_lines_after(&end[end.len().saturating_sub(self.tail_most)..]);
         let cut = self.dropped + (self.head.len() - head.len() + end.len() - tail.len()) as u64;
         let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
@@ -192,7 +192,7 @@ impl Capture {
         (text, true)
     }
 
-    /// The newest lines, if anything came since `shown`, which is set to what has come.
+    /// The newest lines, if anything arrived since `shown` bytes; updates `shown`.
     pub(super) fn latest_since(&self, shown: &mut u64) -> Option<String> {
         if *shown == self.received {
             return None;
@@ -213,7 +213,7 @@ impl Capture {
     }
 }
 
-/// Up to the last line's end if one is near, else to a character's end.
+/// Cuts after the last line feed if it is in the second half, else at a character boundary.
 fn whole_lines_before(bytes: &[u8]) -> &[u8] {
     match memchr::memrchr(b'\n', bytes) {
         Some(at) if at + 1 >= bytes.len() / 2 => &bytes[..=at],
@@ -221,7 +221,7 @@ fn whole_lines_before(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// From the first line's start if one is near, else from a character's start.
+/// Cuts after the first line feed if it is in the first half, else at a character boundary.
 fn whole_lines_after(bytes: &[u8]) -> &[u8] {
     match memchr::memchr(b'\n', bytes) {
         Some(at) if at < bytes.len() / 2 => &bytes[at + 1..],
@@ -232,7 +232,7 @@ fn whole_lines_after(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the beginning of a character whose end is missing.
+/// Length without an incomplete character at the end.
 fn valid_prefix(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     match std::str::from_utf8(&bytes[from..]) {

@@ -1,7 +1,7 @@
-//! Commands in the background: jobs with a name, looked at by `shell_poll` and ended by `shell_kill`.
+//! Background jobs: named commands, read with `shell_poll` and ended with `shell_kill`.
 //!
-//! Jobs belong to the run's workspace and end with it. Finished ones are kept, bounded, until somebody has seen how
-//! they ended.
+//! Jobs belong to the run's workspace and end with it. A limited number of finished jobs is kept, so that
+//! their results can still be read.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,13 +23,13 @@ use crate::shell::capture::Capture;
 use crate::tool::{CallContext, Category, Definition, Prepared, Repeat, Tool, ToolOutput};
 use crate::toolbox::CommandSettings;
 
-/// Running at once in one run; more are refused.
+/// Maximum number of running jobs per run; more are refused.
 const MOST_RUNNING: usize = 16;
-/// Kept after their end; the oldest go first.
+/// Maximum number of finished jobs that are kept; the oldest are removed first.
 const MOST_FINISHED: usize = 32;
-/// How long a poll waits for news.
+/// Maximum time that a poll waits for new output.
 const POLL_WAIT: Duration = Duration::from_secs(2);
-/// How long a start waits for an early end, which is usually a mistake in the command line.
+/// Time that a start waits for an early end, which usually means a mistake in the command line.
 const START_WAIT: Duration = Duration::from_millis(150);
 
 /// The jobs of one run.
@@ -43,15 +43,15 @@ struct Job {
     name: String,
     command: String,
     kill: CancellationToken,
-    /// What came since the last look at it.
+    /// Output since the last poll.
     capture: SharedCapture,
     outcome: Mutex<Option<Outcome>>,
-    /// Told when output comes and when it ends.
+    /// Notified when output arrives and when the job ends.
     news: Notify,
     limits: (usize, usize),
 }
 
-/// How a job ended, and why if it was ended.
+/// Result of a job, and why it was killed if it was.
 type Outcome = (Result<Finished, CommandFailure>, Option<Cause>);
 
 impl Jobs {
@@ -83,7 +83,7 @@ impl Jobs {
                 "There are {MOST_RUNNING} jobs running already. End one with shell_kill first."
             ));
         }
-        // A call that is repeated takes the place of its first attempt.
+        // A retried call replaces its first attempt.
         jobs.retain(|known| known.name != job.name);
         while jobs.len() >= MOST_RUNNING + MOST_FINISHED {
             let Some(oldest) = jobs.iter().position(|job| !job.is_running()) else { break };
@@ -107,7 +107,7 @@ impl Job {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// What came since the last look, and how it ended if it did.
+    /// The output since the last poll, and the result if the job has ended.
     fn news(&self) -> ToolOutput {
         let capture = {
             let mut capture = lock(&self.capture);
@@ -159,7 +159,7 @@ impl Job {
     }
 }
 
-/// Starts a job and answers with its name, or with its end if that comes at once.
+/// Starts a job. Answers with its name, or with its result if it ends at once.
 pub(super) async fn start(plan: Plan, settings: &CommandSettings, context: &CallContext) -> ToolOutput {
     let limits = (context.limits.output_head, context.limits.output_tail);
     let job = Arc::new(Job {
@@ -212,7 +212,7 @@ async fn run(job: Arc<Job>, plan: Plan, settings: CommandSettings) {
     job.news.notify_waiters();
 }
 
-/// From the call's id, so that a run that is resumed never gives an old job's name to a new one.
+/// Derived from the call id, so that a resumed run never gives an old job's name to a new one.
 fn name(call_id: &str) -> String {
     format!("job_{}", &blake3::hash(call_id.as_bytes()).to_hex()[..6])
 }
@@ -265,7 +265,7 @@ impl Tool for JobTool {
         &self.definition
     }
 
-    /// A job does not outlive us: after a crash the same call is answered with that.
+    /// Jobs do not outlive this process: after a crash, a repeated call only reports that the job is gone.
     fn repeat(&self) -> Repeat {
         Repeat::Harmless
     }
@@ -301,7 +301,7 @@ impl Tool for JobTool {
     }
 }
 
-/// Ending a job is what was asked for, so the answer to that is no failure.
+/// The answer of `shell_kill`. Ending the job is the purpose of the call, so the answer is not a failure.
 fn ended(job: &Job) -> ToolOutput {
     let news = job.news();
     let content = format!("{}\n[{} (`{}`) is over]", news.content, job.name, job.command);

@@ -1,7 +1,8 @@
-//! The whole of a long output in a file that the model can page: `.fusee/output/…` in the workspace.
+//! Saves long output to a file that the model can page through: `.fusee/output/…` in the workspace.
 //!
-//! Only where the workspace has a `.fusee` already: making one would make it a project. A file begins when the output
-//! is longer than what is shown, and stops growing at its bound; the folder keeps the newest.
+//! Only if the workspace already has a `.fusee` directory: creating one would turn it into a project. The
+//! file is created when the output is longer than what is shown, and stops growing at its limit; the
+//! directory keeps the newest files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,21 +10,21 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
-/// Bytes of one file; what comes after is not saved.
+/// Maximum size of one file in bytes; the rest is not saved.
 const MOST_BYTES: u64 = 16 << 20;
-/// Files in the folder; the oldest go first.
+/// Maximum number of files in the directory; the oldest are removed first.
 const MOST_FILES: usize = 64;
-/// Names tried for one call before it goes without.
+/// Maximum number of file names tried for one call; after that, nothing is saved.
 const MOST_NAMES: usize = 100;
 
-/// Where output goes once it is long.
+/// Destination for long output.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: OwnedFd,
     stem: String,
-    /// What came before there was a reason for a file.
+    /// Output received before it was long enough for a file.
     early: Vec<u8>,
-    /// From how much on there is one.
+    /// A file is created once the output is longer than this many bytes.
     from: usize,
     state: State,
 }
@@ -36,11 +37,11 @@ enum State {
         name: String,
         bytes: u64,
     },
-    /// It could not be made or written.
+    /// The file could not be created or written.
     Given,
 }
 
-/// A file with the whole output, or the beginning of it.
+/// A file with the complete output, or the beginning of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Saved {
     pub(super) path: String,
@@ -49,11 +50,11 @@ pub(super) struct Saved {
 }
 
 impl Spool {
-    /// A spool for a call, if the workspace has a place for it.
+    /// Creates a spool for a call, if the workspace has a `.fusee` directory.
     pub(super) fn beneath(workspace: &OwnedFd, call_id: &str, from: usize) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::fs::openat(workspace, ".fusee", flags, Mode::empty()).ok()?;
-        // There already, most of the time.
+        // Usually exists already.
         let _ = rustix::fs::mkdirat(&own, "output", Mode::from_raw_mode(0o700));
         let folder = rustix::fs::openat(&own, "output", flags, Mode::empty()).ok()?;
         let stem = blake3::hash(call_id.as_bytes()).to_hex()[..8].to_owned();
@@ -102,7 +103,7 @@ impl Spool {
         None
     }
 
-    /// What was saved, if anything.
+    /// The saved file, if there is one.
     pub(super) fn finish(&mut self) -> Option<Saved> {
         let State::Writing { file, name, bytes } = &mut self.state else { return None };
         file.flush().ok()?;
@@ -112,14 +113,14 @@ impl Spool {
 }
 
 impl Saved {
-    /// In words for the model.
+    /// Describes the file for the model.
     pub(super) fn words(&self) -> String {
         let what = if self.whole { "the whole output is" } else { "the beginning of the output is" };
         format!("{what} in {} ({} bytes); read_file and search_text can page it", self.path, self.bytes)
     }
 }
 
-/// Removes the oldest files of a full folder.
+/// Removes the oldest files if the directory is full.
 fn make_room(folder: &OwnedFd) {
     let Ok(entries) = Dir::read_from(folder.as_fd()) else { return };
     let mut files: Vec<(i64, std::ffi::CString)> = entries

@@ -1,5 +1,5 @@
-//! What can be told about commands without running one; the rest is in `tests/commands.rs`, whose main sets up the
-//! keeper first.
+//! Tests that run no command. The others are in `tests/commands.rs`, whose `main` starts the fork server
+//! first.
 
 use insta::assert_snapshot;
 use serde_json::json;

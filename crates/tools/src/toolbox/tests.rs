@@ -1,4 +1,4 @@
-//! The standard set, and what of it is sent to a model.
+//! The standard tools, and what is sent to a model.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! What decides which files a walk finds: the directories it looked into and the ignore files that held there. As long
-//! as none of them is another, a walk would find the same, and that is seen without walking.
+//! Fingerprint of a walk: the directories it visited and the ignore files that applied. While none of them
+//! changes, a new walk would find the same files, so it can be skipped.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,56 +8,56 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, plain};
 
-/// Files that say in their directory what is left out of it.
+/// Names of ignore files.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// Larger rules are not looked at: nothing is known to be the same then.
+/// Maximum size of an ignore file; with a larger one there is no stamp.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// More directories than this are not remembered.
+/// Maximum number of directories recorded.
 const MOST_DIRECTORIES: usize = 8_192;
 
-/// The directories of a walk and the files with rules for it.
+/// The directories of a walk and the ignore files that applied to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ground {
-    /// From the root; the root itself is the first, and empty.
+    /// Relative to the root; the first is the root itself, as an empty path.
     directories: Vec<PathBuf>,
-    /// From the root, there or not.
+    /// Paths of ignore files, relative to the root, whether they exist or not.
     rules: Vec<PathBuf>,
-    /// Whether it is larger than what is remembered, or cannot be found again.
+    /// Whether the walk exceeded the limit, or its root is a relative path.
     #[serde(default)]
     overflown: bool,
 }
 
-/// What a ground was at some time.
+/// State of a [`Ground`] at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The same as long as nothing there is another.
+    /// Changes whenever a directory or an ignore file changes.
     pub hash: ContentHash,
-    /// When something there changed last, in nanoseconds of the file system's clock.
+    /// Time of the latest change, in nanoseconds of the file system's clock.
     pub newest_ns: i128,
 }
 
 impl Ground {
-    /// With the rules that come from above the root.
+    /// Starts with the ignore files above the root.
     pub(super) fn around(root: &Path) -> Self {
         let above = root.ancestors().skip(1);
         let rules = above.flat_map(|folder| {
             let named = RULES.map(|name| folder.join(name));
             named.into_iter().chain(super::excludes(folder))
         });
-        // What a relative path means depends on where one stands.
+        // A relative path depends on the working directory.
         Self { rules: rules.collect(), directories: Vec::new(), overflown: root.is_relative() }
     }
 
-    /// Takes note of a directory that is looked into.
+    /// Records a directory that the walk visits.
     pub(super) fn enter(&mut self, root: &Path, directory: &Path) {
         if self.directories.len() == MOST_DIRECTORIES {
             self.overflown = true;
             return;
         }
         let folder = root.join(directory);
-        // One that is made later changes the directory it is made in.
+        // An ignore file created later changes the stamp of its directory.
         let named = RULES.map(|name| directory.join(name)).into_iter();
         self.rules.extend(named.filter(|rule| root.join(rule).symlink_metadata().is_ok()));
         if folder.join(".git").symlink_metadata().is_ok() {
@@ -66,9 +66,9 @@ impl Ground {
         self.directories.push(directory.to_owned());
     }
 
-    /// What it is now; `None` if a directory is gone, or if there is too much of it.
+    /// Computes the current stamp; `None` if a directory is gone or the walk exceeded the limits.
     pub fn stamp(&self, root: &Path) -> Option<Stamp> {
-        // Without the root itself, whose number and times nobody can know before, it could be a forgery.
+        // The root's inode and times are unpredictable; a stored ground without the root could be forged.
         if self.overflown || self.directories.first().is_none_or(|first| !first.as_os_str().is_empty()) {
             return None;
         }
@@ -98,7 +98,7 @@ impl Ground {
     }
 }
 
-/// What a file with rules says, by its hash.
+/// Content hash of an ignore file; zeros if it is not a regular file.
 fn content(path: &Path, found: &std::fs::Metadata) -> Option<[u8; 32]> {
     if !found.is_file() {
         return Some([0; 32]);

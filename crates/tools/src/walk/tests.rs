@@ -1,4 +1,4 @@
-//! Walks that would have no end.
+//! Walks past files that would block forever.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn ignore_files_that_are_no_files_are_not_read() {
     pipe(&root.join("pointer/commondir"));
     pipe(&root.join("repository/.git/info/exclude"));
     assert_eq!(files_under(&root, 100), ["plain/file"]);
-    // At the top there is nothing to pass by: then nothing is ignored.
+    // The start directory cannot be skipped; its ignore files are disabled instead.
     std::fs::create_dir_all(root.join("plain/.git/info")).unwrap();
     pipe(&root.join("plain/.git/info/exclude"));
     assert_eq!(files_under(&root.join("plain"), 100), ["file", "left-out"]);

@@ -1,8 +1,9 @@
-//! Opening paths that cannot leave a directory, whatever symbolic links do meanwhile.
+//! Opens paths that cannot leave a directory, even if symlinks are swapped concurrently.
 //!
-//! Where the kernel has openat2 it confines reads by itself. The walk by hand does the same with one descriptor
-//! a component: every name is opened without following links, and a link's target is walked in turn, from the
-//! directory it stands in. Writing always walks, because it needs to know where it really ended up.
+//! Where the kernel has openat2, it confines reads. The manual walk does the same with one descriptor per
+//! component: every name is opened without following symlinks, and a symlink's target is walked in turn, from
+//! the directory that contains it. Writes always use the manual walk, because they need to know the real
+//! location.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,25 +15,25 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// As the kernel has it.
+/// Maximum number of symlinks followed, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// How often a component may change its kind under our eyes before we give up.
+/// Retries when a component changes its type concurrently.
 const MOST_RACES: usize = 64;
 
 const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Who follows the path.
+/// How a path is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
     /// openat2 with RESOLVE_BENEATH.
     Kernel,
-    /// One component after the other.
+    /// Manually, one component at a time.
     ByHand,
 }
 
 impl Resolution {
-    /// What works here: old kernels do not have openat2, and some containers forbid it.
+    /// Detects what is available: old kernels lack openat2, and some containers forbid it.
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         match rustix::fs::openat2(root, ".", flags, Mode::empty(), ResolveFlags::BENEATH) {
@@ -41,7 +42,7 @@ impl Resolution {
         }
     }
 
-    /// Opens what is at `path` below `root`, following links as long as they stay below it.
+    /// Opens `path` below `root`, following symlinks as long as they stay below it.
     pub(super) fn open(self, root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         match self {
             Self::Kernel => {
@@ -52,7 +53,7 @@ impl Resolution {
         }
     }
 
-    /// The directory that `path` stands in below `root`, if there is no link on the way to it.
+    /// Opens the parent directory of `path` below `root`; fails if a symlink is on the way.
     pub(super) fn parent_plainly(self, root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let Some(parent) = parent else { return root.try_clone_to_owned() };
@@ -80,7 +81,7 @@ fn open_by_kernel(
 ) -> io::Result<OwnedFd> {
     for _ in 0..MOST_RACES {
         match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
-            // A rename somewhere in the system made it impossible to be sure.
+            // A concurrent rename kept the kernel from verifying the path.
             Err(Errno::AGAIN | Errno::INTR) => {}
             result => return Ok(result?),
         }
@@ -103,7 +104,7 @@ fn open_by_hand(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<
             return Err(Errno::NOENT.into());
         }
         match rustix::fs::openat(end.directory(root), name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            // It became a link after the walk had looked at it.
+            // It became a symlink after the walk had checked it.
             Err(Errno::LOOP) => {}
             result => return Ok(result?),
         }
@@ -111,14 +112,14 @@ fn open_by_hand(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<
     Err(Errno::LOOP.into())
 }
 
-/// Where a path really ends: no component of it is a link.
+/// Real location of a path: no component of it is a symlink.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The directories from the root down to the last one that exists.
+    /// Directories from the root down to the deepest one that exists.
     directories: Vec<(OsString, OwnedFd)>,
-    /// Directories that would have to be made below it.
+    /// Directories that would have to be created below it.
     pub(super) missing: Vec<OsString>,
-    /// The last component; `None` is the last directory itself.
+    /// Last component; `None` means the deepest directory itself.
     pub(super) name: Option<OsString>,
 }
 
@@ -128,12 +129,12 @@ impl End {
         self.directories.last().map_or(root, |(_, directory)| directory.as_fd())
     }
 
-    /// The components of the real path.
+    /// Components of the real path.
     pub(super) fn components(&self) -> impl Iterator<Item = &OsString> {
         self.directories.iter().map(|(name, _)| name).chain(&self.missing).chain(&self.name)
     }
 
-    /// The paths of the missing directories, outer ones first; only text.
+    /// Paths of the missing directories, outer ones first; names that are not UTF-8 are left out.
     pub(super) fn missing_paths(&self) -> Vec<String> {
         let mut path = PathBuf::from_iter(self.directories.iter().map(|(name, _)| name));
         let add = |name: &OsString| {
@@ -143,7 +144,7 @@ impl End {
         self.missing.iter().filter_map(add).collect()
     }
 
-    /// Makes the missing directories. One that somebody else made meanwhile is used as it is, unless it is a link.
+    /// Creates the missing directories. One that was created concurrently is used, unless it is a symlink.
     pub(super) fn make_directories(&mut self, root: BorrowedFd<'_>) -> io::Result<()> {
         for name in std::mem::take(&mut self.missing) {
             let parent = self.directory(root);
@@ -158,7 +159,7 @@ impl End {
     }
 }
 
-/// Follows `path` below `root` with every link resolved, the last one too.
+/// Follows `path` below `root` and resolves every symlink, including the last component.
 pub(super) fn walk(root: BorrowedFd<'_>, path: &Path) -> io::Result<End> {
     let mut end = End { directories: Vec::new(), missing: Vec::new(), name: None };
     let mut ahead: VecDeque<Step> = steps(path)?;
@@ -209,7 +210,7 @@ pub(super) fn walk(root: BorrowedFd<'_>, path: &Path) -> io::Result<End> {
         }
         match rustix::fs::openat(end.directory(root), &name, DIRECTORY, Mode::empty()) {
             Ok(directory) => end.directories.push((name, directory)),
-            // Gone, or a link since we looked: look again. A plain file stays what it is.
+            // Gone, or replaced by a symlink meanwhile: try again. A regular file is an error.
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) if races < MOST_RACES => {
                 races += 1;
                 if is_plain_file(end.directory(root), &name) {
@@ -228,7 +229,7 @@ enum Step {
     Up,
 }
 
-/// The components of a path; an absolute one leaves the workspace.
+/// Components of a path; an absolute path is an error because it leaves the workspace.
 fn steps(path: &Path) -> io::Result<VecDeque<Step>> {
     let mut steps = VecDeque::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Directories that changes make, and taking them away again: what `undo` does after the files.
+//! Creates and removes directories; `undo` does this after the files.
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
@@ -7,7 +7,7 @@ use super::{Opened, Workspace};
 use crate::content::DirectoryChange;
 
 impl Workspace {
-    /// The directories that these changes will have to make.
+    /// Directories that these changes have to create.
     pub(crate) fn missing_directories(&self, changes: &[Change]) -> Vec<DirectoryChange> {
         let mut missing: Vec<String> = Vec::new();
         for change in changes.iter().filter(|change| change.after.is_some()) {
@@ -21,7 +21,8 @@ impl Workspace {
         missing.into_iter().map(DirectoryChange::Made).collect()
     }
 
-    /// The names in a directory, and which of them are directories; `None` if there is none with no link on the way to it.
+    /// Names in a directory, and whether each is a directory; `None` if the path is not a directory or
+    /// contains a symlink.
     #[must_use]
     pub fn names_in(&self, path: &str) -> Option<Vec<(String, bool)>> {
         let path = self.locate(path).ok()?;
@@ -38,7 +39,7 @@ impl Workspace {
         Some(names.filter(|(name, _)| name != "." && name != "..").collect())
     }
 
-    /// Takes a directory away if it is empty. Whether it did.
+    /// Removes a directory if it is empty; returns whether it was removed.
     pub fn remove_empty_directory(&self, path: &str) -> bool {
         let Ok(path) = self.locate(path) else { return false };
         if protection(path.as_path().iter()).is_some() {
@@ -48,7 +49,7 @@ impl Workspace {
         parent.is_ok_and(|parent| rustix::fs::unlinkat(parent, path.file_name(), AtFlags::REMOVEDIR).is_ok())
     }
 
-    /// Makes a directory and those around it. Whether it is there now.
+    /// Creates a directory and its parents; returns whether it exists now.
     pub fn make_directory(&self, path: &str) -> bool {
         let Ok(path) = self.locate(path) else { return false };
         let Ok(mut slot) = self.slot(&path) else { return false };

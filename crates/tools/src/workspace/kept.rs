@@ -1,6 +1,6 @@
-//! What files held before a run first changed them, kept with the intent of that change: what `undo` puts back
-//! (`standing`). For a tool that is the file it changes; for the first command, which may change any, it is every file
-//! that git could not give back.
+//! Backups of files from before a run first changed them, stored with the intent of that change and restored
+//! by `undo` (`standing`). For a tool call, that is the file it changes. For the first command, which may
+//! change any file, it is every file that git could not restore.
 
 use std::collections::HashSet;
 
@@ -10,39 +10,39 @@ use super::Workspace;
 use super::replace::Change;
 use crate::changes::{AtFirst, Room, Tracker};
 
-/// Larger files are not kept.
+/// Maximum bytes of one backed-up file.
 const MOST_FILE: usize = 4 << 20;
-/// Bytes kept of a run's files, as far as this process knows.
+/// Maximum bytes of all backups of a run, counted in this process.
 const MOST_RUN: usize = 64 << 20;
 
-/// Before the first command: larger files are not kept.
+/// Before the first command: maximum bytes of one backed-up file.
 const FIRST_FILE: u64 = 1 << 20;
-/// Bytes of all files kept then.
+/// Before the first command: maximum bytes of all backups together.
 const FIRST_ALL: u64 = 16 << 20;
-/// Files kept then.
+/// Before the first command: maximum number of backups.
 const FIRST_FILES: usize = 5_000;
 
-/// A file as it was.
+/// Backup of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// Its permissions, and where it was kept before a command, its kind.
+    /// Permissions; if backed up before a command, also the file type.
     pub mode: u32,
-    /// What it held.
+    /// Content, or its size if it is too large.
     #[serde(flatten)]
     pub content: KeptContent,
 }
 
-/// What a file held, as far as that is kept.
+/// Backed-up content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptContent {
-    /// Text.
+    /// UTF-8 text.
     Text(String),
-    /// Anything else, as hexadecimal digits.
+    /// Other content, hex-encoded.
     Bytes(String),
-    /// So many bytes, which is more than is kept.
+    /// Not backed up because of its size, which is this many bytes.
     TooLarge(u64),
 }
 
@@ -57,7 +57,7 @@ impl KeptContent {
         }
     }
 
-    /// The bytes, if they were kept.
+    /// The content; `None` if it was not backed up.
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
         match self {
@@ -72,7 +72,7 @@ impl KeptContent {
     }
 }
 
-/// Which files need not be kept any more, and how much was.
+/// Files that need no further backup, and the bytes backed up so far.
 #[derive(Debug, Default)]
 pub(super) struct Keeping {
     known: HashSet<String>,
@@ -80,7 +80,7 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    /// The run has changed this file before.
+    /// Records that the run has changed this file.
     pub(super) fn changed(&mut self, path: &str) {
         if !self.known.contains(path) {
             self.known.insert(path.to_owned());
@@ -88,19 +88,19 @@ impl Keeping {
     }
 }
 
-/// What the first look at a workspace kept, for undoing what commands change.
+/// Backups taken with the initial snapshot of a workspace, for undoing the changes of commands.
 #[derive(Debug, Default)]
 pub struct FirstLook {
-    /// Files that git could not give back.
+    /// Files that git could not restore.
     pub kept: Vec<Kept>,
-    /// So many more files are not kept, for want of room.
+    /// Number of further files that were not backed up because of the limits.
     pub left: usize,
-    /// Their bytes.
+    /// Total bytes of those files.
     pub left_bytes: u64,
 }
 
 impl Workspace {
-    /// What these changes are about to take away for the first time in this run.
+    /// Backs up the files that these changes modify for the first time in this run.
     pub(crate) fn keep(&self, changes: &[Change], most: u64) -> Vec<Kept> {
         let mut keeping = self.keeping();
         let mut kept = Vec::new();
@@ -121,7 +121,7 @@ impl Workspace {
         kept
     }
 
-    /// Looks at the workspace for the first time, and keeps what git could not give back.
+    /// Takes the initial snapshot of the workspace, with backups of files that git could not restore.
     pub(super) fn first_look(&self) -> Option<(Tracker, FirstLook)> {
         let mut keeping = self.keeping();
         let room = Room {

@@ -1,4 +1,4 @@
-//! A path as a model names it, and everything that can be wrong with one.
+//! Paths inside the workspace, and the problems they can have.
 
 use std::fmt;
 use std::io;
@@ -6,9 +6,9 @@ use std::path::{Component, Path};
 
 use rustix::io::Errno;
 
-/// A path inside the workspace: relative, `/` between components, no `.` and no `..`. The root is empty.
+/// A path inside the workspace: relative, `/` separators, no `.` and no `..`. The root is empty.
 ///
-/// It is a name, not a promise: what stands there is decided when it is opened.
+/// It is only a name; the file it refers to is determined when it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(String);
 
@@ -38,7 +38,7 @@ impl WorkspacePath {
         Ok(Self(components.join("/")))
     }
 
-    /// A path that the file system itself gave, relative to the workspace. Names that are not UTF-8 have none.
+    /// A relative path reported by the file system; `None` if it is not UTF-8.
     pub(crate) fn from_walk(relative: &Path) -> Option<Self> {
         relative.to_str().map(|text| Self(text.to_owned()))
     }
@@ -74,73 +74,73 @@ impl fmt::Display for WorkspacePath {
     }
 }
 
-/// Why a path cannot be used, in words for a model.
+/// Reason why a path cannot be used, worded for a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
-    /// It leads out of the workspace, by its text.
+    /// The path text leads out of the workspace.
     #[error(
         "`{given}` is outside the workspace. Use a path relative to the workspace root, such as `src/main.rs`; `.` is the root itself."
     )]
     Outside {
-        /// What the model wrote.
+        /// Path as written by the model.
         given: String,
     },
-    /// It leads out of the workspace, by a symbolic link.
+    /// A symlink leads out of the workspace.
     #[error("`{path}` leads out of the workspace through a symbolic link; only what is inside can be used.")]
     LinkOutside {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("`{path}` does not exist.")]
     Missing {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
     },
-    /// A part of it is a file.
+    /// A parent component is a file.
     #[error("`{path}` cannot exist: a part of this path is a file, not a directory.")]
     NotADirectory {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
     },
-    /// It is a directory where a file is needed.
+    /// The path is a directory where a file is needed.
     #[error("`{path}` is a directory. Use list_dir to see what is in it.")]
     Directory {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
     },
-    /// It is neither a file nor a directory.
+    /// The path is neither a file nor a directory.
     #[error("`{path}` is {kind}, not a file.")]
     Special {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
-        /// What it is.
+        /// File type in words.
         kind: &'static str,
     },
-    /// It is too large to be held in memory.
+    /// The file is too large to be held in memory.
     #[error("`{path}` has {size} bytes; files over {most} bytes cannot be edited or written by this tool.")]
     TooLarge {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
-        /// Its size.
+        /// Size in bytes.
         size: u64,
-        /// The limit.
+        /// Limit in bytes.
         most: u64,
     },
-    /// Tools may not change it.
+    /// Tools may not change the path.
     #[error("`{path}` cannot be changed by tools: {reason}.")]
     Protected {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
-        /// Why.
+        /// Reason for the protection.
         reason: &'static str,
     },
-    /// The system refused.
+    /// The operating system returned an error.
     #[error("`{path}`: {reason}.")]
     System {
-        /// The path.
+        /// Path relative to the workspace.
         path: WorkspacePath,
-        /// The system's words.
+        /// Error message.
         reason: String,
     },
 }
@@ -153,7 +153,7 @@ impl PathProblem {
             Some(Errno::NOTDIR) => Self::NotADirectory { path },
             Some(Errno::ISDIR) => Self::Directory { path },
             Some(Errno::XDEV) => Self::LinkOutside { path },
-            // No reader or writer at the other end, or nothing behind the device.
+            // A pipe or socket without a peer, or a device that does not exist.
             Some(Errno::NXIO | Errno::NODEV) => Self::Special { path, kind: "a socket or device" },
             Some(Errno::LOOP) => {
                 Self::System { path, reason: "too many symbolic links on the way".to_owned() }

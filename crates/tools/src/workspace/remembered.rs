@@ -1,6 +1,6 @@
-//! What files held when they were last read, served again while their stamps stand as they were. Bounded by bytes: the
-//! least recently read go first. A file that changed just before it was read is not kept, since it can change again
-//! under the same stamp.
+//! Read cache: file contents, reused while their stamps are unchanged. Bounded by bytes; the least recently
+//! used are evicted first. A file that changed just before it was read is not cached, since it can change
+//! again under the same stamp.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use crate::content::ContentHash;
 
-/// Bytes of content kept in all.
+/// Maximum bytes of all cached content.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Larger files are read anew each time.
+/// Larger files are not cached.
 const MOST_FILE: usize = 4 << 20;
 
-/// A file changed so shortly before it was read may change again under the same stamp.
+/// A file changed this shortly before it was read may change again under the same stamp.
 const FRESH_NS: i128 = 20_000_000;
 
-/// When and how a file last changed, as far as the kernel tells.
+/// File metadata that identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     size: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Of an open file; `None` where the kernel does not tell.
+    /// Stamp of an open file; `None` if fstat fails.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let stat = rustix::fs::fstat(file).ok()?;
         let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
@@ -46,14 +46,14 @@ impl Stamp {
     }
 }
 
-/// The content of a file and its name.
+/// Content of a file and its hash.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) hash: ContentHash,
 }
 
-/// Files as they were last read.
+/// Cached file contents by path.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     files: HashMap<String, Entry>,
@@ -69,7 +69,7 @@ struct Entry {
 }
 
 impl Remembered {
-    /// What the file holds, if it is known under this stamp.
+    /// Cached content for this stamp; an entry with another stamp is dropped.
     pub(super) fn find(&mut self, path: &str, stamp: &Stamp) -> Option<Content> {
         let known = self.files.get_mut(path)?;
         if known.stamp != *stamp {
@@ -81,7 +81,7 @@ impl Remembered {
         Some(known.content.clone())
     }
 
-    /// Keeps it, if that is safe and there is room.
+    /// Caches the content if it is small enough and its stamp is reliable.
     pub(super) fn keep(&mut self, path: &str, stamp: Stamp, content: &Content, now_ns: i128) {
         self.forget(path);
         let length = content.bytes.len();
@@ -99,7 +99,7 @@ impl Remembered {
         }
     }
 
-    /// Drops it: it was written to.
+    /// Drops an entry, for example because the file is written to.
     pub(super) fn forget(&mut self, path: &str) {
         if let Some(entry) = self.files.remove(path) {
             self.bytes -= entry.content.bytes.len();

@@ -1,9 +1,9 @@
-//! Changing files: the only way content gets into the workspace through our own tools.
+//! Atomic file changes: all writes of our own tools go through here.
 //!
-//! New content is written beside the old under a temporary name and renamed over it, so nobody ever sees half a
-//! file. Several files change together: all are checked and written before the first is renamed, and what was
-//! renamed is put back if a later one fails. The temporary names follow from the call's id, so that a call that a
-//! crash cut off can be cleaned up after.
+//! New content is written to a temporary file next to the old one and renamed over it, so that a partial file
+//! is never visible. Several files change together: all are checked and written before the first rename, and
+//! renamed files are restored if a later one fails. Temporary names are derived from the call's id, so that
+//! an interrupted call can be cleaned up.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,19 +17,19 @@ use super::beneath::{self, End};
 use super::{PathProblem, Workspace, WorkspacePath, read_bounded};
 use crate::content::ContentHash;
 
-/// What one file is to hold.
+/// Change of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) path: WorkspacePath,
-    /// What it must hold now; `None` is a file that must not be there.
+    /// Hash of the expected current content; `None` means that the file must not exist.
     pub(crate) before: Option<ContentHash>,
-    /// What it is to hold; `None` removes it.
+    /// New content; `None` removes the file.
     pub(crate) after: Option<Vec<u8>>,
-    /// Its permissions; unless they are given, a file that is there keeps its own.
+    /// New permissions; if `None`, an existing file keeps its own.
     pub(crate) mode: Option<u32>,
 }
 
-/// Why nothing was changed, or in the worst case what was.
+/// Reason why nothing was changed, or in the worst case what was.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplaceError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ fn list(paths: &[WorkspacePath]) -> String {
     names.join(", ")
 }
 
-/// A file as it stands, seen through the place it would be written to.
+/// Current content and permissions of a file that is to be changed.
 #[derive(Debug)]
 pub(crate) struct Current {
     pub(crate) content: Vec<u8>,
@@ -53,19 +53,20 @@ pub(crate) struct Current {
 }
 
 impl Workspace {
-    /// What a file that is to be changed holds now; `None` if there is none. Refuses what tools may not change.
+    /// Reads a file that is to be changed; `None` if it does not exist. Fails for files that tools may not
+    /// change.
     pub(crate) fn current(&self, path: &WorkspacePath, most: u64) -> Result<Option<Current>, PathProblem> {
         let slot = self.slot(path)?;
         Ok(slot.read(path, most)?.map(|(content, status)| Current { content, mode: status.st_mode & 0o7777 }))
     }
 
-    /// Makes all these changes or none. `token` names the call.
+    /// Makes all changes or none. `token` identifies the call in temporary names.
     pub(crate) fn change(&self, changes: &[Change], token: &str, most: u64) -> Result<(), ReplaceError> {
         changes.iter().for_each(|change| self.forget_content(&change.path));
         let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
         for change in changes {
             let next = Staged::check(self, change, token, most)?;
-            // Two names of one file: the second change would undo the first.
+            // Two names of the same file: the second change would overwrite the first.
             if let Some(same) =
                 staged.iter().find(|one| one.slot.end.components().eq(next.slot.end.components()))
             {
@@ -80,7 +81,7 @@ impl Workspace {
                 return Err(problem.into());
             }
         }
-        // Removals come last: a failure before them has lost nothing.
+        // Removals come last, so that an earlier failure loses nothing.
         staged.sort_by_key(|one| one.change.after.is_none());
         for at in 0..staged.len() {
             if let Err(cause) = staged[at].commit() {
@@ -100,7 +101,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes what a call that was cut off may have left beside this file.
+    /// Removes the temporary file that an interrupted call may have left next to this file.
     pub(crate) fn sweep(&self, path: &WorkspacePath, token: &str) {
         if let Ok(slot) = self.slot(path) {
             let _ = rustix::fs::unlinkat(&slot.directory, temporary_name(token, path), AtFlags::empty());
@@ -119,7 +120,7 @@ impl Workspace {
     }
 }
 
-/// Why tools may not write here. Letter case is ignored, as some file systems do.
+/// Reason why tools may not write here. Ignores letter case, as some file systems do.
 pub(super) fn protection<'a>(components: impl Iterator<Item = &'a OsStr>) -> Option<&'static str> {
     let mut last = None;
     for component in components {
@@ -134,10 +135,10 @@ pub(super) fn protection<'a>(components: impl Iterator<Item = &'a OsStr>) -> Opt
     last?.eq_ignore_ascii_case("fusee.toml").then_some("it says what tools may do; ask the user to change it")
 }
 
-/// Where a file is, or would be.
+/// Location of a file that exists or is to be created.
 pub(super) struct Slot {
     pub(super) end: End,
-    /// The deepest directory that exists; the file's own unless `end.missing` has some.
+    /// The deepest existing directory; the file's own unless `end.missing` is non-empty.
     directory: OwnedFd,
     name: OsString,
 }
@@ -172,14 +173,14 @@ impl Slot {
     }
 }
 
-/// One change on its way.
+/// A change in progress.
 struct Staged<'a> {
     change: &'a Change,
     slot: Slot,
     temporary: OsString,
-    /// What the file held, to put it back.
+    /// Previous content, for rollback.
     old: Option<(Vec<u8>, Stat)>,
-    /// Directories made for it, which go again if nothing comes of it.
+    /// Directories created for it, removed again on failure.
     made: Vec<(OwnedFd, OsString)>,
     state: State,
 }
@@ -238,7 +239,7 @@ impl<'a> Staged<'a> {
         let create =
             || rustix::fs::openat(&self.slot.directory, &self.temporary, flags, Mode::from_raw_mode(0o666));
         let descriptor = match create() {
-            // Left by a run of this very call that was cut off.
+            // Left behind by an interrupted attempt of the same call.
             Err(Errno::EXIST) => {
                 rustix::fs::unlinkat(&self.slot.directory, &self.temporary, AtFlags::empty())?;
                 create()?
@@ -275,7 +276,7 @@ impl<'a> Staged<'a> {
                 self.state = State::Committed;
                 Ok(())
             }
-            // A file appeared where there was none.
+            // A file was created concurrently.
             Err(Errno::EXIST) => Err(ReplaceError::Changed { path: self.change.path.clone() }),
             Err(error) => Err(PathProblem::from_io(&self.change.path, &error.into()).into()),
         }
@@ -284,7 +285,7 @@ impl<'a> Staged<'a> {
     fn rename_to_new(&self) -> rustix::io::Result<()> {
         let (directory, name) = (&self.slot.directory, &self.slot.name);
         match rustix::fs::renameat_with(directory, &self.temporary, directory, name, RenameFlags::NOREPLACE) {
-            // The file system cannot; a second link to the file has the same effect.
+            // The file system lacks NOREPLACE; a hard link also fails if the target exists.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 rustix::fs::linkat(directory, &self.temporary, directory, name, AtFlags::empty())?;
                 rustix::fs::unlinkat(directory, &self.temporary, AtFlags::empty())
@@ -293,7 +294,7 @@ impl<'a> Staged<'a> {
         }
     }
 
-    /// Puts back what was there.
+    /// Restores the previous content.
     fn undo(&mut self) -> Result<(), ()> {
         if self.state != State::Committed {
             return Ok(());
@@ -310,7 +311,7 @@ impl<'a> Staged<'a> {
         Ok(())
     }
 
-    /// Removes every trace of a change that is not to be.
+    /// Removes the temporary file and created directories of an uncommitted change.
     fn discard(&mut self) {
         if self.state == State::Committed {
             return;
@@ -324,7 +325,7 @@ impl<'a> Staged<'a> {
     }
 }
 
-/// A file that belongs to somebody else stays theirs, where we may do that.
+/// Keeps the owner of a file that belongs to another user, if permitted.
 fn keep_owner(file: &File, status: &Stat) -> io::Result<()> {
     let own = rustix::fs::fstat(file.as_fd())?;
     if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid) {

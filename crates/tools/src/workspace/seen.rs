@@ -1,11 +1,11 @@
-//! What a run has seen, by path, bounded: the least recently seen half is dropped when it is full, which costs
-//! a model one more read before it edits such a file.
+//! Bounded record of the file versions a run has seen. When it is full, the least recently seen half is
+//! dropped, which costs a model one more read before it edits such a file.
 
 use std::collections::HashMap;
 
 use crate::content::ContentHash;
 
-/// More files than a run works on; some hundred bytes each.
+/// Maximum number of files, more than a run works on; a few hundred bytes each.
 const MOST: usize = 4096;
 
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! What stands at a path now, and putting back what stood there before: files and symbolic links, all of them or none.
-//! `replace` does it for files; links are taken away before and made after.
+//! Reads the current state of a path and restores an earlier one: files and symlinks, all or none. `replace`
+//! writes the files; symlinks are removed before and created after.
 
 use std::os::fd::AsFd;
 
@@ -10,22 +10,22 @@ use super::{Workspace, WorkspacePath};
 use crate::changes::large_name;
 use crate::content::ContentHash;
 
-/// What stands at a path.
+/// State of an existing path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// A file, under each name that its content may be known by.
+    /// A regular file, with every hash that may identify its content.
     File {
-        /// Of its bytes.
+        /// BLAKE3 hash of the content.
         content: ContentHash,
-        /// As git calls it, and as one that is too large to be read is called.
+        /// Git blob id, and the surrogate hash for files that are too large to read.
         other: [ContentHash; 2],
     },
-    /// A symbolic link, and where it leads.
+    /// A symlink and its target.
     Link(String),
 }
 
 impl Standing {
-    /// Whether this is what the name says.
+    /// Whether the state matches the hash.
     #[must_use]
     pub fn is(&self, name: ContentHash) -> bool {
         match self {
@@ -35,25 +35,25 @@ impl Standing {
     }
 }
 
-/// Something to be put back: what stands there now, and what is to stand there; nothing stands for no file.
+/// A path to restore; `None` in `now` or `before` means that nothing exists there.
 #[derive(Clone, Debug)]
 pub struct PutBack {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// What the run left there.
+    /// State the run left.
     pub now: Option<Standing>,
-    /// What was there before, and its permissions. With the kind of a link in them, it is where a link led.
+    /// Previous content and mode. If the mode is that of a symlink, the content is its target.
     pub before: Option<(Vec<u8>, u32)>,
 }
 
 impl PutBack {
-    /// Where the link led that was there before, if one was.
+    /// Target of the previous symlink, if it was one.
     fn link_before(&self) -> Option<&[u8]> {
         let (content, mode) = self.before.as_ref()?;
         (FileType::from_raw_mode(*mode) == FileType::Symlink).then_some(content)
     }
 
-    /// What `replace` has to do for it: nothing where there are only links.
+    /// The change for `replace`; `None` if only symlinks are involved.
     fn change(&self, path: WorkspacePath) -> Option<Change> {
         let before = match &self.now {
             Some(Standing::File { content, .. }) => Some(*content),
@@ -69,7 +69,7 @@ impl PutBack {
 }
 
 impl Workspace {
-    /// What stands at a path; a link there is not followed. An error says why that cannot be told.
+    /// Current state of a path, without following a symlink; `None` if nothing exists there.
     pub fn standing(&self, path: &str, most: u64) -> Result<Option<Standing>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         match self.link_text(&path) {
@@ -78,7 +78,7 @@ impl Workspace {
         }
     }
 
-    /// The same with links followed.
+    /// Like [`standing`](Self::standing), but follows symlinks.
     pub fn standing_behind(&self, path: &str, most: u64) -> Result<Option<Standing>, String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         self.standing_at_end(&path, most)
@@ -97,7 +97,7 @@ impl Workspace {
         }))
     }
 
-    /// The path without symbolic links on it.
+    /// The path with all symlinks resolved.
     #[must_use]
     pub fn real_name(&self, path: &str) -> Option<String> {
         let path = self.locate(path).ok()?;
@@ -106,7 +106,7 @@ impl Workspace {
         Some(names?.join("/"))
     }
 
-    /// Puts files and links back, all of them or none.
+    /// Restores files and symlinks, all or none.
     pub fn put_back(&self, files: &[PutBack], token: &str, most: u64) -> Result<(), String> {
         let place = |file: &PutBack| self.locate(&file.path).map_err(|problem| problem.to_string());
         let mut changes = Vec::new();
@@ -125,7 +125,7 @@ impl Workspace {
             self.change(&changes, token, most).map_err(|error| error.to_string())
         })();
         if let Err(problem) = result {
-            // One that cannot be made again was named by the problem that stopped us, or will be by the next attempt.
+            // A symlink that cannot be restored shows up in this error, or in that of the next attempt.
             taken.iter().for_each(|(path, target)| drop(self.make_link(path, target)));
             return Err(problem);
         }
@@ -141,7 +141,7 @@ impl Workspace {
         Err(format!("the files are put back, but links could not be made again: {}", problems.join("; ")))
     }
 
-    /// Takes a link away that leads where it is said to lead.
+    /// Removes a symlink if it has the expected target.
     fn take_link(&self, path: &WorkspacePath, target: &str) -> Result<(), String> {
         if let Some(reason) = protection(path.as_path().iter()) {
             return Err(format!("`{path}` cannot be changed: {reason}"));

@@ -1,11 +1,11 @@
-//! Paths that a missing one may have meant: the same name elsewhere, or a near name in the same directory.
+//! Suggests paths for a missing one: the same name elsewhere, or a similar name in the same directory.
 
 use std::path::Path;
 
 use super::{Workspace, WorkspacePath};
 use crate::near;
 
-/// Entries looked at; a wrong path must not cost a walk through everything.
+/// Maximum entries visited, so that a wrong path does not cost a walk through everything.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_SUGGESTIONS: usize = 3;
 

@@ -1,4 +1,4 @@
-//! What a workspace lets in and keeps out, by the kernel's resolution and by hand, and how files change in it.
+//! Path confinement, by the kernel's resolution and by the manual walk, and file changes.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -35,7 +35,7 @@ fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), String>
     workspace.change(&[change], "call", MOST).map_err(|problem| problem.to_string())
 }
 
-/// A workspace `inside` with a neighbour `outside`.
+/// Creates a workspace `inside` with a sibling directory `outside`.
 fn neighbours() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("inside/sub/deep")).unwrap();
@@ -245,7 +245,8 @@ fn several_files_change_together_or_not_at_all() {
         change("plain", Some("plain"), Some("changed")),
         change("fresh/one", None, Some("one")),
     ];
-    // The directory of the last one cannot be made: a file is in its way, but only once it is written to.
+    // The last one's directory cannot be created because a file is in the way, but only after that file is
+    // written.
     let mut bad = good.to_vec();
     bad.push(change("fresh/one/two", None, Some("two")));
     workspace.change(&bad, "call", MOST).unwrap_err();
@@ -276,7 +277,8 @@ fn what_was_renamed_is_put_back_when_a_later_file_fails() {
         after: Some(b"changed".to_vec()),
         mode: None,
     };
-    // Both are checked while nothing is there; then the directory of the first stands where the second is to be.
+    // Both pass the check while nothing exists; then the first one's directory occupies the path of the
+    // second.
     let error = workspace.change(&[update, fresh("new/file"), fresh("new")], "call", MOST).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -302,7 +304,7 @@ fn a_temporary_file_left_by_a_crash_is_replaced_and_swept() {
     assert_eq!(names(&root), ["plain", "sub"]);
 }
 
-/// The name is found out by making the rename impossible to reach: a directory of that name stops the write.
+/// Discovers the temporary name by watching the directory during a change.
 fn leftover_name(workspace: &Workspace, path: &WorkspacePath, root: &Path) -> String {
     let seen = Arc::new(AtomicBool::new(false));
     let watcher = {

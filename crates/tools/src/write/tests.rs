@@ -1,4 +1,4 @@
-//! When a whole file may be written, what the answer shows, and how an interrupted write is settled.
+//! When an entire file may be written, the answer, and settling of an interrupted write.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,5 @@
-//! Nothing of a command outlives it: not what left its session, not when we are killed.
+//! No process of a command outlives it: not those that left its session, and not when the main process is
+//! killed.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -85,7 +86,7 @@ fn a_child_in_a_session_of_its_own_is_ended(stage: &Stage) {
 
 fn a_daemon_is_ended(stage: &Stage) {
     let mark = stage.mark("daemon");
-    // Twice forked, in a session of its own, all streams closed: nobody's child any more.
+    // Forked twice, in its own session, with all streams closed: reparented away from the command.
     let daemon = format!(
         "(setsid sh -c '(exec sleep {mark} </dev/null >/dev/null 2>&1 &) ; echo $$ > first' &) ; sleep 0.2"
     );
@@ -115,7 +116,7 @@ fn a_deep_tree_that_ignores_signals_is_ended(stage: &Stage) {
 }
 
 fn a_chain_of_forks_is_ended(stage: &Stage) {
-    // Each process starts the next and ends: there is never one for long.
+    // Each process starts the next and ends, so none lives for long.
     let script = format!("hop{}.sh", stage.mark("hop"));
     std::fs::write(stage.path(&script), format!("echo $$ > last\nsh {script} &\n")).unwrap();
     let output = stage.run(json!({"command": format!("sh {script}; sleep 30"), "timeout": 0.4}));
@@ -174,7 +175,7 @@ pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the copy must be a child like any other, to be killed like any other"
+    reason = "the copy must be an ordinary child, so that it can be killed like one"
 )]
 fn copy_of_this_program(stage: &Stage, mode: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -202,12 +203,12 @@ fn our_own_death_ends_everything(stage: &Stage) {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-/// Runs in a copy of this program, whose keeper no other test needs.
+/// Runs in a copy of this program, whose fork server no other test needs.
 pub(crate) fn lose_the_keeper(stage: &Stage) -> ExitCode {
     let keeper = rustix::process::Pid::from_raw(stage.keeper.process_id()).unwrap();
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
     eventually(|| !is_alive(stage.keeper.process_id()));
-    // A supervisor that stood ready takes no command any more either.
+    // A supervisor that was ready must not take a command any more either.
     let answers = [0, 1].map(|_| stage.run(json!({"command": "touch ran"})).content);
     std::fs::write(stage.path("answer"), answers.join("\n")).unwrap();
     ExitCode::SUCCESS
@@ -245,7 +246,7 @@ fn two_hundred_commands_run_at_once(stage: &Stage) {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
 
-/// Sent in one go to the one supervisor that stands ready, so that most are behind a command that waits for them.
+/// Sent at once to the only ready supervisor, so that most commands queue behind one that waits for them.
 fn commands_that_wait_for_each_other_all_start(stage: &Stage) {
     let all = "while [ $(ls here.* | wc -l) -lt 12 ]; do sleep 0.01; done";
     let commands =
@@ -266,7 +267,7 @@ fn the_keeper_sleeps_while_commands_come_one_by_one(stage: &Stage) {
     };
     let supervisor = || stage.run(json!({"command": "echo $PPID"})).content;
     let first = supervisor();
-    // It may still be about the first one, which came before it was ready itself.
+    // The fork server may still be busy with the first command, which arrived before it was ready itself.
     eventually(|| {
         let before = woken();
         std::thread::sleep(Duration::from_millis(50));
@@ -276,7 +277,7 @@ fn the_keeper_sleeps_while_commands_come_one_by_one(stage: &Stage) {
     for _ in 0..20 {
         assert_eq!(supervisor(), first);
     }
-    // Now and then a command is taken so fast that it looks as if nobody had been there for it.
+    // Occasionally a command is taken so fast that no supervisor seems to have been ready for it.
     assert!(woken() - before < 10, "{} times for 20 commands", woken() - before);
 }
 
@@ -292,7 +293,7 @@ fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
     }
     assert_eq!((open(), kept()), before);
     let children = format!("/proc/{keeper}/task/{keeper}/children");
-    // One stands ready for the next command.
+    // One supervisor stays ready for the next command.
     eventually(|| std::fs::read_to_string(&children).unwrap().split_whitespace().count() == 1);
 }
 
@@ -303,7 +304,7 @@ fn the_keeper_hears_no_interrupt(stage: &Stage) {
         rustix::process::kill_process(keeper, signal).unwrap();
     }
     assert!(stage.run(json!({"command": "true"})).ok);
-    // An interrupt from the terminal goes to our group.
+    // A terminal interrupt goes to the process group of the main process.
     let group = |pid| rustix::process::getpgid(pid).unwrap();
     eventually(|| group(Some(keeper)) != group(None));
 }

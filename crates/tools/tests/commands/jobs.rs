@@ -1,4 +1,4 @@
-//! Jobs in the background: started, looked at, ended, and gone with their run.
+//! Background jobs: started, polled, killed, and ended with their run.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn a_job_is_looked_at_until_it_ends(stage: &Stage) {
         }
         assert_eq!((last.ok, last.exit_code), (false, Some(4)));
         assert!(last.content.ends_with("[exit code 4]"));
-        // How it ended is still known.
+        // The result is still available.
         assert_eq!(poll().await.content, "(no output)\n[exit code 4]");
     });
 }

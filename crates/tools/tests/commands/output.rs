@@ -1,4 +1,4 @@
-//! What a command is given and what is told of its output and its end.
+//! The input and environment of a command, and how its output and its end are reported.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,7 +106,7 @@ fn binary_output_is_named(stage: &Stage) {
 
 fn nothing_of_ours_is_open_in_a_command(stage: &Stage) {
     let output = stage.run(json!({"command": "ls /proc/$$/fd"}));
-    // The shell itself may keep none; ls has its own for the directory.
+    // The shell keeps none open; the descriptor that ls opens for the directory is its own.
     assert_eq!(output.content, "0\n1\n2\n[exit code 0]");
 }
 
@@ -131,7 +131,7 @@ fn a_command_that_is_too_long_is_refused(stage: &Stage) {
         output.content,
         "The command cannot be run: with its environment it has more than 196608 bytes; write it to a file and run that."
     );
-    // Longer than the kernel takes for one argument, short enough for a message.
+    // Longer than the kernel accepts for one argument, but short enough for a message.
     let output = stage.run(json!({"command": format!("true {}", "x".repeat(140_000))}));
     assert!(
         output.content.starts_with("The command could not be started: Argument list too long"),

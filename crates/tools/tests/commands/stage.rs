@@ -1,4 +1,4 @@
-//! A workspace, the tools and a runtime for one test.
+//! Test fixture: a workspace, the tools and a runtime for one test.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use fusee_tools::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// No process.
+/// No PIDs, for assertions.
 pub(crate) const NONE: [i32; 0] = [];
 
 pub(crate) type Test = fn(&Stage);
@@ -65,7 +65,7 @@ impl Stage {
         self.root.join(name)
     }
 
-    /// A number that no other test uses, nor another run of this one: how long a command sleeps, to find it by.
+    /// A sleep duration that no other test or test run uses, to find the process by.
     pub(crate) fn mark(&self, name: &str) -> String {
         let path = self.path(name).display().to_string();
         format!(
@@ -74,7 +74,7 @@ impl Stage {
         )
     }
 
-    /// What this name's file holds once it holds a line.
+    /// Waits until a file holds a complete line, and returns it.
     pub(crate) fn line_of(&self, name: &str) -> String {
         let path = self.path(name);
         eventually(|| std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
@@ -107,7 +107,7 @@ pub(crate) async fn call(
     }
 }
 
-/// Processes whose command line has this word, by id. Zombies have none.
+/// PIDs of processes with this word in their command line. Zombies have no command line.
 pub(crate) fn processes_with(word: &str) -> Vec<i32> {
     let own = std::process::id().cast_signed();
     std::fs::read_dir("/proc")

@@ -1,4 +1,4 @@
-//! Nothing of a confined command outlives it either: the first process of its namespaces takes all others along.
+//! No process of a confined command outlives it either: PID 1 of its PID namespace takes all others along.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -24,7 +24,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("descriptors_and_processes_do_not_add_up", descriptors_and_processes_do_not_add_up),
 ];
 
-/// A duration for sleep that no other test uses, to find the process by.
+/// A sleep duration that no other test uses, to find the process by.
 fn mark(stage: &Stage, name: &str) -> String {
     let path = stage.path(name).display().to_string();
     format!("6{}", path.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)))
@@ -124,7 +124,7 @@ fn parent_of(pid: i32) -> i32 {
     stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Kills the ancestor of a running command that is so many steps above its shell.
+/// Kills the ancestor of a running command that is `steps` levels above its shell.
 fn killed_from_above(stage: &Stage, steps: usize) {
     let mark = mark(stage, "above");
     let sandbox = stage.sandbox();
@@ -175,7 +175,7 @@ pub(crate) fn be_killed(stage: &Stage) -> ExitCode {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the copy must be a child like any other, to be killed like any other"
+    reason = "the copy must be an ordinary child, so that it can be killed like one"
 )]
 fn our_own_death_ends_everything(stage: &Stage) {
     let mark = mark(stage, "death");
@@ -190,7 +190,7 @@ fn our_own_death_ends_everything(stage: &Stage) {
         stage.line_of(&format!("ready{number}"));
     }
     let keeper: i32 = stage.line_of("keeper").parse().unwrap();
-    // The last of them may be a moment late.
+    // The last of them may start a moment later.
     eventually(|| processes_with(&mark).len() >= 12);
     victim.kill().unwrap();
     victim.wait().unwrap();
@@ -213,13 +213,13 @@ fn a_hundred_commands_run_at_once(stage: &Stage) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "only the runner says whether this process has one test")]
+#[expect(clippy::disallowed_methods, reason = "only the test runner tells whether this is the only test")]
 fn descriptors_and_processes_do_not_add_up(stage: &Stage) {
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let keeper = stage.keeper.process_id();
     let children = format!("/proc/{keeper}/task/{keeper}/children");
     let alone = || std::fs::read_to_string(&children).unwrap().split_ascii_whitespace().count() <= 1;
-    // In a process of its own under nextest; other tests open files as well.
+    // Under nextest each test has its own process; otherwise other tests open files as well.
     let counts = std::env::var_os("NEXTEST").is_some();
     stage.good(&stage.sandbox(), "true");
     let before = open();

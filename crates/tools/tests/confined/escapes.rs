@@ -1,4 +1,4 @@
-//! Attempts to get out, as a model would make them. Each succeeds without the sandbox and fails in it.
+//! Escape attempts as a model would make them. Each succeeds without the sandbox and fails inside it.
 
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -7,30 +7,30 @@ use fusee_tools::Sandbox;
 
 use crate::stage::{SECRET, SECRET_VARIABLE, Stage, is_root};
 
-/// A way out that is tried.
+/// An escape attempt.
 pub(crate) struct Attempt {
     pub(crate) name: &'static str,
-    /// What must be there first. What it returns is kept until the attempt is over.
+    /// Sets up what the attempt needs. The returned value is kept until the attempt is over.
     prepare: fn(&Stage) -> Option<Box<dyn std::any::Any>>,
-    /// Tried with `$OUTSIDE` and `$BASE` put in.
+    /// The command, in which `$OUTSIDE` and `$BASE` are replaced.
     command: &'static str,
     success: Success,
     without: Without,
 }
 
-/// How an attempt that went well is known.
+/// How a successful attempt is recognised.
 enum Success {
-    /// It said this.
+    /// Its output contains this.
     Says(&'static str),
-    /// It can be seen outside.
+    /// Its effect is visible outside.
     Seen(fn(&Stage) -> bool),
 }
 
-/// Which sandbox it is tried in.
+/// The sandbox it is tried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
     Namespaces,
-    /// What takes their place, with its smaller promise.
+    /// The Landlock sandbox, with its weaker guarantees.
     Landlock,
 }
 
@@ -50,7 +50,7 @@ impl Within {
     }
 }
 
-/// What the smaller promise leaves out, and why.
+/// Attempts that the Landlock sandbox does not stop, and why.
 const NOT_PROMISED: [(&str, &str); 7] = [
     ("change_mode_of_a_device", "Landlock does not know of modes"),
     ("see_a_process", "/proc is the machine's"),
@@ -61,21 +61,21 @@ const NOT_PROMISED: [(&str, &str); 7] = [
     ("replace_our_directory", "it holds the journal, which is too large to be kept"),
 ];
 
-/// What it is first tried under.
+/// The environment in which it must succeed first.
 #[derive(PartialEq, Eq)]
 enum Without {
-    /// A keeper without a sandbox.
+    /// The fork server without a sandbox.
     Sandbox,
-    /// The same, if we are root: others are stopped by the system.
+    /// The same, only as root: the system stops other users.
     SandboxAsRoot,
-    /// Nothing at all: the keeper itself is in the way already.
+    /// A plain child process: the fork server alone already stops it.
     Anything,
-    /// A keeper without a sandbox, if we are root and this machine has what is needed.
+    /// The fork server without a sandbox, only as root and if this machine has what the attempt needs.
     SandboxWherePossible,
 }
 
 impl Attempt {
-    /// The sandboxes that promise to stop it.
+    /// The sandboxes that guarantee to stop it.
     pub(crate) fn tried_in(&self) -> Vec<Within> {
         let left_out = NOT_PROMISED.iter().any(|(name, _)| *name == self.name);
         if left_out { vec![Within::Namespaces] } else { vec![Within::Namespaces, Within::Landlock] }
@@ -124,12 +124,12 @@ fn attempt(name: &'static str, command: &'static str, success: Success) -> Attem
     Attempt { name, prepare: nothing, command, success, without: Without::Sandbox }
 }
 
-/// An attempt that reads the secret of outside.
+/// An attempt that reads the secret from outside.
 fn reads(name: &'static str, command: &'static str) -> Attempt {
     attempt(name, command, Success::Says(SECRET))
 }
 
-/// An attempt that says `done` if it went well.
+/// An attempt that prints `done` if it succeeded.
 fn does(name: &'static str, command: &'static str) -> Attempt {
     attempt(name, command, Success::Says("done"))
 }
@@ -230,7 +230,7 @@ fn files() -> Vec<Attempt> {
     ]
 }
 
-/// Removed when the attempt is over.
+/// A file that is removed when the attempt is over.
 struct Removed(std::path::PathBuf);
 
 impl Drop for Removed {
@@ -266,7 +266,7 @@ fn settings() -> Vec<Attempt> {
     let trust: fn(&Stage) -> bool = |stage| holds(stage, ".fusee/trusted", "evil");
     let with = |name, command, seen| attempt(name, command, Success::Seen(seen)).after(repository);
     let without = |name, command, seen| attempt(name, command, Success::Seen(seen));
-    // What a person does next.
+    // Simulates the user's next action.
     let ran: fn(&Stage) -> bool = |stage| {
         stage.bare("git status");
         stage.outside("ran").exists()
@@ -332,7 +332,7 @@ fn settings() -> Vec<Attempt> {
     ]
 }
 
-/// A process outside that is a child of ours, and ends with the attempt.
+/// A process outside the sandbox, a child of the test, that ends with the attempt.
 struct Sleeper(std::process::Child);
 
 impl Drop for Sleeper {
@@ -342,7 +342,7 @@ impl Drop for Sleeper {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a process that is not supervised is what is needed here")]
+#[expect(clippy::disallowed_methods, reason = "the attempt needs an unsupervised process")]
 fn sleeper(stage: &Stage) -> Option<Box<dyn std::any::Any>> {
     let child =
         std::process::Command::new("/bin/sleep").arg("600").env("SLEEPERS_SECRET", SECRET).spawn().unwrap();
@@ -377,7 +377,7 @@ fn processes() -> Vec<Attempt> {
         on_sleeper("enter_namespaces_of_a_process", "nsenter --target $(cat sleeper) --mount true && echo done").needing_root(),
         attempt("read_our_environment", "env", Success::Says(SECRET_VARIABLE)).bare(),
         attempt("find_open_files", "ls -l /proc/self/fd", Success::Says("/outside/secret")).bare().after(|stage| {
-            // Left open on purpose, and not closed at exec.
+            // Left open on purpose, and not close-on-exec.
             let file = std::fs::File::open(stage.outside("secret")).unwrap();
             rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
             Some(Box::new(file))
@@ -388,7 +388,7 @@ fn processes() -> Vec<Attempt> {
             stage.write("segment", &number);
             struct Segment(String);
             impl Drop for Segment {
-                #[expect(clippy::disallowed_methods, reason = "tidies up outside")]
+                #[expect(clippy::disallowed_methods, reason = "cleans up outside the sandbox")]
                 fn drop(&mut self) {
                     let _ = std::process::Command::new("ipcrm").args(["-m", &self.0]).status();
                 }

@@ -1,5 +1,5 @@
-//! Commands behind a fence: what they can do, what is put back after them, and how they end. Attempts to get out of it are
-//! in `escapes`, machines that have no more than it in `machines`.
+//! Commands in the Landlock sandbox: what they can do, what is reverted after them, and how they end. Escape
+//! attempts are in `escapes`, machines that have only Landlock in `machines`.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ fn the_workspace_is_worked_in(stage: &Stage) {
     let command = "mkdir -p a/b && echo one > a/b/file && mv a/b/file a/moved && ln a/moved hard && ln -s moved a/link && cat a/link hard && rm hard && : > a/moved && chmod 600 a/moved && touch a/moved && head -c 3 /dev/zero | wc -c && echo x > /dev/null && cat /etc/passwd > copy && ls /usr > /dev/null && echo good";
     assert_eq!(stage.good(&fence, command), "one\none\n3\ngood\n");
     assert_eq!(std::fs::read_to_string(stage.path("a/moved")).unwrap(), "");
-    // Every command is as free as the first.
+    // Later commands are not more restricted than the first.
     assert_eq!(
         stage.good(&fence, "sort copy | tail -1 > /dev/null; cat a/moved; (exit 3) || echo $?"),
         "3\n"
@@ -94,7 +94,7 @@ fn settings_are_put_back(stage: &Stage) {
     assert_eq!(std::fs::read_to_string(stage.path(".git/config")).unwrap(), before);
     assert!(!stage.path(".git/hooks/pre-commit").exists() && !stage.path("fusee.toml").exists());
     assert_eq!(std::fs::read_to_string(stage.path("fusee.toml.refused")).unwrap(), "evil\n");
-    // What leads out is not followed when things are put back.
+    // Links that lead outside are not followed when settings are restored.
     let away = format!("rm -rf .git; ln -s {} .git", stage.base.join("outside").display());
     std::fs::write(stage.outside("config"), "of outside").unwrap();
     assert!(stage.run(&stage.fence(), &away).result.unwrap().undone);
@@ -138,5 +138,5 @@ fn a_workspace_with_secrets_in_it_cannot_be_fenced(stage: &Stage) {
     let failure = outcome.result.unwrap_err();
     assert!(matches!(failure, CommandFailure::NotConfined(_)), "{failure}");
     let words = failure.to_string();
-    assert!(words.contains("/home/") && words.ends_with("it cannot be hidden there."), "{words}");
+    assert!(words.contains("/home/") && words.ends_with("which commands can write to."), "{words}");
 }

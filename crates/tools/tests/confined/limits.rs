@@ -1,4 +1,5 @@
-//! What a command may use: a bomb is ended, says why, and leaves the machine as it was.
+//! Resource limits: a command that exceeds one is killed, the reason is reported, and the machine stays
+//! usable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: Allowance, command: &str
     bounded.run(sandbox, command)
 }
 
-/// In the sandbox and without it.
+/// With and without the namespace sandbox.
 fn both(stage: &Stage) -> [Sandbox; 2] {
     [stage.sandbox(), Sandbox::Off]
 }
@@ -75,7 +76,7 @@ while len(kept) < 600: kept.append(bytearray(1 << 20))'";
 }
 
 fn memory_of_many_processes_counts_together(stage: &Stage) {
-    // Each is within the bounds, all of them are not.
+    // Each is within the limit, all of them together are not.
     let bomb = "exec python3 -c 'import os, time
 for _ in range(6):
     if os.fork() == 0:
@@ -96,7 +97,7 @@ fn processor_time_of_many_processes_counts_together(stage: &Stage) {
         let allowance = Allowance { cpu_s: 1, ..Allowance::default() };
         let outcome = bounded(stage, &sandbox, allowance, busy);
         let finished = outcome.result.unwrap();
-        // On an idle machine one of them may reach a second of its own first, and all of them then do.
+        // On an idle machine one process may reach one second by itself first, and then all of them do.
         assert!(
             finished.exceeded == Some(Exceeded::Cpu) || matches!(finished.ending, Ending::Exited(_)),
             "{finished:?}"
@@ -112,10 +113,10 @@ fn a_file_does_not_grow_past_its_limit(stage: &Stage) {
     }
 }
 
-/// In a control group nobody has to count, so nothing grows faster than it is seen.
-#[expect(clippy::disallowed_methods, reason = "only the runner says whether this process has one test")]
+/// In a cgroup the kernel does the counting, so nothing can grow faster than it is measured.
+#[expect(clippy::disallowed_methods, reason = "only the test runner tells whether this is the only test")]
 fn all_commands_together_stay_below_a_bound(stage: &Stage) {
-    // Other tests of the same process would be bounded as well.
+    // Other tests in the same process would be limited as well.
     if std::env::var_os("NEXTEST").is_none() {
         return;
     }

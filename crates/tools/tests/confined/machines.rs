@@ -1,5 +1,5 @@
-//! What holds on machines of other kinds: for a normal user, for root where there are no user namespaces, in containers
-//! that have none, on kernels without Landlock, and where there is nothing to confine commands with.
+//! Confinement on other kinds of machines: for a normal user, for root without user namespaces, in containers
+//! without them, on kernels without Landlock, and where nothing can confine commands.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -23,7 +23,8 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("where_nothing_holds_nothing_runs", where_nothing_holds_nothing_runs),
 ];
 
-/// Tried on every kind of machine. Each line that does not begin with `no` is a hole.
+/// Tried on every kind of machine. After the user id and `made`, each of these lines that does not begin with
+/// `no` is a hole.
 const TRIES: &str = "id -u; echo made > made && cat made
 cat $OUTSIDE/secret 2>/dev/null || echo no secret
 echo x 2>/dev/null > $OUTSIDE/made || echo no writing outside
@@ -52,7 +53,7 @@ no network
 tmp
 ";
 
-/// In a copy of this program that runs on such a machine.
+/// Runs in a copy of this program on a simulated machine.
 pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
     let mut out = std::io::stdout();
     let probed = stage.runtime.block_on(probe(&stage.keeper));
@@ -75,8 +76,8 @@ pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a copy of this program by way of other programs, and returns what it says.
-#[expect(clippy::disallowed_methods, reason = "another machine is made around it")]
+/// Runs a copy of this program through other programs that simulate a machine, and returns its output.
+#[expect(clippy::disallowed_methods, reason = "runs through programs that simulate another machine")]
 fn on_a_machine(stage: &Stage, around: &str) -> String {
     let program = stage.base.join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
@@ -127,8 +128,8 @@ fn root_is_confined_without_user_namespaces(stage: &Stage) {
     assert_eq!(said, format!("namespaces\n0\n{ALL_HOLDS}"));
 }
 
-/// Behind a fence: the same, except that the hook is made and set aside when the command is over, and that the machine's
-/// routes and temporary files can be seen or not.
+/// In a Landlock sandbox: the same, except that the hook is created and set aside when the command has ended,
+/// and that the machine's routes and temporary files may or may not be visible.
 const FENCE_HOLDS: &str = "made
 no secret
 no writing outside
@@ -155,11 +156,11 @@ const NO_USER_NAMESPACES: &str = "exec unshare --user --map-root-user sh -c 'ech
 
 fn a_container_without_user_namespaces_has_a_fence(stage: &Stage) {
     let said = on_a_machine(stage, NO_USER_NAMESPACES);
-    let why = "making a user namespace: No space left on device (os error 28) (sysctl user.max_user_namespaces is 0)";
+    let why = "creating a user namespace: No space left on device (os error 28) (sysctl user.max_user_namespaces is 0; raise it)";
     assert_fenced(stage, &said, 0, why);
 }
 
-/// Answers a system call by its number with an error from here on, as the filters of container engines do.
+/// Makes system calls with these numbers fail with an error, as the seccomp filters of container engines do.
 const WITHOUT_CALL: &str = "exec python3 -c 'import ctypes, os, struct, sys
 calls, error = [int(word) for word in sys.argv[1].split(\",\")], int(sys.argv[2])
 steps = [(0x20, 0, 0, 0)]
@@ -185,7 +186,7 @@ fn where_namespaces_are_refused_a_normal_user_has_a_fence(stage: &Stage) {
     stage.bare("chown -R 65534:65534 ..");
     let refused = without_calls(&[libc::SYS_unshare], libc::EPERM);
     let said = on_a_machine(stage, &format!("{refused} setpriv --reuid 65534 --regid 65534 --clear-groups"));
-    assert_fenced(stage, &said, 65534, "making a user namespace: Operation not permitted (os error 1)");
+    assert_fenced(stage, &said, 65534, "creating a user namespace: Operation not permitted (os error 1)");
 }
 
 fn without_landlock_namespaces_hold(stage: &Stage) {
@@ -193,7 +194,8 @@ fn without_landlock_namespaces_hold(stage: &Stage) {
     assert_eq!(said, format!("namespaces\n{}\n{ALL_HOLDS}", rustix::process::geteuid().as_raw()));
 }
 
-/// With the machine's network a name for a socket that is no file reaches whoever listens, unless the second layer holds.
+/// With the machine's network, an abstract socket is reachable for anyone, unless the second layer (Landlock)
+/// stops it.
 fn landlock_holds_under_namespaces(stage: &Stage) {
     let said = stage.bare(&format!("{} --abstract {}", own_program(), stage.base.display()));
     assert_eq!(said, "off: connected\nin the room: Operation not permitted\ninside: connected\n");
@@ -206,7 +208,7 @@ fn own_program() -> String {
     std::env::current_exe().unwrap().display().to_string()
 }
 
-/// In a copy of this program: connects to a socket of the machine's with a name that is no file, and to one of its own.
+/// Runs in a copy of this program: connects to an abstract socket of the machine, and to one of its own.
 pub(crate) fn say_what_is_connected(stage: &Stage) -> ExitCode {
     let name = format!("fusee-{}", std::process::id());
     let address =
@@ -238,8 +240,9 @@ pub(crate) fn say_what_is_connected(stage: &Stage) -> ExitCode {
 fn where_nothing_holds_nothing_runs(stage: &Stage) {
     let refused = without_calls(&[libc::SYS_unshare, libc::SYS_landlock_create_ruleset], libc::ENOSYS);
     let said = on_a_machine(stage, &refused);
-    // Root goes without a user namespace where there is none, and fails at the next one.
-    let step = if is_root() { "making mount and network namespaces" } else { "making a user namespace" };
+    // Root does without a user namespace if none can be created, and fails at the next one.
+    let step =
+        if is_root() { "creating mount, IPC and network namespaces" } else { "creating a user namespace" };
     let why = "Function not implemented (os error 38)";
     let refusal = "The command was not run, because its sandbox could not be set up";
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A workspace, a home with secrets, and what lies outside, for one test.
+//! Test fixture: a workspace, a home with secrets, and a directory outside, for one test.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use fusee_tools::{Environment, Keeper, Sandbox};
 
 pub(crate) type Test = fn(&Stage);
 
-/// What only somebody outside may know.
+/// Content of files that commands must not be able to read.
 pub(crate) const SECRET: &str = "the-secret-of-outside";
 
-/// A variable of ours that commands must not see.
+/// A variable of the main process that commands must not see.
 pub(crate) const SECRET_VARIABLE: &str = "FUSEE_ESCAPE_TOKEN";
 
 pub(crate) struct Stage {
     pub(crate) keeper: Keeper,
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) allowance: Allowance,
-    /// Holds `workspace`, `home` and `outside`.
+    /// Contains `workspace`, `home` and `outside`.
     pub(crate) base: PathBuf,
     _directory: Option<tempfile::TempDir>,
 }
 
-/// What came of a command.
+/// Output and result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) output: String,
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
 
 impl Stage {
     pub(crate) fn new(keeper: Keeper) -> Self {
-        // Not in /tmp: what is there is invisible anyway.
+        // Not in /tmp, which is invisible in the sandbox anyway.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mut stage = Self::at(keeper, directory.path());
         stage._directory = Some(directory);
@@ -90,12 +90,12 @@ impl Stage {
         Policy::usual(&surroundings).unwrap()
     }
 
-    /// The sandbox of a usual run.
+    /// A namespace sandbox with the default policy.
     pub(crate) fn sandbox(&self) -> Sandbox {
         Sandbox::namespaces(self.policy(&self.environment()))
     }
 
-    /// What holds commands where there are no namespaces.
+    /// A Landlock sandbox with the default policy.
     pub(crate) fn fence(&self) -> Sandbox {
         Sandbox::landlock(self.policy(&self.environment()))
     }
@@ -136,15 +136,15 @@ impl Stage {
         Outcome { output: String::from_utf8_lossy(&output).into_owned(), result }
     }
 
-    /// The output of a command that must go well.
+    /// Runs a command that must succeed, and returns its output.
     pub(crate) fn good(&self, sandbox: &Sandbox, command: &str) -> String {
         let outcome = self.run(sandbox, command);
         assert!(outcome.is_good(), "{command}\n{outcome:?}");
         outcome.output
     }
 
-    /// Runs a command as any program would, without any of what is tested. Its output.
-    #[expect(clippy::disallowed_methods, reason = "what somebody outside does is not ours to supervise")]
+    /// Runs a command as a plain child process, without any of the code under test, and returns its output.
+    #[expect(clippy::disallowed_methods, reason = "runs outside the supervisor on purpose")]
     pub(crate) fn bare(&self, command: &str) -> String {
         let output = Command::new("/bin/sh")
             .args(["-c", command])
@@ -157,7 +157,7 @@ impl Stage {
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    /// What this name's file in the workspace holds once it holds a line.
+    /// Waits until a file in the workspace holds a complete line, and returns it.
     pub(crate) fn line_of(&self, name: &str) -> String {
         let path = self.path(name);
         eventually(|| std::fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
@@ -189,7 +189,7 @@ pub(crate) fn eventually(condition: impl Fn() -> bool) {
     }
 }
 
-/// Processes whose command line has this word, by id. Zombies have none.
+/// PIDs of processes with this word in their command line. Zombies have no command line.
 pub(crate) fn processes_with(word: &str) -> Vec<i32> {
     let own = std::process::id().cast_signed();
     std::fs::read_dir("/proc")

@@ -1,4 +1,5 @@
-//! What must work in the sandbox: the view itself, and the tools of the trade as far as this machine has them.
+//! Tests of what must work in the sandbox: its root file system, and common tools as far as this machine has
+//! them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -187,7 +188,7 @@ fn what_cannot_be_confined_does_not_run(stage: &Stage) {
     let outcome = stage.run(&sandbox, "touch ran");
     let words = outcome.result.unwrap_err().to_string();
     let expected = format!(
-        "The command was not run, because its sandbox could not be set up: making writable {}: No such file or directory (os error 2).",
+        "The command was not run, because its sandbox could not be set up: creating a writable mount of {}: No such file or directory (os error 2).",
         stage.base.join("missing").display()
     );
     assert_eq!(words, expected);
@@ -213,7 +214,7 @@ fn a_room_can_be_made_in_advance(stage: &Stage) {
     assert_eq!(stage.good(&Sandbox::Namespaces(room), "echo ready"), "ready\n");
     let impossible = Room::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
     let refused = stage.runtime.block_on(impossible.prepare(&stage.keeper)).unwrap_err();
-    assert!(refused.to_string().contains("making writable /missing"), "{refused}");
+    assert!(refused.to_string().contains("creating a writable mount of /missing"), "{refused}");
 }
 
 fn a_model_is_told(stage: &Stage) {
@@ -318,7 +319,7 @@ fn a_new_repository_stays_one(stage: &Stage) {
     assert!(!stage.bare("cat .git/config").contains("evil"));
 }
 
-/// The machine's own environment, toolchains and all.
+/// The environment of the machine, including its toolchains.
 fn machines_environment() -> Environment {
     let own = ["CARGO_TARGET_DIR", "RUSTFLAGS"];
     Environment::allowed(std::env::vars_os().filter(|(name, _)| own.iter().all(|own| name != own)))
@@ -334,7 +335,7 @@ fn has(stage: &Stage, program: &str) -> bool {
     found.is_good()
 }
 
-/// Runs a command with the machine's own environment; it must go well if it goes well without the sandbox.
+/// Runs a command in the sandbox with the environment of the machine. It must succeed.
 fn with_machines_tools(stage: &Stage, command: &str) -> String {
     let environment = machines_environment();
     let sandbox = Sandbox::namespaces(stage.policy(&environment));
@@ -352,7 +353,7 @@ fn python_runs_its_tests(stage: &Stage) {
     assert!(output.contains("Ran 3 tests") && output.ends_with("OK\n"), "{output}");
 }
 
-/// The stamp of a file is set, since two writes may fall into two seconds.
+/// The modification time is set explicitly, since two writes may fall into different seconds.
 fn python_sees_a_change_of_the_same_second_and_length(stage: &Stage) {
     if !has(stage, "python3") {
         return;
@@ -364,7 +365,7 @@ fn python_sees_a_change_of_the_same_second_and_length(stage: &Stage) {
     assert_eq!(with_machines_tools(stage, &stale), "1\n1\n", "Python has no such caches any more");
 }
 
-/// A crate that cargo has on this machine already, with its version.
+/// A dependency on a crate that cargo already has on this machine, with its version.
 fn known_crate(stage: &Stage) -> Option<String> {
     let found = "ls -d ${CARGO_HOME:-~/.cargo}/registry/src/*/itoa-1* | head -1";
     let found = stage.run_in(&Sandbox::Off, found, &stage.workspace(), &machines_environment());

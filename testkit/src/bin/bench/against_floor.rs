@@ -1,4 +1,4 @@
-//! Fusee against the bare loop: the same requests, the same commands, one after the other in pairs.
+//! Compares Fusee with the bare loop: the same requests and commands, in alternating runs.
 
 use std::time::Duration;
 
@@ -20,28 +20,28 @@ fn at(programs: &Programs, turns: usize, pairs: usize, length: usize) -> Vec<Fig
     let per_turn = |time: Duration| ms(time) / turns as f64;
     vec![
         Figure::shown(
-            format!("{turns} turns: floor, wall a turn"),
+            format!("{turns} turns: baseline, wall time per turn"),
             of(&|(floor, _)| per_turn(floor.wall)),
             "ms",
         ),
         Figure::shown(
-            format!("{turns} turns: ours, wall a turn"),
+            format!("{turns} turns: fusee, wall time per turn"),
             of(&|(_, ours)| per_turn(ours.wall)),
             "ms",
         ),
         Figure::at_most(
-            format!("{turns} turns: wall time against the floor"),
+            format!("{turns} turns: wall time relative to baseline"),
             of(&|(floor, ours)| ours.wall.as_secs_f64() / floor.wall.as_secs_f64()),
             "x",
             1.5,
         ),
         Figure::at_most(
-            format!("{turns} turns: CPU time against the floor"),
+            format!("{turns} turns: CPU time relative to baseline"),
             of(&|(floor, ours)| ours.cpu.as_secs_f64() / floor.cpu.as_secs_f64()),
             "x",
             1.5,
         ),
-        Figure::shown(format!("{turns} turns: floor, memory"), of(&|(floor, _)| floor.peak_mb), "MB"),
-        Figure::at_most(format!("{turns} turns: memory"), of(&|(_, ours)| ours.peak_mb), "MB", 20.0),
+        Figure::shown(format!("{turns} turns: baseline, memory"), of(&|(floor, _)| floor.peak_mb), "MB"),
+        Figure::at_most(format!("{turns} turns: fusee, memory"), of(&|(_, ours)| ours.peak_mb), "MB", 20.0),
     ]
 }

@@ -1,5 +1,5 @@
-//! What it costs to know what changed: a look at a tree of 50 000 files against `git status` on the same tree, in turns with
-//! each other; and a turn without a command in that tree, which looks at nothing, against one in an empty tree.
+//! Cost of change detection: a scan of 50 000 files compared with `git status` on the same tree, alternating;
+//! and a turn without a command, which scans nothing, in that tree compared with an empty one.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,14 +14,14 @@ const DIRECTORIES: usize = 500;
 const FILES: usize = 100;
 const ROUNDS: usize = 15;
 
-/// The figures.
+/// Measures scans, `git status` and turns.
 pub(crate) fn cost(programs: &Programs) -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a folder");
     grow(folder.path());
     git(folder.path(), &["init", "-q"]);
     git(folder.path(), &["add", "-A"]);
     git(folder.path(), &["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "all"]);
-    // A file as young as the index has to be read by both.
+    // Files as recent as the index would have to be read by both.
     std::thread::sleep(Duration::from_millis(1100));
     git(folder.path(), &["status", "--porcelain"]);
     let mut look = Look::start(&programs.look, folder.path());
@@ -50,10 +50,10 @@ pub(crate) fn cost(programs: &Programs) -> Vec<Figure> {
     };
     let (many, none) = (turn(true), turn(false));
     vec![
-        Figure::shown("first look at 50 000 files", first, "ms"),
+        Figure::shown("initial scan of 50 000 files", first, "ms"),
         Figure::shown("git status, 50 000 files", theirs, "ms"),
-        Figure::at_most("a look after a command against git status", ours / theirs, "x", 1.2),
-        Figure::at_most("a turn without a command, 50 000 files against none", many / none, "x", 1.3),
+        Figure::at_most("scan after a command relative to git status", ours / theirs, "x", 1.2),
+        Figure::at_most("turn without a command, 50 000 files relative to none", many / none, "x", 1.3),
     ]
 }
 
@@ -73,7 +73,7 @@ fn git(root: &Path, args: &[&str]) {
     assert!(status.expect("git").success(), "git {args:?}");
 }
 
-/// The program that looks when it is asked to.
+/// The `look` example, which scans on request.
 struct Look {
     child: Child,
     said: BufReader<std::process::ChildStdout>,
@@ -92,7 +92,7 @@ impl Look {
         writeln!(self.child.stdin.as_mut().expect("its stdin")).expect("it listens");
     }
 
-    /// Milliseconds, and how many files had changed.
+    /// Returns the milliseconds and the number of changed files.
     fn answer(&mut self) -> (f64, usize) {
         let mut line = String::new();
         self.said.read_line(&mut line).expect("an answer");
@@ -104,7 +104,7 @@ impl Look {
 impl Drop for Look {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It ends with its input.
+        // The program exits when its stdin is closed.
         let _ = self.child.wait();
     }
 }

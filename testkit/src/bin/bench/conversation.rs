@@ -1,5 +1,5 @@
-//! The conversation in a terminal: what drawing costs while an answer streams in, how soon a key shows, and whether
-//! memory grows. The terminal is a pseudo-terminal of `script` (util-linux); what it shows is read byte by byte.
+//! The chat in a terminal: the cost of drawing while an answer streams in, the latency of a key, and memory
+//! growth. The terminal is a pseudo-terminal from `script` (util-linux), whose output is read byte by byte.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,24 +15,24 @@ use serde_json::json;
 use super::Figure;
 use super::measure::{Programs, median, ms};
 
-/// Deltas of the answer, and how many come in a second.
+/// Number of deltas of the answer, and deltas per second.
 const DELTAS: usize = 1_600;
 const A_SECOND: u64 = 200;
 
-/// Keys that are timed while they come.
+/// Number of keys timed during the stream.
 const KEYS: usize = 40;
 
-/// Turns of the long conversation, and how many of them make a message.
+/// Turns of the long chat, and turns per message.
 const TURNS: usize = 2_000;
 const A_MESSAGE: usize = 100;
 
-/// Ticks of the kernel's clock in a second.
+/// Kernel clock ticks per second.
 const TICKS: f64 = 100.0;
 
-/// How long anything may take to show.
+/// Maximum time until something is shown.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A conversation in a terminal of 80 columns and 24 rows.
+/// A chat in a terminal of 80 columns and 24 rows.
 struct Terminal {
     script: Child,
     keyboard: ChildStdin,
@@ -58,7 +58,7 @@ impl Terminal {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("script, of util-linux");
+            .expect("script from util-linux is installed");
         let keyboard = script.stdin.take().expect("a pipe");
         let mut screen = script.stdout.take().expect("a pipe");
         let shown = Arc::new(Mutex::new(String::new()));
@@ -75,24 +75,24 @@ impl Terminal {
         terminal
     }
 
-    /// Types, and forgets what was shown before.
+    /// Types keys and clears the captured output.
     fn types(&mut self, keys: &str) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.keyboard.write_all(keys.as_bytes()).expect("an open terminal");
         self.keyboard.flush().expect("an open terminal");
     }
 
-    /// How long until this is shown.
+    /// Waits until the text is shown; returns the time it took.
     fn until(&self, words: &str) -> Duration {
         let begun = Instant::now();
         while !self.shown.lock().unwrap_or_else(PoisonError::into_inner).contains(words) {
-            assert!(begun.elapsed() < PATIENCE, "{words:?} is never shown");
+            assert!(begun.elapsed() < PATIENCE, "{words:?} was not shown within {PATIENCE:?}");
             thread::sleep(Duration::from_micros(200));
         }
         begun.elapsed()
     }
 
-    /// The process of ours: what `script` started.
+    /// Process id of fusee, the child of `script`.
     fn process(&self) -> u32 {
         let id = self.script.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("a process");
@@ -116,14 +116,14 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // The end of its input is the end of the terminal.
+        // Closing its input closes the terminal.
         let _ = self.keyboard.write_all(b"\x15/quit\r");
         let _ = self.script.kill();
         let _ = self.script.wait();
     }
 }
 
-/// Processor time and keys while an answer streams in.
+/// CPU share and key latency while an answer streams in.
 pub(crate) fn feel(programs: &Programs) -> Vec<Figure> {
     let text: String =
         (0..DELTAS).map(|n| if n % 100 == 99 { "\n\n".to_owned() } else { format!("w{n:05} ") }).collect();
@@ -148,14 +148,14 @@ pub(crate) fn feel(programs: &Programs) -> Vec<Figure> {
     keys.sort_by(f64::total_cmp);
     let slow = keys[keys.len() * 95 / 100];
     vec![
-        Figure::at_most("conversation, processor share at 200 deltas a second", share, "%", 10.0),
-        Figure::shown("conversation, a key shows, median", median(keys), "ms"),
-        Figure::at_most("conversation, a key shows, 95 of 100", slow, "ms", 16.0),
+        Figure::at_most("chat, CPU share at 200 deltas per second", share, "%", 10.0),
+        Figure::shown("chat, key latency, median", median(keys), "ms"),
+        Figure::at_most("chat, key latency, p95", slow, "ms", 16.0),
     ]
 }
 
-/// Memory over a long conversation, from when it has been shortened for the first time. The server counts no tokens, so
-/// that they are counted here and the conversation is as long as its limit lets it be.
+/// Memory over a long chat, after its first compaction. The server reports no token usage, so that fusee
+/// counts tokens itself and the chat grows up to its limit.
 pub(crate) fn memory(programs: &Programs) -> Vec<Figure> {
     let prepare = |message: Message| message.stream_in_deltas_of(64).prepare();
     let calls: Vec<Arc<Prepared>> = (0..TURNS)
@@ -178,8 +178,8 @@ pub(crate) fn memory(programs: &Programs) -> Vec<Figure> {
     }
     let (early, late) = (sizes[sizes.len() / 2 - 1], sizes[sizes.len() - 1]);
     vec![
-        Figure::shown("conversation, memory after 100 turns", sizes[0], "MB"),
-        Figure::shown("conversation, memory after 1 000 turns", early, "MB"),
-        Figure::at_most("conversation, memory that 1 000 more turns add", late - early, "MB", 2.0),
+        Figure::shown("chat, memory after 100 turns", sizes[0], "MB"),
+        Figure::shown("chat, memory after 1 000 turns", early, "MB"),
+        Figure::at_most("chat, memory added by 1 000 more turns", late - early, "MB", 2.0),
     ]
 }

@@ -1,4 +1,4 @@
-//! Twenty processes at once on a slow model: what they cost each other.
+//! Twenty concurrent processes on a slow model: the cost of contention.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ const PROCESSES: usize = 20;
 const TURNS: usize = 10;
 const LATENCY: Duration = Duration::from_millis(200);
 
-/// The time until all have ended, against the same crowd of bare loops.
+/// Time until all processes have exited, compared with as many bare loops.
 pub(crate) fn ratio(programs: &Programs) -> Vec<Figure> {
     let length = programs.run(Who::Fusee, &replies(1, Work::Commands, Duration::ZERO)).first_length;
     let replies = replies(TURNS, Work::Commands, LATENCY);
@@ -23,8 +23,8 @@ pub(crate) fn ratio(programs: &Programs) -> Vec<Figure> {
     let pairs: Vec<(f64, f64)> = (0..5).map(|_| (all(Who::Floor(length)), all(Who::Fusee))).collect();
     let of = |value: fn(&(f64, f64)) -> f64| median(pairs.iter().map(value).collect());
     vec![
-        Figure::shown("20 processes, 10 turns, 200 ms a reply: floor", of(|pair| pair.0), "s"),
-        Figure::shown("20 processes, 10 turns, 200 ms a reply: ours", of(|pair| pair.1), "s"),
-        Figure::at_most("20 processes against the floor", of(|pair| pair.1 / pair.0), "x", 1.15),
+        Figure::shown("20 processes, 10 turns, 200 ms per reply: baseline", of(|pair| pair.0), "s"),
+        Figure::shown("20 processes, 10 turns, 200 ms per reply: fusee", of(|pair| pair.1), "s"),
+        Figure::at_most("20 processes relative to baseline", of(|pair| pair.1 / pair.0), "x", 1.15),
     ]
 }

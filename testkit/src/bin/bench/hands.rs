@@ -1,5 +1,5 @@
-//! What tools cost: search_text and find_files against `rg`, a confined command against a bare one. The programs that
-//! measure are examples of the tools' crate; they say a name and a number a line.
+//! Cost of tools: `search_text` and `find_files` compared with `rg`, a sandboxed command compared with a bare
+//! one. The measuring programs are examples of the tools crate; they print one name and number per line.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,28 +7,28 @@ use std::process::Command;
 use super::Figure;
 use super::measure::Programs;
 
-/// Against `rg` on 50 000 files.
+/// Maximum ratio to `rg` on 50 000 files.
 const MOST_RATIO: f64 = 1.5;
-/// Milliseconds that the sandbox adds to a command.
+/// Maximum milliseconds the sandbox adds to a command.
 const MOST_MS: f64 = 3.0;
 
-/// Our time by that of `rg`, on the same tree in the same run.
+/// Our time divided by the time of `rg`, on the same tree in the same run.
 pub(crate) fn search(programs: &Programs) -> Vec<Figure> {
     let told = told(&programs.search_cost);
     told.into_iter()
-        .map(|(name, ratio)| Figure::at_most(format!("{name} against rg"), ratio, "x", MOST_RATIO))
+        .map(|(name, ratio)| Figure::at_most(format!("{name} relative to rg"), ratio, "x", MOST_RATIO))
         .collect()
 }
 
-/// What a command costs in the sandbox beyond a bare spawn.
+/// Time of a command in the sandbox beyond a bare spawn.
 pub(crate) fn sandbox(programs: &Programs) -> Vec<Figure> {
     let told = told(&programs.sandbox_cost);
     let bare = told.first().map_or(0.0, |(_, bare)| *bare);
     let figures = told.into_iter().map(|(name, ms)| match name.as_str() {
-        "in the sandbox" | "behind a fence" => {
-            Figure::at_most(format!("a command {name}, more than bare"), ms - bare, "ms", MOST_MS)
+        "in the namespace sandbox" | "in the Landlock sandbox" => {
+            Figure::at_most(format!("command {name}, overhead"), ms - bare, "ms", MOST_MS)
         }
-        _ => Figure::shown(format!("a command {name}"), ms, "ms"),
+        _ => Figure::shown(format!("command {name}"), ms, "ms"),
     });
     figures.collect()
 }

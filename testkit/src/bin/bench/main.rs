@@ -1,17 +1,18 @@
-//! `cargo xtask bench`: the figures Fusee promises, measured here and now, each with its target.
+//! `cargo xtask bench`: measures the figures that Fusee promises and compares each with its target.
 //!
-//! `measure` runs one program once and takes its times; the figures are `turns` (what a turn costs), `floor` (how that
-//! compares with the bare loop), `tasks` (many in one process), `agent_loop`
-//! (the loop's own table), `crowd` (many processes at once), `conversation` (a
-//! terminal with somebody who types), `prompts` (a long one), `hands` (tools and the sandbox), `changes` (knowing what a
-//! command changed), `soak` (ten thousand turns leave nothing behind) and `parts` (the index, templates, the language). Machines are noisy: runs of ours and of
-//! the floor alternate, and a figure is a median. Arguments: the directory of the release binaries, then names of figures.
+//! `measure` runs one program once and takes its times. The figures are in `turns` (cost of a turn),
+//! `against_floor` (comparison with the bare loop), `tasks` (many in one process), `agent_loop` (the loop's
+//! own table), `crowd` (many concurrent processes), `conversation` (the terminal chat), `prompts` (a long
+//! prompt), `hands` (tools and the sandbox), `changes` (change detection), `soak` (no leaks over ten thousand
+//! turns) and `parts` (the index, templates, the language). Because machines are noisy, runs of fusee and of
+//! the bare loop alternate, and a figure is a median. Arguments: the directory of the release binaries, then
+//! names of figures.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::expect_used,
     clippy::disallowed_methods,
-    reason = "a bench prints, starts programs, and stops at what it cannot measure"
+    reason = "a bench prints, starts programs, and panics when it cannot measure"
 )]
 
 mod against_floor;
@@ -32,12 +33,12 @@ use std::process::ExitCode;
 
 use measure::Programs;
 
-/// One promise and what was measured.
+/// A measured figure and its target.
 pub(crate) struct Figure {
     name: String,
     measured: f64,
     unit: &'static str,
-    /// At most this; none for a figure that is only shown.
+    /// Maximum; `None` for a figure that is only shown.
     target: Option<f64>,
 }
 
@@ -64,7 +65,7 @@ impl Figure {
     }
 }
 
-/// A name on the command line and the figures it stands for.
+/// A name on the command line and the function that measures its figures.
 type Bench = (&'static str, fn(&Programs) -> Vec<Figure>);
 
 const BENCHES: &[Bench] = &[
@@ -91,13 +92,13 @@ const BENCHES: &[Bench] = &[
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     let Some(directory) = args.next().map(PathBuf::from) else {
-        eprintln!("bench DIRECTORY [NAME…], as `cargo xtask bench` starts it");
+        eprintln!("usage: bench DIRECTORY [NAME…]; run it with `cargo xtask bench`");
         return ExitCode::FAILURE;
     };
     let names: Vec<String> = args.map(|name| name.to_string_lossy().into_owned()).collect();
     if let Some(unknown) = names.iter().find(|name| !BENCHES.iter().any(|(known, _)| known == name)) {
         let known: Vec<&str> = BENCHES.iter().map(|(name, _)| *name).collect();
-        eprintln!("no figure is called {unknown:?}; there are {}", known.join(", "));
+        eprintln!("unknown figure {unknown:?}; available figures: {}", known.join(", "));
         return ExitCode::FAILURE;
     }
     let programs = Programs {

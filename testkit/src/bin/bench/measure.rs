@@ -1,4 +1,4 @@
-//! One run of one program against the scripted server, with a clock, a scale and a meter.
+//! Runs one program once against the scripted server and measures time and memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,46 +13,46 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
 
-/// The release binaries.
+/// Paths of the release binaries.
 pub(crate) struct Programs {
     pub(crate) fusee: PathBuf,
     pub(crate) floor: PathBuf,
-    /// Many tasks in one process.
+    /// Runs many tasks in one process.
     pub(crate) many_tasks: PathBuf,
-    /// The agent loop by itself.
+    /// Measures the agent loop in isolation.
     pub(crate) loop_cost: PathBuf,
-    /// The memory that one request takes.
+    /// Measures the memory taken by one request.
     pub(crate) request_cost: PathBuf,
     pub(crate) search_cost: PathBuf,
     pub(crate) sandbox_cost: PathBuf,
-    /// Looks for changes when it is asked to.
+    /// Scans for changes on request.
     pub(crate) look: PathBuf,
-    /// The file index and the templates.
+    /// Measures the file index and the templates.
     pub(crate) index: PathBuf,
-    /// The workflow language.
+    /// Measures the workflow language.
     pub(crate) fib: PathBuf,
     /// Renders a long prompt.
     pub(crate) render_prompt: PathBuf,
 }
 
-/// Which of them runs.
+/// Which program runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Who {
     Fusee,
-    /// The bare loop, with requests that are longer by so many bytes, as ours are by prompt and tools.
+    /// The bare loop, with requests padded by this many bytes to match our prompt and tools.
     Floor(usize),
 }
 
-/// What every reply asks for.
+/// Tool call in every reply.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
-    /// A command, as in real work; both programs can do it.
+    /// A command, as in real work; both programs support it.
     Commands,
-    /// A read of one line: the least a tool can do, so that what is left is ours.
+    /// A read of one line: the cheapest tool call, so that the remaining cost is the loop's own.
     Reads,
 }
 
-/// The replies of a run: so many turns with a call, then an answer.
+/// Replies of a run: `turns` replies with a call, then an answer.
 pub(crate) fn replies(turns: usize, work: Work, latency: Duration) -> Vec<Arc<Prepared>> {
     let call = |turn: usize| match work {
         Work::Commands => Message::call("shell", json!({"command": format!("echo turn {turn}")})),
@@ -69,22 +69,22 @@ pub(crate) fn replies(turns: usize, work: Work, latency: Duration) -> Vec<Arc<Pr
         .collect()
 }
 
-/// What one run took.
+/// Measurements of one run.
 pub(crate) struct Measured {
     pub(crate) wall: Duration,
     /// User and system time of the process and of the children it waited for.
     pub(crate) cpu: Duration,
-    /// The high-water mark of its resident memory, read when the last request came.
+    /// Peak resident memory, read when the last request arrives.
     pub(crate) peak_mb: f64,
-    /// From its start to the first byte of the first request.
+    /// From process start to the first byte of the first request.
     pub(crate) first_request: Duration,
     /// From the end of each reply to the first byte of the next request.
     pub(crate) gaps: Vec<Duration>,
-    /// Length of the first request, in bytes.
+    /// Length of the first request in bytes.
     pub(crate) first_length: usize,
 }
 
-/// A run with its project and its server, not yet started: making those is not the program's time.
+/// A run that is set up but not started, so that creating the project and server is not measured.
 pub(crate) struct Ready {
     command: Command,
     pid: Arc<AtomicU32>,
@@ -94,7 +94,7 @@ pub(crate) struct Ready {
     project: Project,
 }
 
-/// A run that has started.
+/// A started run.
 pub(crate) struct Started {
     child: Child,
     begun: Instant,
@@ -105,12 +105,12 @@ pub(crate) struct Started {
 }
 
 impl Programs {
-    /// Runs it to its end.
+    /// Runs a program to its end.
     pub(crate) fn run(&self, who: Who, replies: &[Arc<Prepared>]) -> Measured {
         self.ready(who, replies, &[]).start().finish()
     }
 
-    /// Makes a new project and a server of its own; `wrapper` is a program that starts ours in turn.
+    /// Creates a new project and server; `wrapper` is a command that launches the program.
     pub(crate) fn ready(&self, who: Who, replies: &[Arc<Prepared>], wrapper: &[&str]) -> Ready {
         let lines: String = (1..=50).map(|n| format!("line {n} of a small file\n")).collect();
         let project = Project::new().with("lines.txt", &lines);
@@ -152,7 +152,7 @@ impl Programs {
 }
 
 impl Ready {
-    /// Where it will work.
+    /// Working directory of the run.
     pub(crate) fn directory(&self) -> PathBuf {
         self.project.dir()
     }
@@ -167,7 +167,8 @@ impl Ready {
 }
 
 impl Started {
-    /// Waits for the end and takes the figures. CPU time is right when no other child is waited for meanwhile.
+    /// Waits for the end and takes the figures. CPU time is only correct if no other child is waited for
+    /// meanwhile.
     pub(crate) fn finish(mut self) -> Measured {
         let before = children_cpu();
         let status = self.child.wait().expect("a child can be waited for");
@@ -175,8 +176,8 @@ impl Started {
         let cpu = children_cpu().saturating_sub(before);
         let requests = self.server.requests();
         let said = fs::read_to_string(stderr_of(&self.project)).unwrap_or_default();
-        assert!(status.success(), "a run that failed ({status}): {said}");
-        assert_eq!(requests.len(), self.turns + 1, "requests of a run: {said}");
+        assert!(status.success(), "the run failed ({status}): {said}");
+        assert_eq!(requests.len(), self.turns + 1, "unexpected number of requests: {said}");
         let gaps = requests
             .windows(2)
             .map(|pair| pair[1].began.saturating_duration_since(pair[0].answered.unwrap_or(pair[1].began)))
@@ -191,11 +192,11 @@ impl Started {
         }
     }
 
-    /// What it said on stderr once it has ended.
+    /// Waits for the end and returns stderr.
     pub(crate) fn finish_and_tell(mut self) -> String {
         let status = self.child.wait().expect("a child can be waited for");
         let said = fs::read_to_string(stderr_of(&self.project)).unwrap_or_default();
-        assert!(status.success(), "a run that failed ({status}): {said}");
+        assert!(status.success(), "the run failed ({status}): {said}");
         said
     }
 }
@@ -203,7 +204,7 @@ impl Started {
 fn fusee_args(server: &Server) -> Vec<String> {
     let base = server.base_url();
     let fixed = ["run", "Do the work.", "--model", "openai:scripted", "--api", "chat", "--sandbox", "off"];
-    // High limits: a bench measures turns, not the end of a budget.
+    // High limits, so that no budget ends the run.
     let limits = ["--max-turns", "100000", "--max-tokens", "100000000", "--timeout", "3600"];
     fixed.into_iter().chain(limits).chain(["--base-url", &base]).map(str::to_owned).collect()
 }
@@ -225,13 +226,13 @@ fn high_water_kb(pid: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0)
 }
 
-/// The middle of the values; of an even number, the upper of the two.
+/// Median; the upper of the two middle values for an even count.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Milliseconds with their fraction.
+/// Converts to fractional milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }

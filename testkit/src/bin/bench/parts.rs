@@ -1,5 +1,5 @@
-//! Parts of the engine at their sizes: the file index, the registry of templates, the workflow language. Programs of
-//! theirs measure themselves; here their words become figures.
+//! Parts of the engine at scale: the file index, the template registry, the workflow language. Separate
+//! programs measure; this module parses their output.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,16 +31,16 @@ pub(crate) fn language(programs: &Programs) -> Vec<Figure> {
         let line = told.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
     };
-    let ratio = measured("ratio:").expect("python3 is there to compare with");
+    let ratio = measured("ratio:").expect("python3 is installed");
     let start = measured("start of 1000 forms:").expect("every figure is told");
     vec![
-        Figure::at_most("fib(25) against python3", ratio, "x", 3.0),
-        Figure::at_most("start of a workflow of 1 000 forms", start, "ms", 5.0),
+        Figure::at_most("fib(25) relative to python3", ratio, "x", 3.0),
+        Figure::at_most("start-up of a workflow of 1 000 forms", start, "ms", 5.0),
     ]
 }
 
 fn output(program: &Path) -> String {
-    let output = Command::new(program).output().expect("it was built");
+    let output = Command::new(program).output().expect("the program was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -1,11 +1,11 @@
-//! What a run costs by itself: its start, one turn, and whether a turn gets dearer as the conversation grows.
+//! Cost of a run by itself: start-up, one turn, and the growth of a turn's cost with the conversation.
 
 use std::time::Duration;
 
 use super::Figure;
 use super::measure::{Programs, Who, Work, median, ms, replies};
 
-/// From the start of the process to its first request.
+/// From process start to the first request.
 pub(crate) fn start(programs: &Programs) -> Vec<Figure> {
     let replies = replies(0, Work::Reads, Duration::ZERO);
     let runs: Vec<_> = (0..21).map(|_| programs.run(Who::Fusee, &replies)).collect();
@@ -28,12 +28,12 @@ pub(crate) fn cost(programs: &Programs) -> Vec<Figure> {
     let peak = median(runs.iter().map(|run| run.peak_mb).collect());
     vec![
         Figure::at_most("reply to next request, median", median(gaps), "ms", 1.0),
-        Figure::shown("reply to next request, 99 of 100", slow, "ms"),
+        Figure::shown("reply to next request, p99", slow, "ms"),
         Figure::at_most("memory of one task, 100 turns of reads", peak, "MB", 20.0),
     ]
 }
 
-/// A turn near the 500th against a turn near the 10th.
+/// A turn near the 500th compared with a turn near the 10th.
 pub(crate) fn growth(programs: &Programs) -> Vec<Figure> {
     let replies = replies(510, Work::Reads, Duration::ZERO);
     let runs: Vec<_> = (0..5).map(|_| programs.run(Who::Fusee, &replies)).collect();
@@ -44,23 +44,24 @@ pub(crate) fn growth(programs: &Programs) -> Vec<Figure> {
     };
     let (early, late) = (around(10), around(500));
     vec![
-        Figure::shown("reply to next request, about turn 10", early, "ms"),
-        Figure::shown("reply to next request, about turn 500", late, "ms"),
-        Figure::at_most("growth of a turn's time from turn 10 to turn 500", late / early, "x", 1.3),
+        Figure::shown("reply to next request, around turn 10", early, "ms"),
+        Figure::shown("reply to next request, around turn 500", late, "ms"),
+        Figure::at_most("turn time at turn 500 relative to turn 10", late / early, "x", 1.3),
     ]
 }
 
-/// The same in instructions, which no other process disturbs: 100 turns late in a run against 100 turns early.
+/// The same in instructions, which other processes do not disturb: 100 late turns compared with 100 early
+/// ones.
 pub(crate) fn instructions(programs: &Programs) -> Vec<Figure> {
     if std::process::Command::new("valgrind").arg("--version").output().is_err() {
-        println!("instructions: valgrind is not installed, left out");
+        println!("instructions: skipped, valgrind is not installed");
         return Vec::new();
     }
     let count = |turns: usize| {
         let wrapper = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
         let replies = replies(turns, Work::Reads, Duration::ZERO);
         let said = programs.ready(Who::Fusee, &replies, &wrapper).start().finish_and_tell();
-        // Every process tells its own count, those that keep commands too. The run's is by far the largest.
+        // Every process reports its own count, including the fork server. The run's is by far the largest.
         let counts = said.lines().filter_map(|line| line.split_once("Collected :"));
         let counts = counts.filter_map(|(_, count)| count.trim().parse::<f64>().ok());
         counts.reduce(f64::max).expect("callgrind's count")
@@ -68,8 +69,8 @@ pub(crate) fn instructions(programs: &Programs) -> Vec<Figure> {
     let [a, b, c, d] = [10, 110, 400, 500].map(count);
     let (early, late) = ((b - a) / 100.0, (d - c) / 100.0);
     vec![
-        Figure::shown("instructions of a turn, turns 10 to 110", early / 1000.0, "k"),
-        Figure::shown("instructions of a turn, turns 400 to 500", late / 1000.0, "k"),
-        Figure::at_most("growth of a turn's instructions", late / early, "x", 1.3),
+        Figure::shown("instructions per turn, turns 10 to 110", early / 1000.0, "k"),
+        Figure::shown("instructions per turn, turns 400 to 500", late / 1000.0, "k"),
+        Figure::at_most("instructions per turn, late relative to early", late / early, "x", 1.3),
     ]
 }

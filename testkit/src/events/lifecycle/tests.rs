@@ -1,10 +1,10 @@
-//! Streams that are right, and one for each way of being wrong.
+//! Valid streams, and one stream for each kind of violation.
 
 use serde_json::json;
 
 use super::*;
 
-/// Events from (type, fields), with seq and task filled in.
+/// Builds events from (type, fields), with seq and task filled in.
 fn stream(events: &[(&str, Value)]) -> Vec<Value> {
     let mut stream = Vec::new();
     for (seq, (kind, fields)) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is seen in each format.
+//! Detection in each format.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! From `local:…` to a file, its profile and its context.
+//! Resolving `local:…` to a file, its profile and its context size.
 
 use fusee_engine::model::{EditFormat, ToolFormat};
 
@@ -47,12 +47,12 @@ fn an_entry_names_the_file_and_the_size_of_its_context() {
 #[test]
 fn local_alone_is_asked_which_file() {
     let failure = choose("local", "", &[]).unwrap_err();
-    assert_eq!(failure.message, "`local` is a model inside this process, and no file is named");
+    assert_eq!(failure.message, "`local` needs a model file");
     assert_eq!(
         failure.help.unwrap(),
-        "say -m local:PATH.gguf, or name it once in the configuration:\n[models.local]\nmodel = \"local:PATH.gguf\""
+        "pass -m local:PATH.gguf, or name it in the configuration:\n[models.local]\nmodel = \"local:PATH.gguf\""
     );
-    // A server may call its model so.
+    // A server may have a model of this name.
     let variables = [("FUSEE_BASE_URL", "http://127.0.0.1:9/v1")];
     assert_eq!(choose("local", "", &variables).unwrap().name, "local");
 }

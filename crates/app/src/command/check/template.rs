@@ -1,4 +1,4 @@
-//! Templates, for `fusee check`.
+//! Template checks of `fusee check`.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,20 +11,20 @@ use fusee_engine::workflow::standard_tools;
 
 use super::Findings;
 
-/// How far into a file its outermost element is looked for.
+/// Number of bytes searched for the root element.
 const HEAD: u64 = 4096;
 
-/// Whether a file is meant to be a template: other programs write XML too.
+/// Whether a file is meant to be a template: other programs use XML too.
 pub(super) fn is_one(file: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     read.is_ok() && xml::decode(&head).is_ok_and(|text| text.contains("<task"))
 }
 
-/// Everything wrong with one, and a name that another has already.
+/// Reports all problems of one template, including a name that is already taken.
 pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
     let mut bytes = Vec::new();
-    // Four bytes for each that is read: enough to be refused for its size.
+    // Up to four bytes per character, plus one so that a larger file is rejected for its size.
     let most = xml::LARGEST as u64 * 4 + 1;
     if let Err(error) = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
         return findings.unreadable(name, &error.to_string());
@@ -41,18 +41,18 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
         }
         if template.is_default {
             let subtype = template.subtype().to_owned();
-            let message = |first: &str| format!("the default of the subtype `{subtype}` is in {first} too");
+            let message = |first: &str| format!("the default of subtype `{subtype}` is also defined in {first}");
             match findings.defaults.get(&subtype) {
                 Some(first) => {
                     let problem = at_attribute("duplicate-default", "default", &source, message(first));
-                    problems.push(problem.help("mark one of them alone"));
+                    problems.push(problem.help("mark only one of them as default"));
                 }
                 None => _ = findings.defaults.insert(subtype, name.to_owned()),
             }
         }
         match findings.templates.get(&template.name) {
             Some(first) => {
-                let message = format!("the template `{}` is in {first} too", template.name);
+                let message = format!("template `{}` is also defined in {first}", template.name);
                 let problem = at_attribute("duplicate-template", "name", &source, message);
                 problems.push(problem.help("rename one of them"));
             }
@@ -70,8 +70,8 @@ fn at_attribute(code: &'static str, attribute: &str, source: &Source, message: S
     Diagnostic::error(code, source, span.unwrap_or_default(), message)
 }
 
-/// Settings of the context that exclude each other as the file stands. A request may still set one of them otherwise, so
-/// the template registers all the same.
+/// Context settings that conflict as written. A request may still override one of them, so the template is
+/// registered anyway.
 fn context_conflict(template: &Template, source: &Source) -> Option<Diagnostic> {
     let conflict = effective(template.subtype(), &template.context_management, None).err()?;
     let (document, _) = xml::read(source);

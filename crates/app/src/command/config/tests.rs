@@ -1,4 +1,4 @@
-//! What `fusee config` prints.
+//! Output of `fusee config`.
 
 use insta::assert_snapshot;
 

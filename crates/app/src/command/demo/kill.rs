@@ -1,7 +1,7 @@
-//! Killing the demo's run while a command of it runs, and going on with it.
+//! Kills the demo's run while one of its commands runs, then resumes it.
 //!
-//! The run is a process of its own, so that kill -9 is what it is. The journal tells when to kill it: events are in it
-//! before the command starts, so one that is found there is under way or about to be.
+//! The run is a separate process, so kill -9 is real. The journal shows when to kill it: events are written
+//! before the command starts, so a command found there is running or about to start.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,19 +19,19 @@ use crate::failure::Failure;
 use crate::output;
 use crate::project::Project;
 
-/// How often the journal is looked at.
+/// Interval at which the journal is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
 
-/// A run that has not come to its command by then never will.
+/// Time limit for the run to reach the command.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A terminal is given the time for a frame that shows the command running.
+/// Delay before the kill, so that a terminal shows a frame with the command running.
 const SEEN: Duration = Duration::from_millis(60);
 
-/// The line that tells of the kill can be read before it goes on.
+/// Pause after the kill, so that the message can be read.
 const PAUSE: Duration = Duration::from_millis(900);
 
-/// Runs it, kills it, resumes it.
+/// Runs the command line, kills it, resumes the run.
 pub(super) async fn killed_and_resumed(
     line: Vec<OsString>,
     project: &Path,
@@ -42,7 +42,7 @@ pub(super) async fn killed_and_resumed(
     let place = Project::find(Some(project), &process.environment)?;
     if !wait_for_moment(&mut child, &place).await? {
         return Err(Failure::failed("the demo's run ended before it could be killed")
-            .help("without --kill it can be seen"));
+            .help("run the demo without --kill"));
     }
     let terminal = process.environment.terminals().stderr;
     if terminal {
@@ -68,7 +68,7 @@ pub(super) async fn killed_and_resumed(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a second fusee is no command of a model: it starts its own keeper, and is killed alone"
+    reason = "a second fusee is not a command of a model: it has its own fork server and is killed alone"
 )]
 fn start(line: Vec<OsString>) -> Result<Child, Failure> {
     let failed = |error: std::io::Error| Failure::failed(format!("cannot start a second fusee: {error}"));
@@ -76,11 +76,11 @@ fn start(line: Vec<OsString>) -> Result<Child, Failure> {
     std::process::Command::new(program).args(line).stdin(Stdio::null()).spawn().map_err(failed)
 }
 
-/// Waits for the first command after a change of a file; false if the run ends before.
+/// Waits for the first command after a file change; false if the run ends before that.
 async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Failure> {
     let begun = Instant::now();
     while begun.elapsed() < LONGEST && still_runs(child)? {
-        // The journal is not there at first, and then not complete.
+        // The journal does not exist at first, and is incomplete after that.
         let events = place.journal_with_runs().and_then(|journal| events(&journal)).unwrap_or_default();
         if has_come(&events) {
             return Ok(true);
@@ -100,11 +100,11 @@ async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Fai
 }
 
 fn still_runs(child: &mut Child) -> Result<bool, Failure> {
-    let ended = child.try_wait().map_err(|error| Failure::failed(format!("the run was lost: {error}")))?;
+    let ended = child.try_wait().map_err(|error| Failure::failed(format!("cannot wait for the run: {error}")))?;
     Ok(ended.is_none())
 }
 
-/// A run that is no longer wanted is not left behind.
+/// Kills the run so that no process is left behind.
 fn end(child: &mut Child) {
     let _ = child.kill().and_then(|()| child.wait());
 }
@@ -120,7 +120,7 @@ fn events(journal: &Journal) -> Result<Vec<Event>, Failure> {
     Ok(events.into_iter().map(|stamped| stamped.event).collect())
 }
 
-/// What the journal holds of the killed run, all of which a resumed run reads back.
+/// Counts what the journal holds of the killed run; a resumed run reads all of it back.
 fn read_back(journal: &Journal) -> Result<Killed, Failure> {
     let steps = journal.steps(&run_id()?)?;
     let count = |kind| steps.iter().filter(|step| step.kind == kind && step.result.is_some()).count();

@@ -1,4 +1,4 @@
-//! The journal: where it is, how large, whether it is whole, whether it can be written.
+//! Checks the journal: location, size, integrity, write access.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::{Finding, State};
 use crate::face::words;
 use crate::project::Project;
 
-/// Looks at it.
+/// Runs the checks.
 pub(crate) fn look(project: &Project) -> Vec<Finding> {
     let path = &project.journal;
     let mut findings = vec![place(path)];
@@ -17,7 +17,7 @@ pub(crate) fn look(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Whether it can be written, or made.
+/// Whether the journal can be written or created.
 fn place(path: &Path) -> Finding {
     let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     match rustix::fs::access(existing, rustix::fs::Access::WRITE_OK) {
@@ -25,9 +25,9 @@ fn place(path: &Path) -> Finding {
             let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
             Finding::new("place", State::Ready, format!("{} · {}", path.display(), words::bytes(size)))
         }
-        Ok(()) => Finding::new("place", State::Ready, format!("{} · made by the first run", path.display())),
+        Ok(()) => Finding::new("place", State::Ready, format!("{} · created by the first run", path.display())),
         Err(error) => {
-            let detail = format!("{} cannot be written: {error}", path.display());
+            let detail = format!("cannot write {}: {error}", path.display());
             Finding::new("place", State::Broken, detail)
         }
     }
@@ -37,7 +37,7 @@ fn content(project: &Project) -> Finding {
     let name = "content";
     let journal = match project.read_journal() {
         Ok(Some(journal)) => journal,
-        Ok(None) => return Finding::new(name, State::Absent, "nothing was run yet"),
+        Ok(None) => return Finding::new(name, State::Absent, "no runs yet"),
         Err(failure) => return Finding::new(name, State::Broken, failure.message),
     };
     match (journal.check(), journal.runs()) {

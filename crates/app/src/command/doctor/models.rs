@@ -1,4 +1,4 @@
-//! Every source of models, and whether one can be used.
+//! Checks every source of models, and whether one can be used.
 
 use fusee_engine::model::provider::{PROVIDERS, Provider};
 use fusee_engine::model::{Target, has_local_models};
@@ -10,10 +10,10 @@ use crate::discover::{self, Found};
 use crate::environment::Environment;
 use crate::face::words;
 
-/// Models of a server that are named.
+/// Maximum number of a server's models that are named.
 const NAMED: usize = 4;
 
-/// What was found.
+/// Results of the model checks.
 pub(crate) struct Models {
     pub(crate) findings: Vec<Finding>,
     /// Whether some model can answer.
@@ -21,13 +21,13 @@ pub(crate) struct Models {
     pub(crate) next: Vec<String>,
 }
 
-/// Looks for them.
+/// Runs the checks.
 pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool) -> Models {
     let found = discover::look(environment).await;
     let mut models = judge(&found, config, environment);
     if !quick {
         models.findings.extend(probe::found(&found, config, environment).await);
-        // A model in this process is nobody's who could be found: it is asked where it is the configured one.
+        // A local model is not discovered, so it is probed only if it is the configured one.
         if let Some(name) = config.text("model")
             && models.usable
             && is_local(name, config, environment)
@@ -38,7 +38,7 @@ pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool
     models
 }
 
-/// What is there to use, given what was found.
+/// Evaluates what was found.
 pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -> Models {
     let mut findings = Vec::new();
     let configured = config.text("model").map(|name| configured(name, config, environment));
@@ -97,7 +97,7 @@ fn is_local(name: &str, config: &Config, environment: &Environment) -> bool {
 /// Models in this process.
 fn local() -> Finding {
     if has_local_models() {
-        Finding::new("local", State::Ready, "-m local:FILE.gguf, a model inside this process")
+        Finding::new("local", State::Ready, "-m local:FILE.gguf, a model in this process")
     } else {
         Finding::new("local", State::Absent, "not in this binary: cargo build --release --features local")
     }
@@ -116,7 +116,7 @@ fn own(provider: &'static Provider, found: &Found, base_url: &str) -> Finding {
     match found.servers.iter().find(|server| server.provider.name == provider.name) {
         None => Finding::new(provider.name, State::Absent, format!("no server at {place}")),
         Some(server) if server.models.is_empty() => {
-            Finding::new(provider.name, State::Broken, format!("a server at {place}, without a model"))
+            Finding::new(provider.name, State::Broken, format!("server at {place} has no model"))
         }
         Some(server) => {
             let named: Vec<&str> = server.models.iter().take(NAMED).map(String::as_str).collect();
@@ -134,20 +134,20 @@ fn own(provider: &'static Provider, found: &Found, base_url: &str) -> Finding {
 
 fn next(found: &Found, servers: &[String], is_configured: bool, usable: bool) -> Vec<String> {
     match (usable, is_configured, servers, found.keys.as_slice()) {
-        (true, true, ..) => vec!["fusee run 'what is to be done'".to_owned()],
-        (true, false, [only], _) => vec![format!("fusee run 'what is to be done' (takes {only})")],
-        (true, false, [first, ..], _) => vec![format!("fusee run -m {first} 'what is to be done'")],
+        (true, true, ..) => vec!["fusee run 'your task'".to_owned()],
+        (true, false, [only], _) => vec![format!("fusee run 'your task' (uses {only})")],
+        (true, false, [first, ..], _) => vec![format!("fusee run -m {first} 'your task'")],
         (true, false, [], [first, ..]) => {
-            vec![format!("fusee run -m {}:MODEL 'what is to be done'", first.name)]
+            vec![format!("fusee run -m {}:MODEL 'your task'", first.name)]
         }
         (false, true, ..) => {
             vec!["the configured model cannot be used: see above, or choose another with -m".to_owned()]
         }
         (_, false, [], _) => vec![
-            "start a server (ollama, llama.cpp, LM Studio, vLLM), or set a key, or say where a server is:"
+            "start a server (ollama, llama.cpp, LM Studio, vLLM), set an API key, or pass the URL of a server:"
                 .to_owned(),
-            "fusee run --base-url http://HOST:PORT/v1 -m MODEL 'what is to be done'".to_owned(),
-            "fusee demo shows a task without any model".to_owned(),
+            "fusee run --base-url http://HOST:PORT/v1 -m MODEL 'your task'".to_owned(),
+            "fusee demo needs no model".to_owned(),
         ],
         (false, false, [..], _) => Vec::new(),
     }

@@ -1,5 +1,5 @@
-//! One round trip to a model: whether it answers, how fast, and in which way it makes a call. From that follows how it
-//! should be asked.
+//! Sends one request to a model: whether it answers, how fast, and how it makes a tool call. The result
+//! suggests a `tool_format`.
 
 use std::time::{Duration, Instant};
 
@@ -15,27 +15,27 @@ use crate::config::Config;
 use crate::discover::Found;
 use crate::environment::Environment;
 
-/// A model that has not answered by then is not waited for: it may have to be loaded first.
+/// Time limit for one answer; a model may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Models are asked, one after the other, for so long altogether: each may have to be loaded. The rest are named.
+/// Time limit for probing all models, one after the other; the rest are listed without a probe.
 const ALTOGETHER: Duration = Duration::from_secs(120);
 
-/// Enough for a call.
+/// Maximum number of reply tokens; enough for a tool call.
 const TOKENS: u32 = 128;
 
-/// What a model did when it was asked for a call.
+/// How a model responded to the request for a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It called, through its server.
+    /// A native tool call.
     Native,
-    /// It wrote the call as text.
+    /// A tool call written as text.
     Text,
-    /// It spoke of something else.
+    /// No tool call.
     Words,
 }
 
-/// Asks the models of servers on this machine. Those that cost money are never asked unasked.
+/// Probes the models of local servers. Paid models are never probed.
 pub(super) async fn found(found: &Found, config: &Config, environment: &Environment) -> Vec<Finding> {
     let (mut findings, begun) = (Vec::new(), Instant::now());
     for server in &found.servers {
@@ -45,18 +45,18 @@ pub(super) async fn found(found: &Found, config: &Config, environment: &Environm
                 ask(&name, config, environment).await
             } else {
                 let seconds = ALTOGETHER.as_secs();
-                Finding::new(&name, State::Absent, format!("not asked: the others took {seconds} s"))
+                Finding::new(&name, State::Absent, format!("not tested: the others took {seconds} s"))
             });
         }
     }
     findings
 }
 
-/// Asks one model.
+/// Probes one model.
 pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) -> Finding {
     let opened = Choice::named(name, config, environment).and_then(|mut choice| {
         choice.settings.silence = PATIENCE;
-        // What its server makes of a call is the question, not what we would.
+        // Test the server's own handling of tool calls, not ours.
         let tool_format = std::mem::take(&mut choice.settings.traits.tool_format);
         choice.settings.traits.text_calls = false;
         choice.open(None).map(|model| (model, tool_format))
@@ -106,14 +106,14 @@ pub(super) fn manner(reply: &Reply) -> Manner {
     }
 }
 
-/// What to make of it.
+/// Explains the result to the user.
 pub(super) fn advice(manner: Manner, chosen: ToolFormat) -> &'static str {
     match (manner, chosen) {
-        (_, ToolFormat::Schema) => "its replies are constrained (tool_format schema)",
-        (_, ToolFormat::Text) => "it is asked for calls in its text (tool_format text)",
-        (Manner::Native, _) => "it calls tools",
-        (Manner::Text, _) => "it writes calls as text, which is understood",
-        (Manner::Words, _) => "it made no call: try tool_format = \"schema\"",
+        (_, ToolFormat::Schema) => "replies are constrained (tool_format schema)",
+        (_, ToolFormat::Text) => "tool calls are requested as text (tool_format text)",
+        (Manner::Native, _) => "makes tool calls",
+        (Manner::Text, _) => "writes tool calls as text, which is supported",
+        (Manner::Words, _) => "made no tool call; try tool_format = \"schema\"",
     }
 }
 

@@ -1,4 +1,4 @@
-//! What confines commands here, and what bounds them, by trying.
+//! Checks which sandbox layers and limits work here, by trying them.
 
 use fusee_engine::tools::Keeper;
 use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer};
@@ -6,13 +6,13 @@ use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer};
 use super::{Finding, State};
 use crate::command::Process;
 
-/// Looks at every layer.
+/// Runs the checks.
 pub(crate) async fn look(process: &Process) -> Vec<Finding> {
     let mut findings = match &process.keeper {
         Some(keeper) => used(keeper).await,
         None => ["namespaces", "landlock", "seccomp"]
             .map(|name| {
-                Finding::new(name, State::Absent, "no process keeps commands, so it could not be tried")
+                Finding::new(name, State::Absent, "not tested: the fork server is not running")
             })
             .into(),
     };
@@ -22,7 +22,7 @@ pub(crate) async fn look(process: &Process) -> Vec<Finding> {
     findings
 }
 
-/// The layers that commands run in, by trying.
+/// The sandbox layers for commands.
 async fn used(keeper: &Keeper) -> Vec<Finding> {
     let probed = sandbox::probe(keeper).await;
     let found = |layer: Layer| match layer.missing {
@@ -32,13 +32,13 @@ async fn used(keeper: &Keeper) -> Vec<Finding> {
     probed.layers.iter().cloned().map(found).collect()
 }
 
-/// Whether all commands together can be bounded, by trying.
+/// Whether all commands together can be limited by a cgroup.
 async fn cgroup(keeper: &Keeper) -> Finding {
     let name = "cgroup";
     match keeper.surround(Bounds::around(&Allowance::usual())).await {
-        Ok(bounded) => Finding::new(name, State::Ready, format!("bounds all commands together: {bounded}")),
+        Ok(bounded) => Finding::new(name, State::Ready, format!("limits all commands together: {bounded}")),
         Err(why) => {
-            let instead = "the processes of each command are counted instead, ten times a second";
+            let instead = "the processes of each command are counted instead, ten times per second";
             Finding::new(name, State::Absent, format!("{why}; {instead}"))
         }
     }

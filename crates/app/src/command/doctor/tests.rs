@@ -1,4 +1,4 @@
-//! What the doctor concludes.
+//! The doctor's verdicts.
 
 use fusee_engine::model::provider::Provider;
 
@@ -33,9 +33,9 @@ fn a_local_server_or_a_key_is_enough() {
     let found = Found { keys: Vec::new(), servers: vec![server] };
     let models = judged(&found, None);
     assert!(models.usable);
-    assert_eq!(models.next, ["fusee run 'what is to be done' (takes ollama:q)"]);
+    assert_eq!(models.next, ["fusee run 'your task' (uses ollama:q)"]);
     let found = Found { keys: vec![Provider::named("openai").unwrap()], servers: Vec::new() };
-    assert_eq!(judged(&found, None).next, ["fusee run -m openai:MODEL 'what is to be done'"]);
+    assert_eq!(judged(&found, None).next, ["fusee run -m openai:MODEL 'your task'"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Making a project twice.
+//! Creating a project twice.
 
 use super::*;
 use crate::config::Config;

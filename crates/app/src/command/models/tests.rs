@@ -1,4 +1,4 @@
-//! The table.
+//! The table of models.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn what_is_known_stands_in_columns() {
     insta::assert_snapshot!(table(&rows, true), @"
     ollama:q            986 MB   32768 tok  free
     ollama:long-name    4.7 GB
-    openai:gpt                              $1.25 in, $10 out a million
+    openai:gpt                              $1.25 in, $10 out per million
     ");
 }
 

@@ -1,9 +1,9 @@
-//! A prompt as a tree for the terminal: what is open, what is closed, and what each part costs.
+//! Tree view of a prompt: open and closed sections with their token counts.
 
 use fusee_engine::model::tokens;
 use fusee_engine::prompt::{Outlined, SectionState};
 
-/// The tree, and under it what it comes to. `tools` are those that the prompt itself brings.
+/// Renders the tree and its totals. `tools` are those the prompt itself adds.
 pub(super) fn tree(outline: &[Outlined], whole: &str, tools: &[String]) -> String {
     let mut text: String = outline.iter().map(line).collect();
     let closed = outline.iter().filter(|section| section.state == SectionState::Closed).count();
@@ -13,7 +13,7 @@ pub(super) fn tree(outline: &[Outlined], whole: &str, tools: &[String]) -> Strin
         text.push_str(&format!("; {closed} closed"));
     }
     if behind > 0 {
-        text.push_str(&format!(", {behind} behind them"));
+        text.push_str(&format!(", {behind} inside closed ones"));
     }
     text.push('\n');
     if !tools.is_empty() {

@@ -1,5 +1,5 @@
-//! Resuming a run that has ended: its result again, from the journal alone. Neither its model nor its directory
-//! need be there any more.
+//! Resuming a run that has ended: repeats its result from the journal alone. Neither its model nor its
+//! directory need to exist any more.
 
 use fusee_engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
 use fusee_engine::journal::{Event, Journal, RunId, Stamped};
@@ -10,7 +10,7 @@ use crate::face::{Plan, Show};
 use crate::failure::Failure;
 use crate::{history, output};
 
-/// Shows how it ended and gives its exit code.
+/// Displays how the run ended and returns its exit code.
 pub(crate) async fn repeat(
     journal: &Journal,
     run: &RunId,
@@ -46,7 +46,7 @@ pub(crate) async fn repeat(
             }
             exit
         }
-        // Another version of fusee ran it: what the event says is all there is.
+        // Another version of fusee ran it: only the event is left.
         RunOutcome::Stopped(_) | RunOutcome::Lost(_) => {
             if wants_result {
                 output::print(&format!("{}\n", recorded_result(&complete)))?;
@@ -61,7 +61,7 @@ pub(crate) async fn repeat(
     Ok(exit)
 }
 
-/// As much of the task's result as its last event holds.
+/// The task result as far as the last event holds it.
 fn recorded_result(complete: &TaskComplete) -> serde_json::Value {
     let error = complete.error.as_ref();
     let status = if error.is_none() { "COMPLETE" } else { "FAILED" };

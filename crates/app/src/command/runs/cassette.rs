@@ -1,5 +1,6 @@
-//! A recorded run as a cassette: what its model said, attempt by attempt, in the model crate's format. Requests
-//! have no hashes here, since the journal keeps what each added and not their bytes; such a cassette is played in order.
+//! Exports a run as a cassette: the model's replies, attempt by attempt, in the model crate's format.
+//! Requests have no hashes because the journal stores only what each request added, not its bytes; such a
+//! cassette is played in order.
 
 use fusee_engine::journal::{Kind, StepRow};
 use fusee_engine::model::{ErrorKind, ModelError, Reply};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 
-/// The header and one line an attempt.
+/// The header and one line per attempt.
 pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>, Failure> {
     let mut header = json!({ "cassette": 1, "model": settings.model, "wire": settings.wire });
     if !settings.traits.are_usual() {
@@ -19,19 +20,19 @@ pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>
         header["context_tokens"] = tokens.into();
     }
     let mut lines = vec![header];
-    // In the order in which they came, whatever branch they are on: that is how a cassette is played.
+    // In order of time across all branches, which is how a cassette is played.
     let mut attempts: Vec<&StepRow> = steps.iter().filter(|step| step.kind == Kind::Model).collect();
     attempts.sort_by_key(|step| step.at_ms);
     for step in attempts {
         let Some(result) = &step.result else { continue };
         lines.extend(attempt(result).map_err(|error| {
-            Failure::failed(format!("{} cannot be put on a cassette: {error}", step.key))
+            Failure::failed(format!("cannot export {} to a cassette: {error}", step.key))
         })?);
     }
     Ok(lines)
 }
 
-/// One attempt; what we broke off ourselves is no answer of the model.
+/// One attempt; `None` if we cancelled it ourselves, since that is no reply of the model.
 fn attempt(result: &Value) -> Result<Option<Value>, serde_json::Error> {
     if let Some(reply) = result.get("reply") {
         let reply: Reply = serde_json::from_value(reply.clone())?;

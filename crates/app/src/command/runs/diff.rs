@@ -12,24 +12,24 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{output, selection};
 
-/// Show where two runs part.
+/// Show where two runs diverge.
 ///
-/// The steps of both are compared in order: first what each asked for, then what it got. The first that differs is
-/// shown as a diff. Ids of calls, token counts and times may differ. Exit code 0 if the runs are the same, 1 if
-/// not.
+/// Compares the steps of both runs in order, first the request of each step, then its result, and prints the
+/// first difference as a diff. Call ids, token counts and times are ignored. Exits with 0 if the runs are the
+/// same, otherwise with 1.
 #[derive(Args)]
 pub(crate) struct DiffArgs {
-    /// One run
+    /// Id or unique prefix of the first run
     #[arg(value_name = "RUN")]
     one: String,
-    /// The other
+    /// Id or unique prefix of the second run
     #[arg(value_name = "OTHER")]
     other: String,
     #[command(flatten)]
     place: Place,
 }
 
-/// Compares them.
+/// Runs the command.
 pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
@@ -44,11 +44,11 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
     let (left, right) = (journal.steps(one)?, journal.steps(other)?);
     let names = (one.as_str(), other.as_str());
     let mut text = String::new();
-    // What they were started with differs by itself from what came of it.
+    // Different settings are reported separately from different steps.
     if let (Some(mine), Some(theirs)) = (settings(&left), settings(&right))
         && mine != theirs
     {
-        text.push_str(&format!("they were started differently:\n{}\n", unified(mine, theirs, names)));
+        text.push_str(&format!("the runs were started with different settings:\n{}\n", unified(mine, theirs, names)));
     }
     let left: Vec<&StepRow> = left.iter().filter(|step| is_work(step)).collect();
     let right: Vec<&StepRow> = right.iter().filter(|step| is_work(step)).collect();
@@ -68,7 +68,7 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
             .get(shared)
             .map(|step| format!(" with {} `{}`", step.kind, step.callee))
             .unwrap_or_default();
-        text.push_str(&format!("the runs are the same for {shared} steps; {run} goes on{next}\n"));
+        text.push_str(&format!("the runs are the same for {shared} steps; {run} continues{next}\n"));
     }
     Ok((text, same))
 }
@@ -88,7 +88,7 @@ fn part(mine: &StepRow, theirs: &StepRow, names: (&str, &str)) -> Option<String>
     let at = &mine.key;
     if (mine.kind, &mine.callee) != (theirs.kind, &theirs.callee) {
         return Some(format!(
-            "the runs part at {at}:\n  {}: {} `{}`\n  {}: {} `{}`\n",
+            "the runs diverge at {at}:\n  {}: {} `{}`\n  {}: {} `{}`\n",
             names.0, mine.kind, mine.callee, names.1, theirs.kind, theirs.callee
         ));
     }
@@ -96,17 +96,17 @@ fn part(mine: &StepRow, theirs: &StepRow, names: (&str, &str)) -> Option<String>
     let (asked, asked_there) = (steady(&mine.args), steady(&theirs.args));
     if asked != asked_there {
         let diff = unified(&asked, &asked_there, names);
-        return Some(format!("the runs part at {at}: {what} is asked something else\n{diff}"));
+        return Some(format!("the runs diverge at {at}: {what} has a different request\n{diff}"));
     }
     let got = |step: &StepRow| step.result.as_ref().map(steady).unwrap_or_default();
     let (got, got_there) = (got(mine), got(theirs));
     (got != got_there).then(|| {
         let diff = unified(&got, &got_there, names);
-        format!("the runs part at {at}: {what} gives something else\n{diff}")
+        format!("the runs diverge at {at}: {what} has a different result\n{diff}")
     })
 }
 
-/// Without what differs from run to run although nothing else does: a server's ids of calls, counts, line numbers.
+/// Removes values that differ between equal runs: the server's call ids, token counts, line numbers.
 fn steady(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -126,7 +126,7 @@ fn unified(mine: &Value, theirs: &Value, names: (&str, &str)) -> String {
     TextDiff::from_lines(&mine, &theirs).unified_diff().context_radius(2).header(names.0, names.1).to_string()
 }
 
-/// Long texts are broken into their lines, so that a diff of them can be read.
+/// Pretty-prints JSON with long texts split into lines, so that a diff is readable.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default().replace("\\n", "\n    ") + "\n"
 }

@@ -16,10 +16,11 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{history, selection};
 
-/// Write a run to a file of its own.
+/// Export a run to a file.
 ///
-/// JSON Lines: first the run, then its steps, then its events, one object a line under `run`, `step` or `event`. With
-/// --cassette only what its model said, in the form that `--model replay:FILE` plays: a run becomes a test.
+/// Writes JSON Lines: the run, its steps, its events, one object per line under `run`, `step` or `event`.
+/// With --cassette, writes only the model's replies, for use with `--model replay:FILE`, which turns a run
+/// into a test.
 #[derive(Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
@@ -34,7 +35,7 @@ pub(crate) struct ExportArgs {
     place: Place,
 }
 
-/// Writes it.
+/// Runs the command.
 pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
@@ -74,11 +75,11 @@ fn step_as_json(step: &StepRow) -> Value {
     })
 }
 
-/// Where lines go, and what it is called in an error.
+/// An output and its name for error messages.
 struct Lines {
     out: Box<dyn Write>,
     name: String,
-    /// Nobody reads any more: the rest is not written, and that is no failure.
+    /// Whether the reader closed the pipe; the rest is dropped, which is not an error.
     gone: bool,
 }
 

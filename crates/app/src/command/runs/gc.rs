@@ -13,18 +13,18 @@ use crate::project::Project;
 
 /// Remove old runs from the journal.
 ///
-/// The newest runs that have ended are kept, and every run that is open. What only removed runs referred to goes
-/// with them, and the file becomes smaller.
+/// Keeps the newest finished runs and every open run. Data that only removed runs referred to is deleted as
+/// well, and the file shrinks.
 #[derive(Args)]
 pub(crate) struct GcArgs {
-    /// Keep so many of the runs that have ended
+    /// Number of finished runs to keep
     #[arg(long, value_name = "N", default_value_t = 50)]
     keep: usize,
     #[command(flatten)]
     place: Place,
 }
 
-/// Removes them.
+/// Runs the command.
 pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<Exit, Failure> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;

@@ -14,32 +14,35 @@ use crate::output;
 use crate::project::Project;
 use crate::selection;
 
-/// More commands than this are only counted.
+/// Maximum number of commands listed.
 const SHOWN_COMMANDS: usize = 10;
 
-/// Take back what a run changed in its files.
+/// Undo the file changes of a run.
 ///
-/// Every file that the run's tools and commands changed gets the content back that it had before the run: changed files
-/// are restored, new ones removed, deleted ones made again. The content comes from the journal, or from git where git had
-/// the file as it was. Directories that the run made go if nothing else is in them. A file that was changed again since is left alone. What cannot be put back is said first: files
-/// that git did not have and that were too large to be kept, and the commands that were run, since what they changed in
-/// ignored files, in .git, in permissions or outside of the workspace is not known. Then all that will be done is said, and
-/// at a terminal you are asked before it is.
+/// Restores every file that the run's tools and commands changed to its content before the run: changed files
+/// are restored, new ones removed, deleted ones created again. The content comes from the journal, or from
+/// git if git had that version. Directories created by the run are removed if they are empty. A file that was
+/// changed again since is left alone.
+///
+/// What cannot be undone is listed first: files that git did not have and that were too large to be saved,
+/// and the commands that were run, since their changes to ignored files, .git, permissions or files outside
+/// the workspace are not known. Then all planned changes are listed, and at a terminal you are asked to
+/// confirm.
 #[derive(Args)]
 pub(crate) struct UndoArgs {
     #[command(flatten)]
     run: RunArg,
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask first
+    /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// Takes it back.
+/// Runs the command.
 pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
@@ -60,17 +63,17 @@ pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> 
     output::print(&format!("{done}\n")).map(|()| exit)
 }
 
-/// Asks the person.
+/// Asks for confirmation.
 fn sure() -> Result<bool, Failure> {
-    output::error("undo this? y or n: ");
+    output::error("undo these changes? [y/n] ");
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)
-        .map_err(|error| Failure::failed(format!("no answer could be read: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// What undoing a run would do, worked out and not done yet.
+/// The planned undo of a run.
 pub(crate) struct Undoing {
     undo: Undo,
     workspace: Workspace,
@@ -78,14 +81,14 @@ pub(crate) struct Undoing {
 }
 
 impl Undoing {
-    /// Works it out.
+    /// Plans the undo without changing anything.
     pub(crate) fn plan(journal: &Journal, row: &RunRow) -> Result<Self, Failure> {
         if row.status == RunStatus::Open && journal.is_worked_on(&row.id) {
             return Err(Failure::usage(format!(
-                "run {} is at work: a process is changing files for it",
+                "run {} is in progress: another process may be changing its files",
                 row.id
             ))
-            .help("end it first, then undo"));
+            .help("stop it first, then undo"));
         }
         let settings = run::settings_of(journal, &row.id)?;
         let workspace = Workspace::open(&settings.workspace).map_err(|error| {
@@ -95,7 +98,7 @@ impl Undoing {
         Ok(Self { undo, workspace, run: row.id.clone() })
     }
 
-    /// Whether no file would be touched.
+    /// Whether no file would be changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.undo.is_empty()
     }
@@ -104,10 +107,10 @@ impl Undoing {
         if self.undo.left.is_empty() { Exit::Completed } else { Exit::Failed }
     }
 
-    /// Does it, all or nothing, and says how much it was.
+    /// Applies all changes or none, and returns a summary.
     pub(crate) fn carry_out(&self) -> Result<String, Failure> {
         self.undo.carry_out(&self.workspace, &self.run).map_err(|problem| {
-            Failure::failed(format!("nothing was undone: {problem}")).help("see to that, then undo again")
+            Failure::failed(format!("nothing was undone: {problem}")).help("fix the problem, then undo again")
         })?;
         let directories = (self.undo.emptied.len() + self.undo.missing.len()) as u64;
         let mut done = format!("undone: {}", words::count(self.undo.files.len() as u64, "file"));
@@ -118,7 +121,7 @@ impl Undoing {
         Ok(done)
     }
 
-    /// What will be done, after what cannot be put back.
+    /// Describes the planned changes, after what cannot be undone.
     pub(crate) fn told(&self, will_be: &str) -> String {
         let (undo, mut text) = (&self.undo, String::new());
         for (path, why) in &undo.left {
@@ -126,7 +129,7 @@ impl Undoing {
         }
         if !undo.commands.is_empty() {
             let count = words::count(undo.commands.len() as u64, "command");
-            text.push_str(&format!("not undone     what {count} of the run changed in ignored files, .git or permissions, if anything:\n"));
+            text.push_str(&format!("not undone     changes by {count} to ignored files, .git or permissions, if any:\n"));
             for command in undo.commands.iter().take(SHOWN_COMMANDS) {
                 text.push_str(&format!("                 {}\n", words::one_line(command, 100)));
             }
@@ -138,12 +141,12 @@ impl Undoing {
         for file in &undo.files {
             let what = match (&file.now, &file.before) {
                 (_, None) => "removed",
-                (None, Some(_)) => "made again",
-                (Some(_), Some(_)) => "put back",
+                (None, Some(_)) => "recreated",
+                (Some(_), Some(_)) => "restored",
             };
             text.push_str(&format!("{will_be} {what}  {}\n", file.path));
         }
-        let directories = [(&undo.emptied, "removed"), (&undo.missing, "made again")];
+        let directories = [(&undo.emptied, "removed"), (&undo.missing, "recreated")];
         for (path, what) in
             directories.iter().flat_map(|(paths, what)| paths.iter().map(move |path| (path, what)))
         {
@@ -153,16 +156,16 @@ impl Undoing {
             let why = if undo.already.is_empty() {
                 "the run changed no files"
             } else {
-                "all files hold what they held before the run"
+                "all files already have their content from before the run"
             };
-            text.push_str(if undo.left.is_empty() { why } else { "nothing else is to be undone" });
+            text.push_str(if undo.left.is_empty() { why } else { "nothing else to undo" });
             text.push('\n');
         }
         text
     }
 }
 
-/// Whether anything of a run can be taken back.
+/// Whether a run has changes that can be undone.
 pub(crate) fn has_something(journal: &Journal, row: &RunRow) -> bool {
     Undoing::plan(journal, row).is_ok_and(|undoing| !undoing.is_empty())
 }

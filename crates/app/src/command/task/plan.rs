@@ -1,5 +1,5 @@
-//! `fusee task --dry-run`: every call that a workflow contains, in the order of its text, with the size of each prompt
-//! as far as it is known before anything runs.
+//! `fusee task --dry-run`: lists every call a workflow contains, in source order, with the size of each
+//! prompt as far as it is known statically.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use super::source::Checked;
 use crate::failure::Failure;
 use crate::output;
 
-/// Characters of an argument that are shown.
+/// Maximum number of characters of an argument shown.
 const SHOWN: usize = 60;
 
 /// One call of the plan.
@@ -25,7 +25,7 @@ struct Entry {
     prompt: Option<(usize, bool)>,
 }
 
-/// Shows it.
+/// Prints the plan.
 pub(super) fn show(checked: &Checked, inputs: &Map<String, Value>, json: bool) -> Result<Exit, Failure> {
     let entries: Vec<Entry> = checked.program.calls().map(|call| entry(&call)).collect();
     let text = if json { as_json(&entries, inputs) } else { as_text(checked, &entries) };
@@ -44,7 +44,7 @@ fn entry(call: &PlannedCall<'_>) -> Entry {
     }
 }
 
-/// What is known of a prompt: values that are computed are left out of the count.
+/// Counts the known tokens of a prompt; computed values are left out.
 fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool) {
     let defaults = atom.params.iter().filter_map(|param| Some((param.name.clone(), param.default.clone()?)));
     let mut inputs: Map<String, Value> = defaults.collect();
@@ -58,7 +58,7 @@ fn prompt_of(atom: &Atom, arguments: &[(String, Option<Value>)]) -> (usize, bool
     let texts = [Some(&atom.instructions), atom.system.as_ref()].into_iter().flatten();
     let count = texts
         .map(|text| rendered(text, &inputs, &mut missing))
-        // A text without an exact count is estimated as everywhere: four bytes a token.
+        // Without an exact count, estimate four bytes per token as elsewhere.
         .map(|text| tokens::exact_count(&text).unwrap_or(text.len() / 4))
         .sum();
     (count, missing.is_empty())
@@ -77,7 +77,7 @@ fn as_text(checked: &Checked, entries: &[Entry]) -> String {
                 let _ = write!(text, "  {count} tokens");
             }
             Some((count, false)) => {
-                let _ = write!(text, "  {count} tokens and what is computed");
+                let _ = write!(text, "  {count} tokens plus computed values");
             }
             None => {}
         }
@@ -86,7 +86,7 @@ fn as_text(checked: &Checked, entries: &[Entry]) -> String {
     let prompts: usize = entries.iter().filter_map(|entry| entry.prompt).map(|(count, _)| count).sum();
     let _ = writeln!(
         text,
-        "{}: {} calls, {} tasks of its own, {prompts} tokens of prompts are known; nothing was run",
+        "{}: {} calls, {} tasks of its own, {prompts} known prompt tokens; nothing was run",
         checked.workflow.name,
         entries.len(),
         checked.program.atoms().len(),

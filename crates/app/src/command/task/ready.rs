@@ -1,4 +1,4 @@
-//! What a conversation runs after `/task`: the same that `fusee task` would, found and checked without a word printed.
+//! Resolves and checks the task after `/task` in the chat, like `fusee task` but without printing anything.
 
 use fusee_engine::dispatch;
 use fusee_engine::lang::{Limits, Machine};
@@ -12,18 +12,18 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::templates::Standing;
 
-/// A task that can run.
+/// A checked task.
 pub(crate) struct Ready {
     pub(crate) work: Work,
-    /// The model that its template asks for.
+    /// The model its template requests.
     pub(crate) model: Option<String>,
-    /// The templates as they are now.
+    /// The templates as loaded for it.
     pub(crate) loaded: Loaded,
-    /// What is odd and stops nothing.
+    /// Warnings that do not prevent the run.
     pub(crate) notes: Vec<String>,
 }
 
-/// Finds what a line means and checks it as a whole.
+/// Resolves a line to a task and checks it completely.
 pub(crate) fn ready(
     line: &str,
     standing: &mut Standing,
@@ -38,11 +38,11 @@ pub(crate) fn ready(
         }
     };
     let Some((named, inputs)) = words.split_first() else {
-        return Err(Failure::usage("there is no task: what is to be run?")
-            .help("a template or workflow with its inputs: /task NAME key=value, or /task (+ 1 2)"));
+        return Err(Failure::usage("missing task")
+            .help("name a template or workflow and its inputs: /task NAME key=value, or /task (+ 1 2)"));
     };
     if named == "-" {
-        return Err(Failure::usage("stdin belongs to the conversation").help("name a .fusee file"));
+        return Err(Failure::usage("stdin is used by the chat").help("name a .fusee file"));
     }
     let (loaded, said) = standing.gather(project, &process.environment);
     let notes: Vec<String> = said.into_iter().collect();

@@ -1,4 +1,4 @@
-//! What `fusee task` is given: the text of a workflow, wherever it is, checked as a whole.
+//! Finds the workflow given to `fusee task` and checks it.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::output;
 use crate::project::Project;
 use crate::{registered, templates};
 
-/// What a workflow without a file is called.
+/// Name of a workflow without a file.
 const UNNAMED: &str = "workflow";
 
-/// A workflow that can run.
+/// A workflow that has passed all checks.
 pub(super) struct Checked {
     pub(super) workflow: Workflow,
     pub(super) program: Arc<Program>,
     warnings: Problems,
 }
 
-/// What was found in a text.
+/// Diagnostics and the sources they refer to.
 pub(super) struct Problems {
     pub(super) found: Vec<Diagnostic>,
     pub(super) sources: Vec<Source>,
 }
 
 impl Problems {
-    /// With their source lines.
+    /// Renders them with their source lines.
     pub(super) fn rendered(&self) -> String {
         let source_of = |name: &str| self.sources.iter().find(|source| &**source.name() == name);
         render::terminal(&self.found, source_of, Colour::Never)
@@ -42,20 +42,20 @@ impl Problems {
 }
 
 impl Checked {
-    /// Tells what is odd and stops nothing.
+    /// Prints the warnings to stderr.
     pub(super) fn warn(&self) {
         if let Some(text) = self.oddities() {
             output::error(&text);
         }
     }
 
-    /// What is odd and stops nothing.
+    /// Rendered warnings, if any.
     pub(super) fn oddities(&self) -> Option<String> {
         (!self.warnings.found.is_empty()).then(|| self.warnings.rendered())
     }
 }
 
-/// Whether a workflow was named: by its form, its file, or the name of a registered one.
+/// Whether the argument is a workflow: by its syntax, its file extension, or the name of a registered one.
 pub(super) fn is_workflow(named: &str, project: &Project, process: &Process) -> bool {
     named == "-"
         || named.trim_start().starts_with(['(', ';', '\''])
@@ -68,7 +68,7 @@ pub(super) fn names(project: &Project, process: &Process) -> Vec<String> {
     registered::workflows(project, &process.environment).into_iter().map(|workflow| workflow.name).collect()
 }
 
-/// Finds and checks what was named.
+/// Finds and checks the named workflow.
 pub(super) fn checked(
     named: &str,
     project: &Project,
@@ -110,7 +110,7 @@ pub(super) fn checked(
     })
 }
 
-/// The registered tasks that a program names; all, where it computes a name.
+/// The callees of a program; all registered tasks if it computes a name.
 fn used(program: &Program, catalog: &Catalog) -> Vec<String> {
     if program.calls().any(|call| call.callee.is_none()) {
         return catalog.names().map(str::to_owned).collect();
@@ -118,11 +118,11 @@ fn used(program: &Program, catalog: &Catalog) -> Vec<String> {
     program.calls().filter_map(|call| call.callee).map(str::to_owned).collect()
 }
 
-/// Whether a program, or a workflow that it calls, may begin a task for which a model is needed.
+/// Whether a program, or a workflow it calls, may start a task that needs a model.
 pub(super) fn asks_a_model(program: &Program, workflow: &Workflow) -> bool {
     let asks = |program: &Program, catalog: &Catalog| {
         program.calls().any(|call| match call.callee {
-            // The index of files answers without one.
+            // The file index answers without a model.
             Some(GET_CONTEXT) => false,
             Some(name) if call.atom.is_none() => {
                 let is_task = catalog.find(name).is_none_or(|callable| callable.kind == CallableKind::Task);
@@ -140,33 +140,33 @@ pub(super) fn asks_a_model(program: &Program, workflow: &Workflow) -> bool {
         })
 }
 
-/// `key=value` words as the program declares them.
+/// Parses `key=value` words by the program's parameter types.
 pub(super) fn inputs(words: &[String], program: &Program) -> Result<Map<String, Value>, String> {
     let (mut inputs, mut problems) = (Map::new(), Vec::new());
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            problems.push(format!("`{word}` is not a parameter: it is written KEY=VALUE"));
+            problems.push(format!("`{word}` is not a parameter; expected KEY=VALUE"));
             continue;
         };
         let kind =
             program.params().find(|param| param.name == key).map(|param| param.kind).unwrap_or_default();
         match kind.parse(value) {
             Ok(value) if inputs.contains_key(key) => {
-                problems.push(format!("the parameter `{key}` is given twice, the second time as {value}"));
+                problems.push(format!("parameter `{key}` is given twice, the second time as {value}"));
             }
             Ok(value) => {
                 inputs.insert(key.to_owned(), value);
             }
-            Err(why) => problems.push(format!("the parameter `{key}`: {why}")),
+            Err(why) => problems.push(format!("parameter `{key}`: {why}")),
         }
     }
     if problems.is_empty() { Ok(inputs) } else { Err(problems.join("; ")) }
 }
 
 fn unknown<'a>(named: &str, names: impl Iterator<Item = &'a str>) -> Failure {
-    let failure = Failure::usage(format!("there is no workflow or template `{named}`"));
+    let failure = Failure::usage(format!("unknown workflow or template `{named}`"));
     failure.help(near::did_you_mean(named, names).unwrap_or_else(|| {
-        "a workflow is given in parentheses, as a .fusee file, or by the name of one in .fusee/workflows"
+        "pass a workflow in parentheses, a .fusee file, or the name of one in .fusee/workflows"
             .to_owned()
     }))
 }

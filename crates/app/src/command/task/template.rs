@@ -1,4 +1,4 @@
-//! `fusee task` for everything that is no workflow: a template, a tool, a wish in plain words.
+//! `fusee task` for everything but workflows: a template, a tool, a request in plain words.
 
 use std::sync::Arc;
 
@@ -25,22 +25,22 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::{clock, output, templates};
 
-/// What was asked for.
+/// A resolved TASK argument.
 pub(crate) enum Asked {
-    /// A workflow, given as text.
+    /// A workflow, as text.
     Workflow(String),
-    /// This tool.
+    /// A tool, by name.
     Tool(String),
     /// A template with these words.
     Template {
         found: Arc<Registered>,
         words: Vec<String>,
-        /// Whether nobody named it: it is what fits the words.
+        /// Whether it was matched from a plain-text request rather than named.
         guessed: bool,
     },
 }
 
-/// Why nothing runs.
+/// Why a task cannot run.
 pub(crate) struct Refusal {
     error: TaskError,
     named: String,
@@ -48,7 +48,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Says it, and gives the exit code.
+    /// Prints the error and returns the exit code.
     pub(super) fn tell(&self, json: bool) -> Result<Exit, Failure> {
         refuse(json, &self.error, &self.named, self.path)
     }
@@ -62,12 +62,12 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// What is said of a template that nobody named.
+/// The notice about a template that was matched rather than named.
 pub(super) fn guess(found: &Registered) -> String {
-    format!("taken as the template `{}`", found.template.name)
+    format!("using template `{}`", found.template.name)
 }
 
-/// Finds out what was asked for.
+/// Resolves the argument to a workflow, template or tool.
 pub(super) fn asked(
     named: &str,
     inputs: &[String],
@@ -91,7 +91,7 @@ pub(super) fn asked(
             let error = TaskError::failure(Reason::TemplateNotFound, several);
             Err(Refusal { error, named: named.to_owned(), path: ExecutionPath::Template })
         }
-        // One word is a name, and nobody has it.
+        // A single word is a name, and nothing has this name.
         Meant::Words(found) if !sentence.contains(char::is_whitespace) => {
             let templates = loaded.registry.all().into_iter().map(|found| found.template.name.as_str());
             let known = templates
@@ -99,20 +99,21 @@ pub(super) fn asked(
                 .chain(tools.definitions().map(|tool| tool.name.as_ref()));
             let near = fusee_engine::text::near::did_you_mean(named, known).map(|near| format!("; {near}"));
             let message =
-                format!("there is no template, workflow or tool `{named}`{}", near.unwrap_or_default());
+                format!("unknown template, workflow or tool `{named}`{}", near.unwrap_or_default());
             Err(not_found(named, message, &found))
         }
         Meant::Words(found) => match dispatch::clear(&found) {
             Some(best) => Ok(Asked::Template { found: Arc::clone(best), words: given(), guessed: true }),
             None => {
-                let message = format!("no template clearly fits `{sentence}`");
+                let message = format!("no template clearly matches `{sentence}`");
                 Err(not_found(&sentence, message, &found))
             }
         },
     }
 }
 
-/// What is wrong with a template of this name that was left out: another one of that name is not what was meant.
+/// The errors of a skipped template with this name; it must not be replaced by another template of the same
+/// name.
 fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
     let calls_itself = |source: &&Source| {
         let (document, _) = xml::read(source);
@@ -124,7 +125,7 @@ fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
     let source = loaded.sources.iter().find(calls_itself)?;
     let known = loaded.registry.find_template(named);
     if known.is_ok_and(|known| known.text.file == **source.name()) {
-        // It stays as it was before the edit that broke it.
+        // It keeps the version before the edit that broke it.
         return None;
     }
     let told: Vec<String> = (loaded.problems.iter())
@@ -136,7 +137,7 @@ fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
     (!told.is_empty()).then_some(TaskError { kind, ..error })
 }
 
-/// A tool's call, which is a workflow of one form.
+/// A tool call as a workflow with one form.
 pub(super) fn tool_call(name: &str, inputs: &[String]) -> Result<String, Refusal> {
     tool::call(name, inputs, &standard_tools()).map_err(|problem| Refusal {
         error: TaskError::failure(Reason::InputValidationFailure, problem),
@@ -159,13 +160,13 @@ fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
     let message = match listed.as_slice() {
         [] => message,
         _ if message.ends_with('?') => message,
-        listed => format!("{message}; near are: {}", listed.join(", ")),
+        listed => format!("{message}; similar templates: {}", listed.join(", ")),
     };
     let error = TaskError::failure(Reason::TemplateNotFound, message);
     Refusal { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
-/// Says why nothing runs.
+/// Prints the error, also as JSON if requested, and returns the exit code.
 pub(crate) fn refuse(
     json: bool,
     error: &TaskError,
@@ -179,7 +180,7 @@ pub(crate) fn refuse(
     Ok(error.exit())
 }
 
-/// The result of a task that never began, as JSON.
+/// Prints the result of a task that could not start as JSON.
 pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath) -> Result<(), Failure> {
     let metrics = ResourceMetrics::default();
     let mut result = TaskResult::failed(&error.clone().measured(metrics), "");
@@ -191,7 +192,7 @@ pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath)
     output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
-/// What a template takes.
+/// Prints the usage of a template.
 pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
     let template = &found.template;
     let words = template.inputs.iter().map(|input| match input.default {
@@ -211,7 +212,7 @@ pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The work of a run with this template, or why there is none.
+/// The work of a run with this template, or why it cannot run.
 pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal> {
     let name = &found.template.name;
     let (inputs, problems) = dispatch::inputs(words, &found.template);
@@ -219,7 +220,7 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
     let checked = match ready(&found.template, &request) {
         Ok(_) if problems.is_empty() => check_tools(&standard_tools(), &found.template).map(|()| request),
         Ok(_) => {
-            let message = format!("the inputs of `{name}` do not fit: {}", problems.join("; "));
+            let message = format!("invalid inputs for `{name}`: {}", problems.join("; "));
             Err(TaskError::failure(Reason::InputValidationFailure, message))
         }
         Err(error) if error.reason == Some(Reason::InputValidationFailure) && !problems.is_empty() => {
@@ -239,7 +240,7 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
     }
 }
 
-/// What a model would be told, and nothing more.
+/// Prints the prompt a model would get, without running anything.
 pub(super) async fn dry_run(
     found: &Registered,
     work: &Work,
@@ -272,7 +273,7 @@ pub(super) async fn dry_run(
         format!("{plan}\n")
     } else {
         let left: String =
-            shown.left_out.iter().map(|what| format!("\n[only a run finds out: {what}]\n")).collect();
+            shown.left_out.iter().map(|what| format!("\n[known only during a run: {what}]\n")).collect();
         format!(
             "template {} ({})\n\n--- system, {system_tokens} tokens ---\n{system}\n\n--- request, {asked_tokens} tokens \
              ---\n{asked}\n{left}",
@@ -283,14 +284,14 @@ pub(super) async fn dry_run(
     Ok(Exit::Completed)
 }
 
-/// Templates of this project, with what is wrong with others said.
+/// Loads the templates and warns about invalid ones.
 pub(super) fn gather(project: &Project, process: &Process) -> Loaded {
     let loaded = templates::gather(project, &process.environment);
     templates::warn(&loaded);
     loaded
 }
 
-/// The model that a template asks for, as `--model` takes it.
+/// The model a template requests, in the form `--model` takes.
 pub(crate) fn model(template: &fusee_engine::template::Template) -> Option<String> {
     let model = template.model.as_ref()?;
     Some(match &template.provider {

@@ -1,4 +1,4 @@
-//! What `fusee task` says without running anything: help, and why it does not run.
+//! Output of `fusee task` without running anything: help and errors.
 
 use std::fmt::Write as _;
 
@@ -14,18 +14,18 @@ use crate::arguments::Typed;
 use crate::failure::Failure;
 use crate::output;
 
-/// The command's own help, or that something is missing.
+/// Prints the command's help, or fails because TASK is missing.
 pub(super) fn own_help(asked: bool) -> Result<Exit, Failure> {
     if !asked {
-        return Err(Failure::usage("there is no task: what is to be run?")
-            .help("a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
+        return Err(Failure::usage("missing TASK")
+            .help("pass a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
     }
     let mut command = Typed::command();
     let help = command.find_subcommand_mut("task").map(|task| task.render_long_help().to_string());
     output::print(&help.unwrap_or_default()).map(|()| Exit::Completed)
 }
 
-/// A text that cannot run.
+/// Reports a workflow that cannot run.
 pub(super) fn refused(json: bool, problems: &Problems) -> Result<Exit, Failure> {
     output::error(&problems.rendered());
     if json {
@@ -38,12 +38,12 @@ pub(super) fn refused(json: bool, problems: &Problems) -> Result<Exit, Failure> 
     Ok(Exit::Usage)
 }
 
-/// Where parameters are told.
+/// Hint about parameters.
 pub(super) const INPUTS_HELP: &str = "`fusee task NAME --help` shows the parameters of a task";
 
-/// Parameters that do not fit.
+/// Reports invalid parameters.
 pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<Exit, Failure> {
-    output::error(&format!("error: {message}\n  help: `--help` after the task shows its parameters\n"));
+    output::error(&format!("error: {message}\n  help: pass `--help` after the task to see its parameters\n"));
     if json {
         print_failure("VALIDATION_ERROR", Some("input_validation_failure"), &format!("1:1: {message}"))?;
     }
@@ -64,7 +64,7 @@ fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), 
     output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
-/// The parameters of a workflow.
+/// Prints the parameters of a workflow.
 pub(super) fn parameters(checked: &Checked) -> Result<Exit, Failure> {
     let params: Vec<&Param> = checked.program.params().collect();
     let mut text = format!("Usage: fusee task {}", checked.workflow.name);

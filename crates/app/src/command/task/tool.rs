@@ -1,4 +1,4 @@
-//! `fusee task TOOL key=value…`: one call of a tool, with no model. What runs it is a workflow of one form.
+//! `fusee task TOOL key=value…`: one tool call without a model, run as a workflow with one form.
 
 use fusee_engine::run::Exit;
 use fusee_engine::text::near;
@@ -8,21 +8,21 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 
-/// The call as the text of a workflow, or everything that is wrong with its parameters.
+/// The call as workflow text, or all errors in its parameters.
 pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<String, String> {
-    let Some(tool) = tools.find(name) else { return Err(format!("there is no tool `{name}`")) };
+    let Some(tool) = tools.find(name) else { return Err(format!("unknown tool `{name}`")) };
     let definition = tool.definition();
     let (mut given, mut problems, mut text) = (Vec::new(), Vec::new(), format!("({name}"));
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            problems.push(format!("`{word}` is not a parameter: it is written KEY=VALUE"));
+            problems.push(format!("`{word}` is not a parameter; expected KEY=VALUE"));
             continue;
         };
         match named(key, definition) {
             None => {
                 let known = properties(definition).map(|(name, _)| name);
                 let near = near::did_you_mean(key, known).map(|near| format!("; {near}")).unwrap_or_default();
-                problems.push(format!("`{key}` is not a parameter{near}"));
+                problems.push(format!("unknown parameter `{key}`{near}"));
             }
             Some(parameter) => {
                 text.push_str(&format!(
@@ -34,14 +34,14 @@ pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<Stri
         }
     }
     let missing = required(definition).filter(|name| !given.contains(name));
-    problems.extend(missing.map(|name| format!("`{name}` is missing")));
+    problems.extend(missing.map(|name| format!("missing `{name}`")));
     if problems.is_empty() {
         return Ok(text + ")");
     }
-    Err(format!("the parameters of `{name}` do not fit: {}", problems.join("; ")))
+    Err(format!("invalid parameters for `{name}`: {}", problems.join("; ")))
 }
 
-/// What the tool takes.
+/// Prints the usage of the tool.
 pub(super) fn help(definition: &Definition) -> Result<Exit, Failure> {
     let required: Vec<&str> = required(definition).collect();
     let word =
@@ -61,7 +61,7 @@ pub(super) fn help(definition: &Definition) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The parameter of this name, or of this other name.
+/// The parameter with this name or alias.
 fn named<'a>(key: &'a str, definition: &'a Definition) -> Option<&'a str> {
     let known = properties(definition).map(|(name, _)| name).find(|name| *name == key);
     known.or_else(|| definition.parameter_aliases.iter().find(|(alias, _)| *alias == key).map(|_| key))
@@ -79,7 +79,7 @@ fn required(definition: &Definition) -> impl Iterator<Item = &str> {
     definition.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// A value as a form of the language.
+/// A value as a form of the workflow language.
 fn form(value: &str, schema: &Value) -> String {
     let is_text = schema["type"].as_str().is_none_or(|kind| kind == "string");
     let value: Value = match serde_json::from_str(value) {

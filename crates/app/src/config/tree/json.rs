@@ -1,14 +1,14 @@
-//! JSON with places. serde_json checks the text and says what is wrong with it; this reads a text that is right
-//! once more, for where things stand.
+//! JSON with source positions. serde_json validates the text and reports errors; this parser then reads the
+//! valid text a second time to record positions.
 
 use fusee_engine::text::Span;
 
 use super::{Entry, Leaf, Node};
 
-/// Deeper texts are no configuration.
+/// Maximum nesting depth.
 const DEEPEST: usize = 64;
 
-/// The tree of a JSON text, or what is wrong with it and where.
+/// Parses JSON text into a tree, or returns the error and its position.
 pub(crate) fn parse(text: &str) -> Result<Node, (Span, String)> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         let line_start: usize =
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, (Span, String)> {
     reading.node(0)
 }
 
-/// Goes through a text that is known to be JSON.
+/// A parser for text that is known to be valid JSON.
 struct Reading<'a> {
     text: &'a str,
     at: usize,

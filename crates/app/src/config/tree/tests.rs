@@ -1,4 +1,4 @@
-//! The same tree from both formats, with places.
+//! Both formats give the same tree, with positions.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What unittest prints, in each of its forms.
+//! Parsing unittest output.
 
 use super::Tests;
 
@@ -19,7 +19,7 @@ fn a_run_that_found_no_test_does_not_pass() {
     let tests = Tests::read(Some(0), "Ran 0 tests in 0.000s\n\nOK\n");
     assert_eq!(
         (tests, tests.is().as_str()),
-        (Tests { pass: false, ran: 0, failed: 0 }, "they cannot be run")
+        (Tests { pass: false, ran: 0, failed: 0 }, "cannot be run")
     );
 }
 

@@ -1,4 +1,4 @@
-//! The whole text, as a user sees it.
+//! The complete output.
 
 use super::*;
 
@@ -29,8 +29,8 @@ fn a_demo_with_the_recording_says_what_was_real() {
     insta::assert_snapshot!(paint(&summary.lines(), false), @r"
     ── what happened ───────────────────────────────────────────────────────────────
       tests    3 of 10 failed at first, all 10 pass now
-      model    a recording: its replies are played from a file; all else is real,
-               the tools, the edits, the test runs and the journal
+      model    a recording, played from a file; everything else is real:
+               tools, edits, test runs and journal
       work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
       changed  a.py +1 -1
 
@@ -75,13 +75,13 @@ fn a_kill_is_told_with_what_the_journal_gave_back() {
     insta::assert_snapshot!(paint(&summary.lines(), false), @r"
     ── what happened ───────────────────────────────────────────────────────────────
       tests    3 of 10 failed at first, all 10 pass now
-      model    a recording: its replies are played from a file; all else is real,
-               the tools, the edits, the test runs and the journal
+      model    a recording, played from a file; everything else is real:
+               tools, edits, test runs and journal
       work     8 turns · 13 tool calls · 35.3k tokens · 6.9 s
       killed   with kill -9, while `make` ran
       resumed  4 replies and 5 results were read back from the journal,
-               none was asked for or run again
-               the model was told which command was cut off, and decided what to do
+               none was requested or run again
+               the model was told which command was interrupted, and decided what to do
       changed  nothing
     ");
 }
@@ -93,25 +93,25 @@ fn the_next_commands_name_the_kept_project() {
     insta::assert_snapshot!(format!("{gone}\n{kept}"), @r"
     ── next ────────────────────────────────────────────────────────────────────────
       The same with your own model:
-        fusee demo -m ollama:MODEL          Ollama here; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m ollama:MODEL          local Ollama; also llama.cpp:, lmstudio:, vllm:
         fusee demo -m openai:MODEL          with OPENAI_API_KEY set
         fusee demo -m MODEL --base-url URL  any server that speaks chat completions
-      In a project of yours:
-        fusee run -C DIR -m MODEL 'what is to be done'
-      More of this:
-        fusee demo --kill  killed with kill -9 on the way, and resumed
-        fusee demo --keep  keeps the project, to look at with show and replay
+      In your own project:
+        fusee run -C DIR -m MODEL 'your task'
+      More:
+        fusee demo --kill  kill the run with kill -9 and resume it
+        fusee demo --keep  keep the project, to inspect with show and replay
 
     ── next ────────────────────────────────────────────────────────────────────────
       The same with your own model:
-        fusee demo -m ollama:MODEL          Ollama here; also llama.cpp:, lmstudio:, vllm:
+        fusee demo -m ollama:MODEL          local Ollama; also llama.cpp:, lmstudio:, vllm:
         fusee demo -m openai:MODEL          with OPENAI_API_KEY set
         fusee demo -m MODEL --base-url URL  any server that speaks chat completions
-      In a project of yours:
-        fusee run -C DIR -m MODEL 'what is to be done'
+      In your own project:
+        fusee run -C DIR -m MODEL 'your task'
       The project and its journal are kept in /tmp/x:
         fusee show -C /tmp/x demo    what was done, step by step
-        fusee replay -C /tmp/x demo  again from the journal: no model, no tools
+        fusee replay -C /tmp/x demo  replayed from the journal: no model, no tools
     ");
 }
 

@@ -1,4 +1,4 @@
-//! Rows that fit.
+//! Tests of truncation, alignment, wrapping and colours.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn control_characters_never_reach_the_terminal() {
     assert!(!row.contains(['\u{1b}', '\n', '\r']), "{row:?}");
 }
 
-/// The relative luminance of a colour of the cube of 256, as WCAG counts it.
+/// Relative luminance (WCAG) of a colour in the 256-colour cube.
 fn luminance(index: u32) -> f64 {
     let level = |n: u32| f64::from(if n == 0 { 0 } else { 55 + 40 * n }) / 255.0;
     let linear = |c: f64| if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };

@@ -1,4 +1,4 @@
-//! A whole log.
+//! Snapshot of a complete log.
 
 use insta::assert_snapshot;
 

@@ -1,5 +1,5 @@
-//! A table of a Markdown text as rows: columns side by side as long as they fit, cells broken where they must be, and
-//! one line a cell where there is no room for columns.
+//! Renders a Markdown table: columns side by side if they fit, with wrapped cells if necessary, otherwise one
+//! line per cell.
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -8,39 +8,39 @@ use crate::face::line::{Line, Style, wrap};
 #[cfg(test)]
 mod tests;
 
-/// Between two columns.
+/// Column separator.
 const BETWEEN: &str = " │ ";
 
-/// A column narrower than this is not worth one.
+/// Minimum column width; a table that would need narrower columns is rendered as a list.
 const NARROWEST: usize = 6;
 
-/// A table as it was written; the first row is its head.
+/// The cells of a table; the first row is the header.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A new row begins.
+    /// Starts a new row.
     pub(super) fn row(&mut self) {
         self.rows.push(Vec::new());
     }
 
-    /// A new cell of it begins.
+    /// Starts a new cell in the current row.
     pub(super) fn cell(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             row.push(String::new());
         }
     }
 
-    /// More of the cell's text.
+    /// Appends text to the current cell.
     pub(super) fn add(&mut self, text: &str) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.push_str(text);
         }
     }
 
-    /// In rows of at most so many columns of the terminal.
+    /// Renders the table in at most `columns` terminal columns.
     pub(super) fn lines(&self, columns: usize) -> Vec<Line> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let mut widths: Vec<usize> = (0..count).map(|at| self.widest(at)).collect();
@@ -69,7 +69,7 @@ impl Table {
             .max(1)
     }
 
-    /// One line a cell, with the name of its column.
+    /// Renders one line per cell, prefixed with the column's name.
     fn listed(&self, columns: usize) -> Vec<Line> {
         let Some((head, rows)) = self.rows.split_first() else { return Vec::new() };
         let mut lines = Vec::new();
@@ -87,7 +87,7 @@ impl Table {
     }
 }
 
-/// Makes the widest columns narrower until all fit; whether they do.
+/// Narrows the widest columns until the total fits into `room`; returns whether that was possible.
 fn narrowed(widths: &mut [usize], room: usize) -> bool {
     let all: usize = widths.iter().sum();
     let mut over = all.saturating_sub(room);
@@ -96,7 +96,7 @@ fn narrowed(widths: &mut [usize], room: usize) -> bool {
         if widest <= NARROWEST {
             return false;
         }
-        // Down to the next narrower one, all of the widest at once.
+        // All of the widest columns shrink together, down to the next narrower one.
         let next = widths.iter().copied().filter(|width| *width < widest).max().unwrap_or(0).max(NARROWEST);
         let those = widths.iter().filter(|width| **width == widest).count();
         let step = (widest - next).min(over.div_ceil(those));

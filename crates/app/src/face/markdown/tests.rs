@@ -1,4 +1,4 @@
-//! Markdown in rows.
+//! Snapshots of rendered Markdown.
 
 use super::*;
 

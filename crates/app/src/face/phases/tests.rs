@@ -1,4 +1,4 @@
-//! What goes where.
+//! Tests that phase events and all other events reach the right stream.
 
 use fusee_engine::journal::event::{Event, PhaseSource};
 
@@ -30,6 +30,6 @@ fn phases_go_to_their_own_stream_and_the_rest_to_the_face() {
     insta::assert_snapshot!(text, @r"
     phase context
     phase context -> plan: 1 file was read
-    phase not known, it stays as it is: no␛[31m answer
+    phase unknown, keeping the current one: no␛[31m answer
     ");
 }

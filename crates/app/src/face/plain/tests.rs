@@ -1,4 +1,4 @@
-//! Whole outputs of the plain face.
+//! Snapshots of the complete plain output.
 
 use insta::assert_snapshot;
 

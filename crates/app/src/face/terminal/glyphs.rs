@@ -1,6 +1,6 @@
-//! The few signs of the terminal face, for terminals that know Unicode and for those that do not.
+//! Glyph sets of the terminal UI: Unicode and ASCII.
 
-/// Signs.
+/// The symbols that the terminal UI draws.
 #[derive(Debug)]
 pub(crate) struct Glyphs {
     pub(crate) task: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Glyphs {
     pub(crate) spinner: &'static [&'static str],
 }
 
-/// For most.
+/// For UTF-8 locales.
 pub(crate) const UNICODE: Glyphs = Glyphs {
     task: "●",
     ok: "✓",
@@ -29,7 +29,7 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
 };
 
-/// For a locale that is not UTF-8.
+/// For all other locales.
 pub(crate) const ASCII: Glyphs = Glyphs {
     task: "*",
     ok: "+",

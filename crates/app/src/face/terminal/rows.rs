@@ -1,14 +1,14 @@
-//! Rows made of more than one line of text: what a call changes, and text that goes on indented.
+//! Multi-row layout: the diff of a call, and text with indented continuation rows.
 
 use serde_json::Value;
 
 use crate::face::line::{Line, Style, wrap};
 use crate::tui::change;
 
-/// Lines of a change that are shown with its call.
+/// Maximum rows of a diff shown with its call.
 const CHANGE_LINES: usize = 14;
 
-/// The first rows of what a call changes; `whole` says where the others are.
+/// The first rows of a call's diff; `whole` is appended to the row that counts the remaining ones.
 pub(super) fn shown_change(name: &str, arguments: &Value, whole: &str) -> Vec<Line> {
     let mut rows = change::rows(name, arguments, None).unwrap_or_default();
     let more = rows.len().saturating_sub(CHANGE_LINES);
@@ -16,11 +16,11 @@ pub(super) fn shown_change(name: &str, arguments: &Value, whole: &str) -> Vec<Li
         rows.truncate(CHANGE_LINES);
         rows.push(Line::of(Style::Dim, &format!("… {more} more lines{whole}")));
     }
-    // The path stands in the row of the call already.
+    // The call's own row already names the path.
     if name == "apply_patch" || rows.is_empty() { rows } else { rows.split_off(1) }
 }
 
-/// Text in rows: the first after what stands before it, the others indented.
+/// Wraps text: the first row follows `first`, the others are indented.
 pub(super) fn indented(
     text: &str,
     style: Style,

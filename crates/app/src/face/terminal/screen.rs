@@ -1,24 +1,24 @@
-//! Putting rows on a terminal: what is done above, the area that changes below it. One write a frame, no row
-//! cleared before it is written again, so nothing flickers.
+//! Writes rows to a terminal: finished rows above, the redrawn area below. One write per frame, and rows are
+//! overwritten without being cleared first, so nothing flickers.
 
 use std::io::{self, Write};
 
 use crate::face::line::Line;
 
-/// Begins and ends a frame that the terminal shows at once, where it knows how.
+/// Synchronized output: begins and ends a frame that supporting terminals display atomically.
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
-/// Clears to the end of the row, and of the screen.
+/// Erase to the end of the row, and of the screen.
 const CLEAR_ROW: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
-/// The part of a terminal that is ours.
+/// The part of a terminal that is redrawn.
 pub(crate) struct Screen<W: Write> {
     out: W,
     colour: bool,
-    /// The widths of the rows of the area as they were drawn last.
+    /// Widths of the area's rows as last drawn.
     drawn: Vec<usize>,
-    /// The row of the area that the cursor was left on.
+    /// Row of the area that the cursor was left in.
     at: usize,
     newline: &'static str,
 }
@@ -28,12 +28,12 @@ impl<W: Write> Screen<W> {
         Self { out, colour, drawn: Vec::new(), at: 0, newline: "\n" }
     }
 
-    /// For a terminal that takes bytes as they are: a new row begins where the last one ended.
+    /// For a terminal in raw mode, where a line feed does not return the cursor to column 0.
     pub(crate) fn raw(out: W, colour: bool) -> Self {
         Self { newline: "\r\n", ..Self::new(out, colour) }
     }
 
-    /// The same as [`draw`](Self::draw), and the cursor is left where somebody types: in a row of the area, at a column.
+    /// Like [`draw`](Self::draw), but leaves the cursor at a (row, column) of the area, where the user types.
     pub(crate) fn draw_with(
         &mut self,
         done: &[Line],
@@ -56,7 +56,7 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
-    /// Writes what is done, and the area below it. The cursor stays at the end of the area.
+    /// Writes the finished rows and the area below them. The cursor stays at the end of the area.
     pub(crate) fn draw(&mut self, done: &[Line], area: &[Line], columns: usize) -> io::Result<()> {
         self.write(done, area, columns, "")?;
         self.at = area.len().saturating_sub(1);
@@ -69,7 +69,7 @@ impl<W: Write> Screen<W> {
         }
         let mut frame = String::from(BEGIN);
         frame.push('\r');
-        // A terminal that became narrower has broken our rows.
+        // A terminal that became narrower has wrapped the rows drawn before.
         let rows = |width: &usize| width.div_ceil(columns.max(1)).max(1);
         let above: usize = self.drawn.iter().take(self.at).map(rows).sum();
         let own = self.drawn.get(self.at).map_or(0, |width| rows(width) - 1);
@@ -96,7 +96,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Forgets the area: somebody has typed into it, so it stays where it is.
+    /// Forgets the area and leaves it on the screen, because the user has typed into it.
     pub(crate) fn leave(&mut self) {
         self.drawn.clear();
     }

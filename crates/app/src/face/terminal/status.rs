@@ -1,5 +1,4 @@
-//! The line that tells how far a run is: the part of the work, the turn, how full the context is, what it cost so far,
-//! how long it took.
+//! The status line of a run: stage or phase, turn, context usage, cost so far and elapsed time.
 
 use std::time::Duration;
 
@@ -10,34 +9,34 @@ use super::glyphs::Glyphs;
 use crate::face::line::{Line, Style};
 use crate::face::{Plan, words};
 
-/// Cells of the bar that shows how full the conversation is.
+/// Cells of the context usage bar.
 const BAR: usize = 10;
 
-/// From this share on the bar warns.
+/// Share of the context from which the bar is drawn as a warning.
 const NEARLY_FULL: f64 = 0.8;
 
-/// A longer name of a stage is cut.
+/// Maximum length of a stage's name, in characters.
 const STAGE: usize = 24;
 
-/// No name of a stage is cut to less than this.
+/// Minimum width that a stage's name is truncated to.
 const SHORTEST: usize = 5;
 
-/// Cells around the name of a stage.
+/// Columns around a stage's name.
 const LEAD: usize = 5;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Default)]
 pub(super) struct Status {
-    /// The stage or the phase, where there are any.
+    /// The current stage or phase, if any.
     part: Option<String>,
     turn: Option<u32>,
     tokens: u64,
-    /// Of the turns so far.
+    /// Usage of all turns so far.
     usage: Usage,
 }
 
 impl Status {
-    /// Takes note of an event.
+    /// Updates the progress from an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
             Event::TurnStart { turn_index, input_tokens, .. } => {
@@ -58,7 +57,7 @@ impl Status {
         }
     }
 
-    /// The line, as much of it as fits.
+    /// Renders the longest form of the line that fits.
     pub(super) fn line(&self, plan: &Plan, glyphs: &Glyphs, columns: usize, now: Duration) -> Line {
         let part = self.part.as_deref().map(|part| format!("{part} · ")).unwrap_or_default();
         let turn = self
@@ -86,7 +85,7 @@ impl Status {
         forms.into_iter().find(fits).unwrap_or_else(|| self.brief(plan, share, &cost, &elapsed, columns))
     }
 
-    /// What matters most in a narrow terminal: all figures, and as much of the stage's name as there is room for.
+    /// The form for narrow terminals: all figures, and as much of the stage's name as fits.
     fn brief(&self, plan: &Plan, share: f64, cost: &str, elapsed: &str, columns: usize) -> Line {
         let turn = self.turn.map(|turn| format!("{turn}/{} · ", plan.max_turns)).unwrap_or_default();
         let figures = format!("{turn}{:.0} %{cost} · {elapsed}", share * 100.0);

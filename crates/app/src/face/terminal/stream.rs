@@ -1,14 +1,14 @@
-//! Text that arrives in pieces, as rows: whole rows are settled and scroll by, the last one is still growing.
+//! Streamed text as rows: complete rows are settled and scroll by, the last one is still growing.
 
 use crate::face::line::wrap;
 
-/// A block of Markdown that is longer than this does not wait for its end.
+/// Size in bytes from which a Markdown block is rendered before it is complete.
 const LONG_BLOCK: usize = 2_000;
 
-/// How far a text is made of whole blocks.
+/// How much of a text consists of complete blocks.
 struct Boundary<'a> {
     whole: usize,
-    /// The line that opened the block of code at the end, if one is open.
+    /// Opening line of the code block that is still open at the end, if any.
     fence: Option<&'a str>,
 }
 
@@ -31,27 +31,27 @@ fn boundary(text: &str) -> Boundary<'_> {
     Boundary { whole, fence }
 }
 
-/// The text of one message.
+/// The streamed text of one message.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// All that came.
+    /// Everything received so far.
     text: String,
-    /// What of it is not settled yet.
+    /// The part that is not settled yet.
     pending: String,
 }
 
 impl Stream {
-    /// A piece came.
+    /// Appends a piece of streamed text.
     pub(crate) fn push(&mut self, piece: &str) {
         self.text.push_str(piece);
         self.pending.push_str(piece);
     }
 
-    /// The whole message is known. Pieces may have been lost on the way; then it is shown again as a whole.
+    /// Completes the message with its full text. If pieces were lost on the way, it is shown again in full.
     pub(crate) fn finish(&mut self, whole: &str) {
         match whole.strip_prefix(self.text.as_str()) {
             Some(rest) => self.pending.push_str(rest),
-            // All of it came, and white space behind it.
+            // All of it was received, plus trailing white space.
             None if self.text.trim_end() == whole => {}
             None => {
                 if !self.pending.is_empty() {
@@ -63,18 +63,18 @@ impl Stream {
         self.text.clear();
     }
 
-    /// Whether nothing has come.
+    /// Whether no text was received.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.pending.is_empty()
     }
 
-    /// Takes the rows that will not change any more.
+    /// Takes the rows that can no longer change.
     pub(crate) fn settled(&mut self, columns: usize) -> Vec<String> {
         let mut rows = Vec::new();
         if let Some(end) = self.pending.rfind('\n') {
             let whole: String = self.pending.drain(..=end).collect();
             rows = wrap(whole.trim_end_matches('\n'), columns);
-            // The breaks that were trimmed are empty rows between paragraphs.
+            // The trimmed line breaks are empty rows between paragraphs.
             let trailing = whole.len() - whole.trim_end_matches('\n').len();
             rows.extend(std::iter::repeat_n(String::new(), trailing.saturating_sub(1)));
         }
@@ -86,7 +86,7 @@ impl Stream {
         rows
     }
 
-    /// Takes the blocks of Markdown that are whole. A long one is taken in parts, each of which reads as Markdown.
+    /// Takes the complete Markdown blocks. A long block is taken in parts, each of which is valid Markdown.
     pub(crate) fn blocks(&mut self) -> String {
         let Boundary { whole, fence } = boundary(&self.pending);
         let fence = fence.map(str::to_owned);
@@ -105,7 +105,7 @@ impl Stream {
         part
     }
 
-    /// The row that is growing.
+    /// The text that is still growing.
     pub(crate) fn growing(&self) -> &str {
         &self.pending
     }

@@ -1,16 +1,16 @@
-//! The last lines of a running command's output, within a bound.
+//! The last lines of a running command's output, in bounded memory.
 
-/// So much of the output is kept to find lines in.
+/// Bytes of output that are kept.
 const KEPT_BYTES: usize = 4096;
 
-/// The newest output.
+/// The most recent output of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     text: String,
 }
 
 impl Tail {
-    /// More came.
+    /// Appends output.
     pub(crate) fn push(&mut self, piece: &str) {
         self.text.push_str(piece);
         if self.text.len() > 2 * KEPT_BYTES {
@@ -22,7 +22,7 @@ impl Tail {
         }
     }
 
-    /// The last lines that hold something. Of a line that was written over, the last version counts.
+    /// The last `most` lines that are not blank. Of a line overwritten with `\r`, the last version counts.
     pub(crate) fn lines(&self, most: usize) -> Vec<&str> {
         let shown = |line: &'_ str| -> bool { !line.trim().is_empty() };
         let mut lines: Vec<&str> = self

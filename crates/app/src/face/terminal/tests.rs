@@ -1,4 +1,4 @@
-//! What a terminal shows, at three widths, and that nothing is left over on it.
+//! The terminal UI at three widths, and that no part of the redrawn area is left on the screen.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ fn painted(lines: &[Line]) -> String {
     lines.iter().map(|line| line.paint(false).trim_end().to_owned() + "\n").collect()
 }
 
-/// Rows as they scroll by, and after each event the area below them, set off by a bar.
+/// Rows as they scroll by, and after each event the area below them, marked with a bar.
 fn film(columns: usize) -> String {
     let mut view = View::new(PLAN, &glyphs::UNICODE);
     let (mut film, mut last) = (String::new(), String::new());
@@ -54,8 +54,8 @@ fn a_retry_counts_down_and_a_cancellation_is_said() {
     all[..=retry].iter().for_each(|(at, event)| view.take(event, *at));
     view.done(60);
     let at = |ms| painted(&view.area(60, 24, Duration::from_millis(ms), false));
-    assert_eq!(at(2400).lines().next(), Some("  | try 2 in 1.5 s · the server is overloaded"));
-    assert_eq!(at(3450).lines().next(), Some("  - try 2 in 500 ms · the server is overloaded"));
+    assert_eq!(at(2400).lines().next(), Some("  | attempt 2 in 1.5 s · the server is overloaded"));
+    assert_eq!(at(3450).lines().next(), Some("  - attempt 2 in 500 ms · the server is overloaded"));
     let cancelled = painted(&view.area(60, 24, Duration::from_secs(3), true));
     assert_eq!(cancelled.lines().next(), Some("  cancelling; ctrl-c again exits at once"));
 }
@@ -103,7 +103,7 @@ fn text_that_lost_pieces_on_the_way_is_shown_whole() {
     assert!(text.contains("I will look at the tests first, and then at what they test.\n"), "{text}");
 }
 
-/// A writer that stands for a terminal and can be looked at.
+/// A fake terminal whose contents can be inspected.
 #[derive(Clone, Default)]
 struct Glass(Arc<Mutex<Vec<u8>>>);
 
@@ -118,7 +118,7 @@ impl Write for Glass {
     }
 }
 
-/// The rows of a terminal after these bytes: just what we use of one.
+/// Emulates the escape sequences we use and returns the rows of the resulting screen.
 fn rows_after(bytes: &str, columns: usize) -> Vec<String> {
     let (mut rows, mut row, mut column) = (vec![Vec::<char>::new()], 0_usize, 0_usize);
     let mut rest = bytes.chars().peekable();
@@ -171,7 +171,7 @@ fn nothing_is_left_of_the_area_when_the_run_is_over() {
     let mut face = Terminal::new(glass.clone(), PLAN, looks, CancellationToken::new(), || (60, 24));
     for (_, event) in scene::scene() {
         face.show(&event).unwrap();
-        // Drawn after every event, and not only when a frame is due.
+        // Drawn after every event, not only when a frame is due.
         face.tick().unwrap();
     }
     face.close().unwrap();

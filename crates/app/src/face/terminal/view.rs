@@ -1,5 +1,5 @@
-//! What a terminal shows of a run: rows that are done, and the area of what is under way. Events go in, rows
-//! come out; nothing is written here.
+//! The content of the terminal UI: finished rows, and the area for work in progress. Consumes events and
+//! produces rows; performs no I/O.
 
 use std::time::Duration;
 
@@ -19,26 +19,26 @@ use crate::face::{Plan, markdown, words};
 /// Lines of a running command's output that are shown.
 const TAIL_LINES: usize = 3;
 
-/// What is asked before a call, and what can be answered.
-const WIDE_QUESTION: &str = "allow it? y, s for this run, a for always here, or n and why: ";
-const NARROW_QUESTION: &str = "allow it? y, s, a, or n and why: ";
+/// Prompt of an approval request, with the possible answers.
+const WIDE_QUESTION: &str = "allow? y once, s this run, a always in this project, n [REASON]: ";
+const NARROW_QUESTION: &str = "allow? y, s, a, or n [REASON]: ";
 
-/// Lines of a failed command's output that stay.
+/// Lines of a failed command's output that are kept.
 const FAILURE_LINES: usize = 5;
 
-/// Rows of a block that is still being written.
+/// Maximum rows of an incomplete Markdown block.
 const GROWING_ROWS: usize = 10;
 
-/// Calls shorter than this are not timed.
+/// Minimum duration in milliseconds that is shown for a call.
 const NOTABLE_MS: u64 = 100;
 
-/// What stands at the right edge does not go further away than this.
+/// Maximum column of right-aligned text.
 const WIDE: usize = 120;
 
-/// Longer text is broken earlier, because it reads better.
+/// Maximum width of prose, for readability.
 const READABLE: usize = 100;
 
-/// A row, or text that becomes rows once the width is known.
+/// A finished row, or text that is wrapped once the width is known.
 #[derive(Debug)]
 enum Row {
     Line {
@@ -53,20 +53,20 @@ enum Row {
     },
     Settled(String),
     Whole(Line),
-    /// A row that separates; two of them are one.
+    /// A blank row. Consecutive gaps collapse into one.
     Gap,
 }
 
-/// What the rows are for.
+/// The kind of output that the rows belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// One run by itself.
+    /// A single run.
     Run,
-    /// A message of a conversation: words are Markdown, changes are shown, and questions are the conversation's.
+    /// A message of a chat: text is rendered as Markdown, diffs are shown, and the chat asks the questions.
     Conversation,
 }
 
-/// What the model is doing.
+/// The model's current activity.
 #[derive(Debug)]
 enum Model {
     Idle,
@@ -74,21 +74,21 @@ enum Model {
     Resting { until: Duration, attempt: u32, reason: String },
 }
 
-/// A call under way.
+/// A tool call in progress.
 #[derive(Debug)]
 struct Call {
     name: String,
     gist: String,
     since: Duration,
     tail: Tail,
-    /// What it changes, for a conversation.
+    /// Diff of its changes; only in a chat.
     diff: Vec<Line>,
 }
 
-/// Everything there is to show.
+/// The state of the view.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// What stands before the answer of a person who is being asked.
+    /// The prompt in front of the user's answer while a question is open.
     asking: Option<&'static str>,
     manner: Manner,
     plan: Plan,
@@ -97,7 +97,7 @@ pub(crate) struct View {
     last_was_gap: bool,
     stream: Stream,
     said: String,
-    /// Whether what streams in is only what the answer is written from.
+    /// Whether the streamed text is only the JSON that the answer is rendered from.
     drafts: bool,
     model: Model,
     call: Option<Call>,
@@ -130,22 +130,22 @@ impl View {
         }
     }
 
-    /// The same for a message of a conversation.
+    /// Creates a view for one message of a chat.
     pub(crate) fn of_message(plan: Plan, glyphs: &'static Glyphs) -> Self {
         Self { manner: Manner::Conversation, ..Self::new(plan, glyphs) }
     }
 
-    /// Whether something happened since the rows were taken last.
+    /// Whether an event arrived since the rows were last taken.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty
     }
 
-    /// Whether a person is being asked, and so has the keyboard.
+    /// Whether a question is open, so that the keyboard belongs to the user.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking.is_some()
     }
 
-    /// Takes an event at a time since the beginning.
+    /// Takes an event; `now` is the time since the start.
     pub(crate) fn take(&mut self, stamped: &Stamped, now: Duration) {
         self.dirty = true;
         self.status.take(&stamped.event);
@@ -154,7 +154,7 @@ impl View {
             Event::TaskStarted(started) => self.started(started),
             Event::TaskResumed { .. } => {
                 let line = Line::of(Style::Accent, self.glyphs.task)
-                    .and(Style::Bold, &format!(" run {} goes on", stamped.run));
+                    .and(Style::Bold, &format!(" run {} resumed", stamped.run));
                 self.line(line);
             }
             Event::TurnStart { .. } => {
@@ -174,7 +174,7 @@ impl View {
             }
             Event::Message { role: Role::Assistant, text } => self.message(text),
             Event::Message { role: Role::User, text } => {
-                self.words(&format!("told: {}", words::one_line(text, 300)), Style::Dim, Line::new());
+                self.words(&format!("to the model: {}", words::one_line(text, 300)), Style::Dim, Line::new());
                 if !self.stream.is_empty() {
                     self.gap();
                 }
@@ -188,7 +188,7 @@ impl View {
             }
             Event::Compaction { tokens_before, tokens_after, .. } => {
                 let (before, after) = (words::tokens(*tokens_before), words::tokens(*tokens_after));
-                let text = format!("  the conversation was shortened from {before} to {after} tokens");
+                let text = format!("  conversation compacted from {before} to {after} tokens");
                 self.line(Line::of(Style::Dim, &text));
             }
             Event::Expansion { section_keys, reason, .. } => {
@@ -200,7 +200,7 @@ impl View {
                 let until = now + Duration::from_millis(*after_ms);
                 self.model =
                     Model::Resting { until, attempt: *attempt, reason: words::one_line(reason, 200) };
-                let text = format!(" try {attempt} failed: {}", words::one_line(reason, 300));
+                let text = format!(" attempt {attempt} failed: {}", words::one_line(reason, 300));
                 self.words(
                     &text,
                     Style::Warning,
@@ -222,7 +222,7 @@ impl View {
                 self.words(&format!(" {message}"), Style::Warning, first);
             }
             Event::TaskReportInvalid { problems, .. } => {
-                let text = format!(" the report of the task is not valid: {}", problems.join("; "));
+                let text = format!(" invalid task report: {}", problems.join("; "));
                 self.words(
                     &text,
                     Style::Warning,
@@ -245,7 +245,7 @@ impl View {
             Event::TaskComplete(complete) if stamped.task == Branch::main() => {
                 self.complete(complete, stamped.run.as_str());
             }
-            // Told by the terminal event, or not to be told at all.
+            // Covered by the final event, or never shown.
             Event::TaskComplete(_)
             | Event::Error { .. }
             | Event::TaskReport(_)
@@ -254,7 +254,7 @@ impl View {
         }
     }
 
-    /// Takes an event that an earlier process showed.
+    /// Takes note of an event that an earlier process rendered.
     pub(crate) fn recall(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::FileChanged { path, change } => self.tally.changed(path, *change),
@@ -302,7 +302,7 @@ impl View {
         self.gap();
     }
 
-    /// Whatever was streamed belongs to a reply that broke off.
+    /// Settles text that was streamed by a reply that was cut off.
     fn broken_off(&mut self) {
         self.drafts = false;
         if !self.stream.is_empty() {
@@ -312,7 +312,7 @@ impl View {
     }
 
     fn settle_stream(&mut self) {
-        // The width is only known when rows are taken; until then one part follows the other.
+        // The width is only known when rows are taken, so the text is queued unwrapped until then.
         let stream = std::mem::take(&mut self.stream);
         if !stream.growing().is_empty() {
             self.rows.push(Row::Settled(stream.growing().to_owned()));
@@ -414,7 +414,7 @@ impl View {
         let mut lines = self.tally.lines(complete, run);
         if self.manner == Manner::Conversation && complete.status == TaskStatus::Completed && lines.len() > 1
         {
-            // Its name is not needed to go on; /runs has it.
+            // The run id is not needed to continue the chat; /runs shows it.
             lines.pop();
         }
         for (index, line) in lines.into_iter().enumerate() {
@@ -440,7 +440,7 @@ impl View {
         }
     }
 
-    /// Takes the rows that are done, fit for so many columns.
+    /// Takes the finished rows, laid out for `columns` columns.
     pub(crate) fn done(&mut self, columns: usize) -> Vec<Line> {
         self.dirty = false;
         let mut lines = Vec::new();
@@ -483,7 +483,7 @@ impl View {
         }
     }
 
-    /// What is under way, fit for so many columns and rows.
+    /// Renders the work in progress in at most `columns` columns and `rows` rows.
     pub(crate) fn area(&self, columns: usize, rows: usize, now: Duration, cancelled: bool) -> Vec<Line> {
         if self.ended {
             return Vec::new();
@@ -509,7 +509,7 @@ impl View {
             area.extend(self.activity(columns, now));
         }
         area.push(self.status.line(&self.plan, self.glyphs, columns, now));
-        // In a low terminal the newest matters most.
+        // In a short terminal the newest rows win.
         let most = rows.saturating_sub(1).max(1);
         let skipped = area.len().saturating_sub(most);
         area.split_off(skipped)
@@ -538,7 +538,7 @@ impl View {
             }
             Model::Resting { until, attempt, reason } => {
                 let left = until.saturating_sub(now).as_millis() as u64;
-                let again = format!("try {} in {}", attempt + 1, words::span(left.next_multiple_of(100)));
+                let again = format!("attempt {} in {}", attempt + 1, words::span(left.next_multiple_of(100)));
                 vec![lead.and(Style::Warning, &again).and(Style::Dim, &format!(" · {reason}")).cut(columns)]
             }
         }

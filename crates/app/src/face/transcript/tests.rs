@@ -1,4 +1,4 @@
-//! Whole transcripts.
+//! Snapshots of complete transcripts.
 
 use insta::assert_snapshot;
 
@@ -36,7 +36,7 @@ fn results_are_cut_unless_asked_for_in_full() {
     };
     Transcript::new(&mut out, false).result(&result(content.clone())).unwrap();
     let text = String::from_utf8(out).unwrap();
-    assert!(text.contains("  | line 8\n  | … 4 lines more\n"), "{text}");
+    assert!(text.contains("  | line 8\n  | … 4 more lines\n"), "{text}");
     let mut out = Vec::new();
     Transcript::new(&mut out, true).result(&result(content)).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("  | line 12\n"));

@@ -1,4 +1,4 @@
-//! Few words, and the right ones.
+//! Tests of the short texts and number formats.
 
 use serde_json::json;
 

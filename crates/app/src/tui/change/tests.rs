@@ -1,4 +1,4 @@
-//! Diffs from the arguments of calls.
+//! Tests of diffs from the arguments of calls.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ fn before_it_is_made_an_edit_is_shown_in_the_lines_of_its_file() {
     };
     assert_eq!(edit("1", false), "c.txt\n  a\n- b = 1\n+ b = x\n  c\n  d\n");
     assert_eq!(edit("b =", true), "c.txt\n  a\n- b = 1\n+ x 1\n  c\n  d\n  e\n- b = 2\n+ x 2\n");
-    // Where it does not fit, what is asked for is shown, and the tool will say why it cannot be done.
+    // If the edit does not apply, the requested texts are shown; the tool will report the reason.
     assert_eq!(edit("b =", false), "c.txt\n- b =\n+ x\n");
     assert_eq!(edit("nothing", false), "c.txt\n- nothing\n+ x\n");
 }

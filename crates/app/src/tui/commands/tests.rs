@@ -1,4 +1,4 @@
-//! What a typed line is taken for.
+//! Tests of how a line of input is parsed.
 
 use super::*;
 
@@ -18,9 +18,9 @@ fn every_entry_of_the_table_is_understood_and_nothing_else() {
     assert!(problem.contains("`/model`"), "{problem}");
     assert_eq!(
         understand("/approve sometimes"),
-        Said::Unknown("/approve knows auto, ask and never, not `sometimes`".to_owned())
+        Said::Unknown("invalid value `sometimes` for /approve: expected auto, ask or never".to_owned())
     );
-    assert_eq!(understand("/quit now"), Said::Unknown("/quit takes nothing after it".to_owned()));
+    assert_eq!(understand("/quit now"), Said::Unknown("/quit takes no arguments".to_owned()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Completion of commands and paths.
+//! Tests of completing commands, paths and task inputs.
 
 use super::*;
 

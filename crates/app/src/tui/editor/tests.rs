@@ -1,4 +1,4 @@
-//! Typing.
+//! Tests of editing and layout.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Every state of the conversation as it looks, at three widths.
+//! Snapshots of every state of the chat at three widths.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fusee_engine::approval::Question;
@@ -29,7 +29,7 @@ fn press(state: &mut State, keys: &str, at: u64) {
     }
 }
 
-/// The rows at each width; the cursor is the bar.
+/// The rows at each width, with the cursor drawn as a bar.
 fn shown(state: &State, at: u64) -> String {
     let mut text = String::new();
     for columns in WIDTHS {
@@ -51,7 +51,7 @@ fn shown(state: &State, at: u64) -> String {
     text
 }
 
-/// The state after so much of the scene.
+/// The state after the first `ms` milliseconds of the fixture.
 fn until(ms: u64) -> State {
     let mut state = fresh();
     state.began(PLAN, Duration::ZERO);
@@ -133,7 +133,7 @@ fn a_question_about_an_edit_and_a_reason_for_no() {
 #[test]
 fn a_question_about_a_command_tells_what_holds_it() {
     let mut state = until(4_503);
-    state.confine("in the sandbox: it can change the project only, and has no network");
+    state.confine("sandboxed: can change only the project, no network");
     let arguments = json!({"command": "git push\u{1b}[2J origin main\nmake 日本語"});
     let reason = "a rule of this project asks about it".to_owned();
     let question = Question { call_id: "c4".into(), name: "shell".into(), arguments, reason };

@@ -1,4 +1,4 @@
-//! Which files a message brings along.
+//! Tests of the files attached to a message.
 
 use super::*;
 
@@ -31,8 +31,8 @@ fn what_is_no_text_or_too_much_is_named() {
     assert_eq!(
         mentioned.problems,
         [
-            "@c.bin stays out: it is not text",
-            "@big.txt stays out: files of a message are at most 256 kB together"
+            "@c.bin not attached: not a text file",
+            "@big.txt not attached: a message's files are limited to 256 kB in total"
         ]
     );
     assert_eq!(mentioned.background, None);

@@ -1,4 +1,4 @@
-//! Leafing through what was typed.
+//! Tests of browsing the input history.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Lines from stdin, for a conversation and for the questions within it. What was typed ahead of a question is no
-//! answer to it: it stays a message.
+//! Lines from stdin, for the chat and for the questions within it. Lines typed before a question appeared are
+//! not answers to it: they stay messages.
 
 use std::collections::VecDeque;
 use std::io::BufRead as _;
@@ -19,32 +19,32 @@ use crate::output;
 use crate::tui::mention;
 use crate::tui::state::{Allowed, asked_about};
 
-/// Lines that wait to be taken; more stay in the pipe.
+/// Capacity of the line buffer; further lines stay in the pipe.
 const WAITING: usize = 16;
 
-/// A line longer than this is cut into messages; nobody types so much, and a pipe may hold anything.
+/// Maximum length of a line in bytes; longer ones, which only a pipe can deliver, are split into messages.
 const LINE_BYTES: usize = 1 << 20;
 
-/// What can be answered to a question.
-const CHOICES: &str = "allow? y once, s for this conversation, a for always here, or n and why: ";
+/// Prompt of an approval request, with the possible answers.
+const CHOICES: &str = "allow? y once, s this conversation, a always in this project, n [REASON]: ";
 
-/// A question waits this long for what led to it to be shown.
+/// How long a question waits for the events before it to be shown.
 const SHOWN: Duration = Duration::from_secs(2);
 
-/// What a question is asked in.
+/// Context for the questions.
 pub(crate) struct Room {
     pub(crate) directory: PathBuf,
-    /// What holds a command that is allowed.
+    /// Description of the sandbox that an approved command runs in.
     pub(crate) confined: &'static str,
-    /// Where answers that are to last are kept.
+    /// Where permanent approvals are stored.
     pub(crate) approvals: Approvals,
 }
 
-/// Stdin, line by line.
+/// Stdin as a stream of lines.
 pub(crate) struct Keyboard {
     room: Room,
     allowed: StdMutex<Allowed>,
-    /// Questions that were put so far, and those whose events the face has shown.
+    /// Number of questions asked so far, and of those whose events have been shown.
     asked: AtomicU64,
     shown: watch::Sender<u64>,
     lines: Mutex<mpsc::Receiver<String>>,
@@ -52,7 +52,7 @@ pub(crate) struct Keyboard {
 }
 
 impl Keyboard {
-    /// Begins to read. One thread does it, because a read cannot be taken back once nobody wants it any more.
+    /// Starts reading. A thread of its own does it, because a blocking read cannot be cancelled.
     pub(crate) fn listen(room: Room) -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel(WAITING);
         let read = move || {
@@ -77,7 +77,7 @@ impl Keyboard {
         })
     }
 
-    /// The next message. A line that ends in a backslash goes on in the next one.
+    /// The next message. A trailing backslash continues it on the next line.
     pub(crate) async fn message(&self) -> Option<String> {
         let mut message = self.line().await?;
         while message.ends_with('\\') && message.len() < LINE_BYTES {
@@ -99,7 +99,7 @@ impl Keyboard {
         }
     }
 
-    /// Whether the next line means yes.
+    /// Whether the next line is `y` or `yes`.
     pub(crate) async fn yes(&self) -> bool {
         let line = self.lines.lock().await.recv().await.unwrap_or_default();
         matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
@@ -113,12 +113,12 @@ impl Keyboard {
         lines.recv().await
     }
 
-    /// The face has shown that something is asked.
+    /// Signals that the event of a question has been shown.
     pub(crate) fn has_shown(&self) {
         self.shown.send_modify(|shown| *shown += 1);
     }
 
-    /// Lets the face catch up, so that a question stands under what led to it.
+    /// Waits for the UI to catch up, so that a question appears below the events that led to it.
     async fn take_turn(&self) {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         let mut shown = self.shown.subscribe();
@@ -128,7 +128,7 @@ impl Keyboard {
         }
     }
 
-    /// A line for the task under way, with the files it names.
+    /// A line for the running task, with the files it names.
     fn spoken(&self, line: &str) -> String {
         let (words, problems) = mention::spoken(line.trim(), &self.room.directory);
         problems.iter().for_each(|problem| output::error(&format!("warning: {problem}\n")));
@@ -139,7 +139,7 @@ impl Keyboard {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it is about and what holds it, under the line that says why.
+    /// Prints the call and its sandbox, below the line with the reason for the question.
     fn put(&self, question: &Question) {
         let mut text = String::new();
         for row in asked_about(question, &self.room.directory) {
@@ -151,7 +151,7 @@ impl Keyboard {
         output::error(&format!("{text}{CHOICES}"));
     }
 
-    /// What follows from an answer beyond this question.
+    /// Records the answer if it applies beyond this question.
     fn heed(&self, question: &Question, answer: Answer) -> Answer {
         if answer.lasts != Lasts::Once {
             self.allowed().add(question);
@@ -159,7 +159,9 @@ impl Keyboard {
         if answer.lasts == Lasts::Always
             && let Err(error) = self.room.approvals.add(question.lasting())
         {
-            output::error(&format!("this holds for this conversation only: {error}\n"));
+            output::error(&format!(
+                "warning: cannot save the answer, so it applies to this conversation only: {error}\n"
+            ));
         }
         Answer { lasts: Lasts::Once, ..answer }
     }
@@ -170,7 +172,7 @@ impl Approver for Keyboard {
         Box::pin(async {
             self.take_turn().await;
             loop {
-                output::error("your answer, on one line: ");
+                output::error("answer on one line: ");
                 let line = self.fresh_line().await?;
                 if !line.trim().is_empty() {
                     return Some(self.spoken(&line));

@@ -1,4 +1,4 @@
-//! The plain face of a conversation, which tells the keyboard when a question's turn has come: what led to it is shown first.
+//! The plain UI of a chat. It tells the keyboard when the events before a question have been shown.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use fusee_engine::journal::{Event, Stamped};
 use super::keyboard::Keyboard;
 use crate::face::Face;
 
-/// A face and who asks beside it.
+/// Wraps a UI and notifies the keyboard, which asks the questions.
 pub(super) struct Showing<F> {
     pub(super) face: F,
     pub(super) keyboard: Arc<Keyboard>,

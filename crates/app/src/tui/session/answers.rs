@@ -1,4 +1,4 @@
-//! What a session answers to commands that begin no run: rows for whichever face asked.
+//! Replies to slash commands that start no run, as rows for either UI.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -21,32 +21,32 @@ use crate::selection;
 use crate::tui::change;
 use crate::tui::commands::{self, Slash};
 
-/// Messages of one conversation that are looked back on.
+/// Maximum number of earlier messages of a chat that are followed back.
 const LOOKED_BACK: usize = 10_000;
 
-/// Runs that are listed.
+/// Maximum number of runs listed by `/runs`.
 const LISTED: usize = 20;
 
-/// Rows of one answer; more are counted.
+/// Maximum number of rows in a reply; more are only counted.
 const MOST_ROWS: usize = 2_000;
 
 impl Session<'_> {
-    /// Answers a command. Those that begin or end something are the face's.
+    /// Replies to a command. Commands that start or end something are handled by the UI.
     pub(crate) fn answer(&mut self, slash: &Slash, columns: usize) -> Result<Vec<Line>, Failure> {
         let mut rows = match slash {
-            Slash::Model(None) => vec![self.model_line("answers")],
+            Slash::Model(None) => vec![self.model_line("is the current model")],
             Slash::Model(Some(name)) => {
                 self.change_model(name)?;
-                vec![self.model_line("answers from the next message on")]
+                vec![self.model_line("is used from the next message on")]
             }
             Slash::Approve(word) => {
                 self.approve = word.unwrap_or(self.approve);
                 vec![approve_line(self.approve, word.is_some())]
             }
-            Slash::Flow(None) => vec![self.flow_line("is how tasks are worked through")?],
+            Slash::Flow(None) => vec![self.flow_line("is the current flow mode")?],
             Slash::Flow(Some(mode)) => {
                 self.set("task_flow_mode", mode)?;
-                vec![self.flow_line("from the next message on")?]
+                vec![self.flow_line("is used from the next message on")?]
             }
             Slash::Sections(None) => self.sections()?,
             Slash::Sections(Some(key)) => self.open_section(key)?,
@@ -64,10 +64,7 @@ impl Session<'_> {
                 self.prompt.clone_from(&self.given_prompt);
                 self.opened.clear();
                 (self.plan, self.plan_draft) = (None, None);
-                vec![Line::of(
-                    Style::Dim,
-                    "a new conversation: the next message knows nothing of those before",
-                )]
+                vec![Line::of(Style::Dim, "new conversation: the next message starts without history")]
             }
             Slash::Export(file) => vec![self.export(file.as_deref())?],
             Slash::Help => commands::help(columns),
@@ -77,7 +74,7 @@ impl Session<'_> {
         let more = rows.len().saturating_sub(MOST_ROWS);
         if more > 0 {
             rows.truncate(MOST_ROWS);
-            rows.push(Line::of(Style::Dim, &format!("and {} more", words::count(more as u64, "line"))));
+            rows.push(Line::of(Style::Dim, &format!("… {}", words::count(more as u64, "more line"))));
         }
         Ok(rows)
     }
@@ -99,8 +96,8 @@ impl Session<'_> {
         Ok(Line::of(Style::Bold, mode).and(Style::Plain, &format!(" {what}")))
     }
 
-    /// What undoing would do: the newest run of the conversation that changed something, or the one named. Nothing if
-    /// there is nothing to be taken back; then the rows say so.
+    /// Plans undoing the newest run of the chat that changed something, or the named run. The run is `None`
+    /// if there is nothing to undo; the rows then say so.
     pub(crate) fn undo(&self, name: Option<&str>) -> Result<(Option<RunId>, Vec<Line>), Failure> {
         self.project.check_owner()?;
         let row = match name {
@@ -112,7 +109,7 @@ impl Session<'_> {
             }
         };
         let Some(row) = row else {
-            let text = "no file of this conversation is left to be put back";
+            let text = "nothing to undo in this conversation";
             return Ok((None, vec![Line::of(Style::Dim, text)]));
         };
         let undoing = undo::Undoing::plan(&self.journal, &row)?;
@@ -128,11 +125,11 @@ impl Session<'_> {
         Ok(vec![Line::of(Style::Plain, &done)])
     }
 
-    /// The runs of the conversation so far, oldest first.
+    /// The runs of the chat so far, oldest first.
     pub(super) fn chain(&self) -> Vec<RunId> {
         let (mut chain, mut next) = (Vec::new(), self.continues.clone());
         while let Some(run) = next.filter(|_| chain.len() < LOOKED_BACK) {
-            // An earlier run may have been removed since; what is left is shown.
+            // An earlier run may have been removed since; the remaining ones are shown.
             next = run::settings_of(&self.journal, &run).ok().and_then(|settings| settings.continues);
             if self.journal.run(run.as_str()).is_ok() {
                 chain.push(run);
@@ -142,7 +139,7 @@ impl Session<'_> {
         chain
     }
 
-    /// Every call of a run that succeeded, with its result.
+    /// Passes every successful call of a run to `take`, with its result.
     fn calls(&self, run: &RunId, mut take: impl FnMut(&str, &Value, &str)) -> Result<(), Failure> {
         let mut open: HashMap<String, (String, Value)> = HashMap::new();
         history::each(&self.journal, run, |Stamped { event, .. }| {
@@ -170,7 +167,7 @@ impl Session<'_> {
         }
         if rows.is_empty() {
             let text =
-                "no tool of this conversation has changed a file (what commands changed, `git diff` tells)";
+                "no file changed by tools in this conversation (for changes by commands, run `git diff`)";
             rows.push(Line::of(Style::Dim, text));
         }
         Ok(rows)
@@ -179,13 +176,13 @@ impl Session<'_> {
     fn export(&self, file: Option<&str>) -> Result<Line, Failure> {
         let chain = self.chain();
         let Some(last) = chain.last() else {
-            return Err(Failure::usage("nothing was said yet: there is nothing to export"));
+            return Err(Failure::usage("nothing to export: the conversation is empty"));
         };
         let name =
             file.map_or_else(|| format!("conversation-{}.txt", summary::short(last.as_str())), str::to_owned);
         let path = self.project.directory.join(&name);
         let failed = |error: std::io::Error| Failure::usage(format!("cannot write {name}: {error}"));
-        // What is there already is somebody's.
+        // Never overwrites an existing file.
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         let mut out = BufWriter::new(file);
         for run in &chain {
@@ -202,9 +199,9 @@ impl Session<'_> {
 
 fn approve_line(approve: Approve, changed: bool) -> Line {
     let (word, meaning) = match approve {
-        Approve::Auto => ("auto", "what the sandbox confines runs without a question"),
-        Approve::Ask => ("ask", "you are asked before anything is changed"),
-        Approve::Never => ("never", "what would be asked is refused"),
+        Approve::Auto => ("auto", "sandboxed calls run without asking"),
+        Approve::Ask => ("ask", "you are asked before every change"),
+        Approve::Never => ("never", "calls that need approval are refused"),
     };
     let from = if changed { " (from the next message on)" } else { "" };
     Line::of(Style::Bold, word).and(Style::Plain, &format!(": {meaning}{from}"))

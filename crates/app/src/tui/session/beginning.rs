@@ -1,5 +1,5 @@
-//! How a run of the conversation begins: with words, with a task, with a review. What each means is the business of the
-//! commands that do the same outside of a conversation.
+//! Starts the runs of a chat: for a message, a task or a review. The commands with the same names outside of
+//! the chat define what a task and a review are.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::tui::commands::Errand;
 use crate::tui::mention::{self, Mentioned};
 
 impl Session<'_> {
-    /// Begins a run.
+    /// Starts a run.
     pub(crate) async fn begin(&mut self, errand: Errand) -> Result<Begun, Failure> {
         match errand {
             Errand::Words(words) => self.begin_words(words).await,
@@ -45,7 +45,7 @@ impl Session<'_> {
         Ok(begun)
     }
 
-    /// The settings of a message in words.
+    /// The settings for a message to the model.
     pub(super) fn next_settings(&self, message: String) -> Result<Settings, Failure> {
         let (prompt, opened) = (self.prompt.clone(), self.opened.clone());
         Ok(Settings { prompt, opened, ..self.settings(message, &self.choice)? })
@@ -71,7 +71,7 @@ impl Session<'_> {
     async fn begin_review(&mut self, line: &str) -> Result<Begun, Failure> {
         let (review, request) = review::of_line(line, &self.project, self.process)?;
         let settings = Settings {
-            // Nobody is to be asked whether a reviewer may change something.
+            // A reviewer changes nothing, so there is nothing to approve.
             review: Some(Restrictions { require_approval: false, ..Restrictions::default() }),
             code_review: Some(review),
             ..self.settings(request, &self.choice)?
@@ -79,7 +79,7 @@ impl Session<'_> {
         self.start(settings, Arc::clone(&self.model), Templates::default(), Vec::new()).await
     }
 
-    /// Whether the user said for this conversation which model answers; then templates have no say in it.
+    /// Whether the user chose the model for this chat, which overrides the model of a template.
     fn model_was_said(&self) -> bool {
         let said = self.config.value("model").map(|(_, origin)| origin);
         matches!(said, Some(Origin::Flag(_) | Origin::Variable(_)))

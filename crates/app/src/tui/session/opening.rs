@@ -1,5 +1,5 @@
-//! How a conversation begins: what was typed and configured becomes a [`Session`], and what an earlier one left
-//! behind is named.
+//! Opens a chat: builds a [`Session`] from flags and configuration, and finds the run that an earlier chat
+//! left behind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,30 +21,30 @@ use crate::selection;
 use crate::templates::Standing;
 use crate::work::Confinement;
 
-/// More runs than this are not looked through for one of this directory.
+/// Maximum number of runs that are searched for one in this directory.
 const LOOKED_THROUGH: usize = 200;
 
-/// What a conversation begins with.
+/// Parameters of a new chat.
 pub(crate) struct Beginning<'a> {
     pub(crate) directory: Option<&'a Path>,
     pub(crate) flags: Vec<FlagValue>,
-    /// The run whose conversation it goes on with; an empty name is the newest that has ended here.
+    /// The run to continue; an empty name is the newest finished run in this directory.
     pub(crate) continues: Option<&'a str>,
-    /// The prompt that drives its tasks.
+    /// The prompt of the chat's tasks.
     pub(crate) prompt: Option<PromptText>,
 }
 
-/// What an earlier conversation left here.
+/// The newest run of an earlier chat.
 pub(crate) struct Cut {
     pub(crate) run: RunId,
     pub(crate) title: String,
     pub(crate) age_ms: i64,
-    /// Whether it never came to its end.
+    /// Whether the run was interrupted and can be resumed.
     pub(crate) open: bool,
 }
 
 impl<'p> Session<'p> {
-    /// Opens it.
+    /// Opens a chat.
     pub(crate) async fn open(beginning: Beginning<'_>, process: &'p Process) -> Result<Self, Failure> {
         let environment = &process.environment;
         let project = Project::find(beginning.directory, environment)?;
@@ -102,16 +102,16 @@ impl<'p> Session<'p> {
         })
     }
 
-    /// The newest run of this directory that a conversation could go on with.
+    /// The newest run in this directory that a chat could continue.
     pub(crate) fn left_behind(&self) -> Option<Cut> {
-        // A journal that cannot be read says so when a run begins.
+        // An unreadable journal is reported when the first run starts.
         let row = newest(&self.journal, &self.project.directory).ok().flatten()?;
         let age_ms = self.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
         Some(Cut { open: row.status == RunStatus::Open, run: row.id, title: row.title, age_ms })
     }
 }
 
-/// The newest run that worked in this directory.
+/// The newest run whose workspace is this directory.
 pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRow>, Failure> {
     let here = |row: &RunRow| {
         run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory)

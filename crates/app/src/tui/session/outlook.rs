@@ -1,5 +1,5 @@
-//! What the next message would meet: what fills the model's window, how that is made less, which sections of the prompt
-//! are open. The engine knows; here it becomes rows.
+//! Replies about the next message's context: what fills the model's context window, compaction, and the
+//! sections of the prompt. The engine computes it; this module renders it as rows.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::face::line::{Line, Style};
 use crate::face::words;
 use crate::failure::Failure;
 
-/// Cells of the bar of the largest kind.
+/// Cells of the longest bar.
 const BAR: u64 = 20;
 
 impl Session<'_> {
-    /// What fills the window, by kind.
+    /// Token usage of the context window, by kind.
     pub(super) fn context(&self) -> Result<Vec<Line>, Failure> {
         let Some(run) = &self.continues else {
-            return Ok(vec![Line::of(Style::Dim, "nothing was said yet: the window is empty")]);
+            return Ok(vec![Line::of(Style::Dim, "the context window is empty: no messages yet")]);
         };
         let shares = run::window(&self.journal, run).map_err(Failure::failed)?;
         let most = self.choice.limits(&self.config).max_tokens;
@@ -39,23 +39,26 @@ impl Session<'_> {
             rows.push(row.and(Style::Accent, &bar));
         }
         if self.carry == Carry::Shortened {
-            rows.push(Line::of(Style::Dim, "/compact was said: the next message takes over less"));
+            rows.push(Line::of(
+                Style::Dim,
+                "/compact is pending: the next message starts from a compacted conversation",
+            ));
         }
         Ok(rows)
     }
 
-    /// Has the next message take over less.
+    /// Compacts the conversation that the next message takes over.
     pub(super) fn compact(&mut self) -> Result<Line, Failure> {
         let Some(run) = &self.continues else {
-            return Ok(Line::of(Style::Dim, "nothing was said yet: there is nothing to shorten"));
+            return Ok(Line::of(Style::Dim, "nothing to compact: no messages yet"));
         };
         let limits = self.choice.limits(&self.config);
         match run::shorter(&self.journal, run, &limits).map_err(Failure::failed)? {
-            None => Ok(Line::of(Style::Dim, "the conversation is short already: nothing could be saved")),
+            None => Ok(Line::of(Style::Dim, "nothing to compact: the conversation is already short")),
             Some(Shorter { before, after, .. }) => {
                 self.carry = Carry::Shortened;
                 let (before, after) = (words::tokens(before), words::tokens(after));
-                let text = format!("{before} tokens of messages become {after} with the next message");
+                let text = format!("messages shrink from {before} to {after} tokens with the next message");
                 Ok(Line::of(Style::Plain, &text))
             }
         }
@@ -71,15 +74,15 @@ impl Session<'_> {
         rows.push(Line::of(
             Style::Dim,
             if closed {
-                "/sections KEY opens one; a key inside another is written with a dot"
+                "/sections KEY opens a section; write nested keys with dots"
             } else {
-                "all of it is shown to the model; skills and `--prompt FILE` bring sections that open when needed"
+                "all sections are open; skills and `--prompt FILE` add sections that open on demand"
             },
         ));
         Ok(rows)
     }
 
-    /// Opens a section for the messages from now on.
+    /// Opens a section from the next message on.
     pub(super) fn open_section(&mut self, key: &str) -> Result<Vec<Line>, Failure> {
         let (environment, opened) = self.surroundings()?;
         let settings = self.next_settings("the next message".to_owned())?;
@@ -92,7 +95,7 @@ impl Session<'_> {
         Ok(vec![Line::of(Style::Plain, &format!("{names}: open from the next message on"))])
     }
 
-    /// The world as the conversation knows it, and what has been opened so far.
+    /// The environment as recorded by the conversation, and the sections opened so far.
     fn surroundings(&self) -> Result<(Environment, BTreeSet<String>), Failure> {
         let earlier = match &self.continues {
             Some(run) => run::conversation(&self.journal, run).map_err(Failure::failed)?,
@@ -113,7 +116,7 @@ fn section_row(section: &Outlined) -> Line {
             Style::Dim,
             format!("{} tokens, {} when opened", count(&section.shown), count(&section.whole)),
         ),
-        SectionState::Behind => ("behind  ", Style::Dim, format!("{} when opened", count(&section.whole))),
+        SectionState::Behind => ("hidden  ", Style::Dim, format!("{} when opened", count(&section.whole))),
     };
     let name = section.path.rsplit('.').next().unwrap_or(&section.path);
     let lead = Line::of(Style::Dim, mark).and(Style::Plain, &"  ".repeat(section.depth));

@@ -1,5 +1,5 @@
-//! The plan of the conversation, shown and changed by the person. What they leave is part of the next message's
-//! settings, so it is in the journal and the model is told of it.
+//! Shows the chat's plan and lets the user edit it. The edited plan is part of the next message's settings,
+//! so it is journaled and the model is told about it.
 
 use std::io::Read as _;
 
@@ -10,20 +10,20 @@ use super::Session;
 use crate::face::line::{Line, Style};
 use crate::failure::Failure;
 
-/// A longer file is no plan.
+/// Maximum number of bytes read from a plan file.
 const MOST_BYTES: u64 = 64 * 1024;
 
 impl Session<'_> {
-    /// The plan, for people.
+    /// The plan as rows.
     pub(super) fn plan(&self) -> Result<Vec<Line>, Failure> {
         let mut rows = rows(&self.plan_now()?);
         if self.plan.is_some() {
-            rows.push(Line::of(Style::Dim, "as you changed it: the model is told with the next message"));
+            rows.push(Line::of(Style::Dim, "edited by you; sent to the model with the next message"));
         }
         Ok(rows)
     }
 
-    /// What an editor is given: what was written last and could not be understood, else the plan.
+    /// The text for the editor: the last edit if it could not be parsed, otherwise the plan.
     pub(crate) fn plan_text(&self) -> Result<String, Failure> {
         match &self.plan_draft {
             Some(draft) => Ok(draft.clone()),
@@ -31,23 +31,23 @@ impl Session<'_> {
         }
     }
 
-    /// Takes the plan as it was edited. One with mistakes is kept for the next try.
+    /// Replaces the plan with an edited text. A text with mistakes is kept for the next attempt.
     pub(crate) fn change_plan(&mut self, text: &str) -> Result<Vec<Line>, Failure> {
         let before = self.plan_now()?;
         let plan = before.rewritten(text).map_err(|problems| {
             self.plan_draft = Some(text.to_owned());
-            Failure::usage(format!("the plan is as it was: {}", problems.join("; ")))
-                .help("/plan edit has what you wrote")
+            Failure::usage(format!("plan not changed: {}", problems.join("; ")))
+                .help("run /plan edit to correct your text")
         })?;
         self.plan_draft = None;
         if plan == before {
-            return Ok(vec![Line::of(Style::Dim, "the plan is as it was")]);
+            return Ok(vec![Line::of(Style::Dim, "plan unchanged")]);
         }
         self.plan = Some(plan);
         self.plan()
     }
 
-    /// The same from a file of the project.
+    /// Replaces the plan with the content of a file in the project.
     pub(crate) fn change_plan_from(&mut self, file: &str) -> Result<Vec<Line>, Failure> {
         let failed = |error: std::io::Error| Failure::usage(format!("cannot read {file}: {error}"));
         let opened = std::fs::File::open(self.project.directory.join(file)).map_err(failed)?;
@@ -67,7 +67,7 @@ impl Session<'_> {
 
 fn rows(plan: &Plan) -> Vec<Line> {
     if plan.tasks().is_empty() {
-        return vec![Line::of(Style::Dim, "there is no plan")];
+        return vec![Line::of(Style::Dim, "no plan")];
     }
     plan.render().lines().map(|line| Line::of(Style::Plain, line)).collect()
 }

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings of the chat.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::tui::commands::Slash;
 use crate::tui::editor::{Editor, Move};
 
 impl State {
-    /// A key was pressed.
+    /// Handles a key press.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if control && key.code == KeyCode::Char('c') {
@@ -26,7 +26,7 @@ impl State {
         if control { self.control(key.code, now) } else { self.plain(key, now) }
     }
 
-    /// Text was pasted.
+    /// Handles pasted text.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.question {
             Some(Asked { stage: Stage::Reason(reason), .. }) => reason.insert(text),
@@ -113,14 +113,14 @@ impl State {
         }
     }
 
-    /// A key while a question stands.
+    /// Handles a key while a question is open.
     fn answer(&mut self, mut asked: Asked, key: KeyEvent) -> Vec<Effect> {
         let effects = match (&mut asked.stage, &asked.matter, key.code) {
             (Stage::Choosing, Matter::Return(run), KeyCode::Char('y')) => {
                 Some(vec![Effect::Command(Slash::Resume(Some(run.clone())))])
             }
             (Stage::Choosing, Matter::Return(_), KeyCode::Char('n') | KeyCode::Esc) => {
-                self.tell(Style::Dim, "left as it is; /resume goes on with it");
+                self.tell(Style::Dim, "not resumed; /resume continues it");
                 Some(Vec::new())
             }
             (Stage::Choosing, Matter::Undo(run), KeyCode::Char('y')) => {
@@ -138,7 +138,7 @@ impl State {
             (Stage::Choosing, Matter::Call(question), KeyCode::Char('a')) => {
                 self.allowed.add(question);
                 let kept = Effect::Keep(question.clone());
-                Some([vec![kept], self.allow("allowed from now on in this project")].concat())
+                Some([vec![kept], self.allow("always allowed in this project")].concat())
             }
             (Stage::Choosing, Matter::Call(_), KeyCode::Esc) => Some(self.refuse("")),
             (Stage::Choosing, Matter::Call(_), KeyCode::Char('n')) => {
@@ -181,7 +181,7 @@ impl State {
     fn refuse(&mut self, why: &str) -> Vec<Effect> {
         let reason =
             if why.is_empty() { "the user said no".to_owned() } else { format!("the user said no: {why}") };
-        self.tell(Style::Dim, &format!("  not allowed{}{why}", if why.is_empty() { "" } else { ": " }));
+        self.tell(Style::Dim, &format!("  denied{}{why}", if why.is_empty() { "" } else { ": " }));
         vec![Effect::Answer(Answer::no(reason))]
     }
 }

@@ -1,4 +1,4 @@
-//! A question that waits for the person, and what they have allowed for as long as the conversation lasts.
+//! Questions that wait for the user, and the calls approved for the rest of the chat.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,38 +12,38 @@ use crate::face::words;
 use crate::tui::change;
 use crate::tui::editor::Editor;
 
-/// Rows that show what is asked about; more are counted.
+/// Maximum number of rows that show the subject of a question; more are only counted.
 const SHOWN_ROWS: usize = 16;
 
-/// Keys within this time after a question appeared were meant for the input.
+/// Keys within this time after a question appeared still belong to the input.
 const SETTLES: Duration = Duration::from_millis(400);
 
-/// A question on the screen.
+/// An open question.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) matter: Matter,
-    /// What it is about, ready to be shown.
+    /// The subject of the question, rendered.
     pub(crate) rows: Vec<Line>,
     pub(crate) stage: Stage,
     at: Duration,
 }
 
-/// What is asked.
+/// The subject of a question.
 #[derive(Debug)]
 pub(crate) enum Matter {
     /// Whether a call may run.
     Call(Question),
-    /// Whether a run that was cut off goes on.
+    /// Whether to resume an interrupted run.
     Return(String),
-    /// Whether what a run changed is taken back.
+    /// Whether to undo the changes of a run.
     Undo(String),
 }
 
-/// How far the answer is.
+/// Progress of the answer.
 #[derive(Debug)]
 pub(crate) enum Stage {
     Choosing,
-    /// It is no, and this is why.
+    /// The answer is no; the user is typing the reason.
     Reason(Editor),
 }
 
@@ -63,13 +63,13 @@ impl Asked {
         Self { rows, matter: Matter::Undo(run), stage: Stage::Choosing, at: now }
     }
 
-    /// Whether it has stood long enough for a key to be an answer.
+    /// Whether the question has been visible long enough for a key to be an answer.
     pub(crate) fn is_seen(&self, now: Duration) -> bool {
         now.saturating_sub(self.at) >= SETTLES
     }
 }
 
-/// What a call would do: the change as a diff, the command as it is.
+/// Renders the effect of a call: file changes as a diff, a command verbatim.
 pub(crate) fn asked_about(question: &Question, workspace: &Path) -> Vec<Line> {
     let mut rows =
         change::rows(&question.name, &question.arguments, Some(workspace)).unwrap_or_else(|| whole(question));
@@ -93,7 +93,7 @@ fn whole(question: &Question) -> Vec<Line> {
     text.lines().map(|line| Line::of(Style::Plain, line)).collect()
 }
 
-/// What was allowed for the rest of the conversation: a command as it is, any other tool by its name.
+/// Approvals for the rest of the chat: a command with its exact arguments, any other tool by name.
 #[derive(Debug, Default)]
 pub(crate) struct Allowed(HashSet<(String, Option<String>)>);
 
@@ -108,7 +108,7 @@ impl Allowed {
 }
 
 fn key(question: &Question) -> (String, Option<String>) {
-    // A command in another directory or with other input is another one.
+    // The same command in another directory or with other input is a different one.
     let whole = question.name.starts_with("shell").then(|| question.arguments.to_string());
     (question.name.clone(), whole)
 }

@@ -1,4 +1,4 @@
-//! What keys and events make of the conversation.
+//! Tests of the chat's transitions on keys and events.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
@@ -92,7 +92,7 @@ fn the_first_interruption_stops_the_turn_the_second_the_task_and_a_third_leaves(
     let mut state = fresh();
     state.began(PLAN, at(0));
     assert_eq!(press(&mut state, KeyCode::Esc, 100), [Effect::StopTurn]);
-    // Long after the first it is a first again.
+    // After the timeout an interrupt counts as the first one again.
     assert_eq!(control(&mut state, 'c', 5_000), [Effect::StopTurn]);
     assert_eq!(control(&mut state, 'c', 6_000), [Effect::Cancel]);
     assert_eq!(control(&mut state, 'c', 7_000), [Effect::Leave]);
@@ -116,15 +116,15 @@ fn after_a_stop_words_go_to_the_task_and_another_interruption_ends_it() {
     press(&mut state, KeyCode::Esc, 100);
     assert_eq!(state.want(Wanted::WhatNow), []);
     assert_eq!(say(&mut state, "be brief"), [Effect::Say("be brief".into())]);
-    // The next one is a first again, and nothing typed lets the task go on.
+    // The next interrupt is a first one again, and an empty input lets the task continue.
     assert_eq!(press(&mut state, KeyCode::Esc, 300), [Effect::StopTurn]);
     assert_eq!(state.want(Wanted::WhatNow), []);
     assert_eq!(press(&mut state, KeyCode::Enter, 400), [Effect::Say(String::new())]);
-    // What waits already is what is said.
+    // A message that is already queued is sent.
     assert_eq!(say(&mut state, "the next message"), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 500), [Effect::StopTurn]);
     assert_eq!(state.want(Wanted::WhatNow), [Effect::Say("the next message".into())]);
-    // Long after the stop, while nothing runs, it is the task that ends.
+    // After the stop nothing runs, so an interrupt at any later time cancels the task.
     assert_eq!(press(&mut state, KeyCode::Esc, 600), [Effect::StopTurn]);
     assert_eq!(state.want(Wanted::WhatNow), []);
     assert_eq!(press(&mut state, KeyCode::Esc, 9_000), [Effect::Cancel]);

@@ -1,4 +1,4 @@
-//! The keyboard of a terminal in raw mode.
+//! Keyboard input of a terminal in raw mode.
 
 use std::io;
 use std::sync::mpsc as std_mpsc;
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::failure::Failure;
 
-/// Raw mode for as long as this lives, however we end.
+/// Guard that keeps the terminal in raw mode; dropping it restores the terminal on every exit path.
 pub(super) struct Raw;
 
 impl Raw {
@@ -22,13 +22,13 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // Where this fails the terminal is gone.
+        // A failure means that the terminal is gone.
         let _ = execute!(io::stdout(), DisableBracketedPaste);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-/// Keys as they come. The next is only read after [`go_on`](Self::go_on), so that another program can have the
+/// Input events. The next one is only read after [`go_on`](Self::go_on), so that another program can use the
 /// keyboard in between.
 pub(super) struct Keys {
     events: mpsc::Receiver<io::Result<Event>>,
@@ -55,14 +55,14 @@ impl Keys {
         Ok(keys)
     }
 
-    /// The next key, paste or change of size.
+    /// The next key press, paste or resize.
     pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
         self.events.recv().await
     }
 
-    /// One more may be read.
+    /// Allows one more event to be read.
     pub(super) fn go_on(&self) {
-        // A reader that is gone has said so in its last event.
+        // A reader that has exited has reported the reason in its last event.
         let _ = self.go.send(());
     }
 }

@@ -1,4 +1,4 @@
-//! Letting the user's own editor write a message.
+//! Opens a text in the user's own editor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,12 +10,12 @@ use crossterm::{execute, terminal};
 use crate::clock;
 use crate::environment::Environment;
 
-/// The user's editor, as the shell understands it.
+/// The editor's command line from `VISUAL` or `EDITOR`, in shell syntax.
 pub(super) fn editor(environment: &Environment) -> Option<String> {
     ["VISUAL", "EDITOR"].into_iter().find_map(|name| environment.text(name)).map(str::to_owned)
 }
 
-/// Opens the text in the editor and gives what came of it.
+/// Opens the text in the editor and returns the edited text.
 pub(super) fn edit(program: &str, text: &str) -> io::Result<String> {
     let name = clock::new_run_id().map_err(|failure| io::Error::other(failure.message))?;
     let path = std::env::temp_dir().join(format!("fusee-message-{name}.md"));
@@ -29,12 +29,12 @@ pub(super) fn edit(program: &str, text: &str) -> io::Result<String> {
     execute!(io::stdout(), EnableBracketedPaste)?;
     let edited = fs::read_to_string(&path);
     let _ = fs::remove_file(&path);
-    if ended?.success() { edited } else { Err(io::Error::other("it ended with an error")) }
+    if ended?.success() { edited } else { Err(io::Error::other("it exited with an error")) }
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the user's own program, at the user's word, on the user's terminal"
+    reason = "runs the user's own editor, on request, on the user's terminal"
 )]
 fn run(program: &str, path: &std::path::Path) -> io::Result<std::process::ExitStatus> {
     let line = format!("{program} \"$1\"");

@@ -1,4 +1,4 @@
-//! JSON as models really send it.
+//! JSON answers in the forms that models send.
 
 use serde_json::json;
 

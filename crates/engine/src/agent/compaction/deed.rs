@@ -1,5 +1,5 @@
-//! What a call was about, read from its name and its arguments, as far as a compaction cares. Arguments that
-//! are no JSON object leave only the name.
+//! Classifies a call by its name and arguments, as far as compaction needs it. Of arguments that are not a
+//! JSON object, only the name is used.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::outline::Exchange;
 #[cfg(test)]
 mod tests;
 
-/// The standard tools by each of their names. Which words a tool understands is the tools crate's to say.
+/// The standard tools, by name and alias. The tools crate defines the aliases.
 static STANDARD: LazyLock<HashMap<String, Names>> = LazyLock::new(|| {
     let toolbox = Toolbox::standard(CommandSettings::default());
     let names = |definition: &Definition| {
@@ -28,16 +28,16 @@ static STANDARD: LazyLock<HashMap<String, Names>> = LazyLock::new(|| {
 });
 
 struct Names {
-    /// The tool's own.
+    /// Canonical name of the tool.
     name: String,
-    /// Other names of its parameters, with their own.
+    /// Parameter aliases, each with the canonical name.
     parameters: &'static [(&'static str, &'static str)],
 }
 
-/// The kinds of calls that a compaction treats differently.
+/// Kinds of calls that compaction treats differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// One file, or a part of it.
+    /// One file, or part of it.
     ReadFile,
     /// Several files.
     ReadFiles,
@@ -49,22 +49,22 @@ pub(super) enum Kind {
     Patch,
     /// A command line.
     Command,
-    /// What became of a command in the background.
+    /// Status of a background command.
     Job,
-    /// A look around: `list_dir`, `find_files`, `search_text`.
+    /// Exploration: `list_dir`, `find_files`, `search_text`.
     Look,
     /// A question to the user.
     Ask,
-    /// The plan.
+    /// A `plan_tasks` call.
     Plan,
-    /// Leaves nothing to tell.
+    /// `think`; nothing to summarise.
     Think,
     /// Any other tool.
     Other,
 }
 
 impl Kind {
-    /// By any name the tool answers to: a result carries the one the model used.
+    /// Accepts any alias, because a result carries the name the model used.
     pub(super) fn of(name: &str) -> Kind {
         match STANDARD.get(name).map_or(name, |tool| &tool.name) {
             "read_file" => Kind::ReadFile,
@@ -82,13 +82,13 @@ impl Kind {
         }
     }
 
-    /// Whether its result is text that the model works from and cannot guess back.
+    /// Whether the result is text that the model works from and cannot reconstruct.
     pub(super) fn reads(self) -> bool {
         matches!(self, Kind::ReadFile | Kind::ReadFiles | Kind::ReadSection)
     }
 }
 
-/// What a read was asked for. Equal keys ask for the same text, at different times.
+/// Identifies the text a read asks for. Equal keys ask for the same text at different times.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct ReadKey {
     kind: Kind,
@@ -110,8 +110,8 @@ impl ReadKey {
     }
 }
 
-/// The arguments a compaction looks at. Others, often the longest, are skipped unread; types are left open,
-/// because a model may write a number as a string.
+/// The arguments relevant to compaction. The others, often the longest, are skipped without being parsed.
+/// Types are left open because a model may write a number as a string.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Arguments {
     path: Option<Value>,
@@ -127,7 +127,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Of a call of `tool`, by any of its names.
+    /// Parses the arguments of a call to `tool`, which may be an alias.
     pub(super) fn of(tool: &str, json: &str) -> Arguments {
         let aliases = STANDARD.get(tool).map_or(&[][..], |names| names.parameters);
         let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -176,7 +176,7 @@ impl Arguments {
         self.question.as_ref()?.as_str()
     }
 
-    /// The files a patch names, in either of its two formats.
+    /// The files a patch names, in either patch format.
     pub(super) fn patched_files(&self) -> Vec<String> {
         let Some(Value::String(patch)) = &self.patch else { return Vec::new() };
         let mut files: Vec<String> = Vec::new();
@@ -196,7 +196,7 @@ impl Arguments {
     }
 }
 
-/// Reads arguments whose names may be aliases.
+/// Deserializes arguments whose names may be aliases.
 struct Named {
     aliases: &'static [(&'static str, &'static str)],
 }
@@ -232,7 +232,7 @@ impl<'de> Visitor<'de> for Named {
     }
 }
 
-/// More than a summary would show.
+/// Maximum number of files taken from a patch; a summary shows fewer.
 const MOST_PATCHED_FILES: usize = 32;
 
 fn enveloped_file(line: &str) -> Option<&str> {
@@ -240,7 +240,7 @@ fn enveloped_file(line: &str) -> Option<&str> {
     MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
 }
 
-/// A header is two lines; one alone may be a changed line of code.
+/// A header consists of two lines; a single one may be a changed line of code.
 fn unified_file<'a>(before: &'a str, line: &'a str) -> Option<&'a str> {
     let (old, new) = (before.strip_prefix("--- ")?, line.strip_prefix("+++ ")?);
     let file = |side: &'a str| side.split('\t').next().unwrap_or(side).trim();

@@ -1,11 +1,11 @@
-//! Whether a conversation may be sent to a model as it stands. For the tests of everything that rewrites one.
+//! Checks whether a conversation can be sent to a model. Used by the tests of everything that rewrites one.
 
 use std::collections::HashSet;
 
 use fusee_model::Message;
 
-/// Says what is wrong with a conversation: it begins with the user, every call has exactly one result right
-/// after its reply, no result stands without its call, no reply is empty or follows another directly.
+/// Validates a conversation: it begins with the user, every call has exactly one result right after its
+/// reply, no result lacks its call, and no reply is empty or directly follows another.
 pub(crate) fn legal(messages: &[Message]) -> Result<(), String> {
     if !matches!(messages.first(), Some(Message::User { .. })) {
         return Err("does not begin with a user message".to_owned());

@@ -1,5 +1,5 @@
-//! A conversation cut into turns, with every result beside the call it answers. [`super::prune`] and
-//! [`super::summary`] work on these; what a call was about is [`super::deed`]'s half.
+//! Splits a conversation into turns and pairs every result with its call. [`super::prune`] and
+//! [`super::summary`] work on these; [`super::deed`] classifies the calls.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,35 +8,35 @@ use fusee_model::{Message, ToolCall};
 
 use super::{Keep, summary};
 
-/// One reply with its results, and the user messages it answers.
+/// One reply with its results and the user messages before it.
 pub(super) struct Turn {
-    /// Its messages. Turns follow one another without gaps.
+    /// Range of its messages. Turns are contiguous.
     pub messages: Range<usize>,
-    /// The model's reply; none if it is still to come.
+    /// Index of the reply; `None` if it is still to come.
     pub reply: Option<usize>,
 }
 
 /// A call and its result.
 pub(super) struct Exchange<'a> {
     pub turn: usize,
-    /// Where the result stands.
+    /// Index of the result.
     pub at: usize,
     pub call: &'a ToolCall,
-    /// Of the result: the engine's name of the tool, where the model may have used another.
+    /// Tool name from the result: the engine's name, where the model may have used an alias.
     pub name: &'a str,
     pub content: &'a str,
     pub ok: bool,
-    /// How many images it shows.
+    /// Number of images in the result.
     pub images: usize,
 }
 
-/// Where things stand in a conversation.
+/// Structure of a conversation.
 pub(super) struct Outline<'a> {
     pub turns: Vec<Turn>,
     pub exchanges: Vec<Exchange<'a>>,
-    /// By message: whether it states the goal.
+    /// For each message, whether it states the goal.
     pub goal: Vec<bool>,
-    /// How many messages of the goal open the conversation.
+    /// Number of goal messages at the start of the conversation.
     pub opening: usize,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Outline<'a> {
         Outline { turns, exchanges, goal, opening }
     }
 
-    /// The first of the newest turns that together cost at most `budget`. The last finished turn and what
-    /// follows it belong to them whatever they cost.
+    /// Index of the first of the newest turns that together cost at most `budget`. The last finished turn and
+    /// everything after it are included regardless of cost.
     pub(super) fn window(&self, costs: &[u64], budget: u64) -> usize {
         let newest = self.turns.iter().rposition(|turn| turn.reply.is_some()).unwrap_or(0);
         let cost = |turn: &Turn| -> u64 {
@@ -72,7 +72,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// An earlier summary is spoken in the user's place but is never the goal.
+/// Marks the goal messages. An earlier summary is a user message but never part of the goal.
 fn goal(messages: &[Message], keep: &Keep<'_>) -> Vec<bool> {
     let mut left = keep.first_user_messages;
     let states_goal = |message: &Message| match message {
@@ -104,12 +104,12 @@ fn turns(messages: &[Message]) -> Vec<Turn> {
     turns
 }
 
-/// Finds the call of each result among the calls of the same turn: some servers count their ids from zero in
-/// every reply.
+/// Pairs each result with its call. Only calls of the same turn are considered, because some servers restart
+/// their ids from zero in every reply.
 fn pair<'a>(messages: &'a [Message], turn_index: usize, turn: &Turn, exchanges: &mut Vec<Exchange<'a>>) {
     let Some(reply) = turn.reply else { return };
     let Message::Assistant { tool_calls, .. } = &messages[reply] else { return };
-    // Results mostly stand in the order of their calls; an index is made only if they do not.
+    // Results mostly come in the order of their calls; the index is built only if they do not.
     let mut expected = 0;
     let mut by_id = None;
     let results = reply + 1..turn.messages.end;

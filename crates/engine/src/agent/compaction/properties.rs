@@ -1,4 +1,4 @@
-//! What holds for every conversation, and how long a large one takes.
+//! Invariants of compaction for arbitrary conversations, and for a large one.
 
 use fusee_model::{Message, ToolCall};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn tokens(message: &Message) -> u64 {
     (4 + (message.text().len() + calls) / 4) as u64
 }
 
-/// One call with its answer, as a model and its tools may produce them.
+/// One call with its result, as a model and its tools may produce them.
 #[derive(Clone, Debug)]
 struct Asked {
     name: &'static str,
@@ -31,9 +31,9 @@ struct Spoken {
     users: Vec<String>,
     text: String,
     calls: Vec<Asked>,
-    /// Whether results come in the opposite order of their calls.
+    /// Whether results come in reverse order of their calls.
     backwards: bool,
-    /// Whether ids count from zero again.
+    /// Whether ids restart from zero.
     same_ids: bool,
 }
 
@@ -84,7 +84,7 @@ fn spoken() -> impl Strategy<Value = Spoken> {
 }
 
 prop_compose! {
-    /// A legal conversation, perhaps with a message of the user still unanswered.
+    /// A valid conversation, possibly ending with an unanswered user message.
     fn conversation()(
         goal in prop::collection::vec(words(2_000), 1..3),
         turns in prop::collection::vec(spoken(), 0..24),
@@ -130,7 +130,7 @@ fn append(messages: &mut Vec<Message>, index: usize, turn: Spoken) {
     messages.extend(results);
 }
 
-/// The last reply, its results, and what follows.
+/// The last reply, its results, and everything after.
 fn newest(messages: &[Message]) -> &[Message] {
     let reply = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
     &messages[reply.unwrap_or(messages.len())..]

@@ -1,5 +1,5 @@
-//! The first tier: what can go without the model missing it. Messages stay where they are, only results get
-//! shorter, so calls and results need no matching here. Whole turns are [`super::summary`]'s half.
+//! First tier of compaction: shortens results that the model no longer needs. Messages keep their positions,
+//! so calls and results need no matching here. [`super::summary`] removes entire turns.
 
 use std::collections::HashMap;
 
@@ -10,38 +10,38 @@ use super::deed::{Kind, ReadKey};
 use super::outline::{Exchange, Outline};
 use crate::agent::rereads::UNCHANGED;
 
-/// Stands for a read whose text comes again further down.
+/// Replaces a read whose text appears again later.
 const READ_AGAIN: &str = "[Read again later in this conversation; the newer text stands there.]";
 
-/// Stands for a plan that a later one replaced.
+/// Replaces a plan that a later one superseded.
 const REPLANNED: &str = "[Replaced by a later plan.]";
 
-/// Stands for the images of a result.
+/// Replaces the images of a result.
 const UNSEEN: &str = "[Its images are left out to save context.]";
 
-/// What is left of a long result, in bytes: the end says how it came out, so it gets more.
+/// Bytes kept of a long result. The tail gets more because it shows the outcome.
 const HEAD: usize = 400;
 const TAIL: usize = 600;
 
-/// Results up to this many bytes are left whole; cutting them would save little.
+/// Results up to this many bytes are not cut; it would save little.
 const WHOLE: usize = 1_600;
 
-/// A text shorter than this may be a refusal to read once more, so it does not stand for a longer one.
+/// A shorter text may be a refusal to read again, so it does not supersede a longer one.
 const SURELY_A_TEXT: usize = 512;
 
-/// What the turns before the window hold that matters to every tier.
+/// Results before the window that need special treatment.
 pub(super) struct Standing {
-    /// Results that stay word for word whatever happens to their turn, as indices into the exchanges: the
-    /// current plan and the sections that were opened.
+    /// Results kept verbatim even if their turn is removed, as indices into the exchanges: the current plan
+    /// and the sections that were opened.
     pub pinned: Vec<usize>,
-    /// Older reads whose text stands later, oldest first, as indices into the exchanges.
+    /// Older reads whose text appears later, oldest first, as indices into the exchanges.
     repeated: Vec<usize>,
-    /// Older plans, oldest first, likewise.
+    /// Superseded plans, oldest first, as indices into the exchanges.
     replanned: Vec<usize>,
 }
 
 impl Standing {
-    /// Looks from the end, so that the newest copy of everything is met first.
+    /// Scans from the end, so that the newest copy of everything comes first.
     pub(super) fn of(outline: &Outline<'_>) -> Standing {
         let mut standing = Standing { pinned: Vec::new(), repeated: Vec::new(), replanned: Vec::new() };
         let mut newest: HashMap<ReadKey, usize> = HashMap::new();
@@ -76,20 +76,20 @@ impl Standing {
     }
 }
 
-/// Whether the newer of two reads of the same thing makes the older one needless.
+/// Whether the newer of two reads of the same thing supersedes the older one.
 fn stands_for(newer: &Exchange<'_>, older: &Exchange<'_>, kind: Kind) -> bool {
-    // Two equal calls of one reply are answered once, the second by a pointer to the first.
+    // The second of two equal calls in one reply only refers to the first.
     if newer.turn == older.turn || newer.images < older.images {
         return false;
     }
     match kind {
-        // Files share the room of one answer: a file that grew may have pushed out the end of another.
+        // The files share one size limit: a file that grew may have truncated another.
         Kind::ReadFiles => newer.content == older.content,
         _ => newer.content.len() >= SURELY_A_TEXT.min(older.content.len()),
     }
 }
 
-/// Shortens results of the turns before the window until the draft meets the target: least loss first, then
+/// Shortens results before the window until the draft meets the target: those with the least loss first, then
 /// oldest first.
 pub(super) fn prune(draft: &mut Draft<'_>, outline: &Outline<'_>, standing: &Standing, window: usize) {
     let needless = standing.repeated.iter().map(|index| (*index, READ_AGAIN));
@@ -121,7 +121,7 @@ pub(super) fn prune(draft: &mut Draft<'_>, outline: &Outline<'_>, standing: &Sta
     }
 }
 
-/// Head, note, tail. Cut at line ends where there are any nearby.
+/// Keeps head and tail around a note, cut at line ends if there are any nearby.
 fn ends(text: &str) -> String {
     let head = head_end(text);
     let tail = tail_start(text);
@@ -159,7 +159,7 @@ fn tail_start(text: &str) -> usize {
 }
 
 impl Draft<'_> {
-    /// Puts `content` in the place of a result, if that is smaller.
+    /// Replaces the content of a result, if that makes it smaller.
     fn shorten(&mut self, at: usize, content: String) {
         let Message::Tool { call_id, name, ok, .. } = &self.messages[at] else { return };
         let (call_id, name, images) = (call_id.clone(), name.clone(), Vec::new());

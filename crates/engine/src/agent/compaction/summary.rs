@@ -1,5 +1,5 @@
-//! The second tier: the text that stands where old turns were, one line a turn, written by rule. A later
-//! compaction reads the lines back and goes on with them, so a summary never holds a summary.
+//! Second tier of compaction: replaces old turns with a rule-based summary, one line per turn. A later
+//! compaction parses these lines and continues the list, so summaries are never nested.
 
 mod files;
 mod line;
@@ -15,13 +15,13 @@ const HEADING: &str = "[Earlier turns, summarised to save context. What was read
 
 const BULLET: &str = "- ";
 
-/// Whether a user message is a summary that [`Lines::render`] made.
+/// Whether a user message is a summary made by [`Lines::render`].
 pub(crate) fn is_summary(text: &str) -> bool {
     text.starts_with(HEADING)
 }
 
-/// A summary in somebody's own words, line by line, of about so many bytes; none if there are no words. The lines are
-/// marked as those by rule are, so that a later compaction goes on with them.
+/// Formats free text as a summary of about `bytes` bytes; `None` if there is no text. Lines are marked like
+/// rule-based ones, so that a later compaction can continue the list.
 pub(crate) fn in_words(text: &str, bytes: usize) -> Option<String> {
     let mut summary = HEADING.to_owned();
     let mut room = bytes;
@@ -40,16 +40,16 @@ pub(crate) fn in_words(text: &str, bytes: usize) -> Option<String> {
     (summary.len() > HEADING.len()).then_some(summary)
 }
 
-/// What is told of the old turns, oldest first. A compaction tries several cuts, so whatever a summary needs
-/// to know about all lines up to some point is counted once, when a line is added.
+/// Summary lines of the old turns, oldest first. A compaction tries several cuts, so cumulative totals are
+/// computed once, when a line is added.
 #[derive(Default)]
 pub(super) struct Lines {
     lines: Vec<Line>,
-    /// By line: what it and those before come to.
+    /// For each line, the totals up to and including it.
     totals: Vec<Totals>,
     read: Mentions,
     changed: Mentions,
-    /// By turn: how many lines tell of it and of those before.
+    /// For each turn, the number of lines up to and including it.
     upto: Vec<usize>,
 }
 
@@ -57,13 +57,14 @@ pub(super) struct Lines {
 struct Totals {
     bytes: usize,
     turns: u32,
-    /// Different files.
+    /// Number of distinct files.
     read: u32,
     changed: u32,
 }
 
 impl Lines {
-    /// Tells of one more turn: of its messages that `untold` lets through. `exchanges` are the turn's own.
+    /// Adds the lines of one turn, for those of its messages that `untold` accepts. `exchanges` are the
+    /// turn's own.
     pub(super) fn tell(
         &mut self,
         messages: &[Message],
@@ -99,8 +100,8 @@ impl Lines {
         self.lines.push(line);
     }
 
-    /// The summary of the first `turns` turns in about `bytes` bytes; none if there is nothing to tell. The
-    /// newest lines are kept, of the others only the names of files.
+    /// Renders the summary of the first `turns` turns in about `bytes` bytes; `None` if there is nothing to
+    /// summarise. Keeps the newest lines, and of the others only the file names.
     pub(super) fn render(&self, turns: usize, bytes: usize) -> Option<String> {
         let lines = &self.lines[..turns.checked_sub(1).map_or(0, |last| self.upto[last])];
         let all = self.totals[lines.len().checked_sub(1)?].bytes;
@@ -128,7 +129,7 @@ impl Lines {
         Some(text)
     }
 
-    /// One line for the first `lines` of them.
+    /// Condenses the first `lines` lines into one.
     fn shorten(&self, lines: usize, bytes: usize) -> Option<String> {
         let totals = self.totals[lines.checked_sub(1)?];
         let mut text = format!("{}{SHORTENED}", totals.turns);

@@ -1,4 +1,4 @@
-//! Whole small conversations before and after a compaction. Here is how they are written and shown.
+//! Small conversations before and after a compaction, with the helpers to build and render them.
 
 mod pruned;
 mod summarised;
@@ -12,7 +12,7 @@ use super::{Compacted, Keep, compact};
 
 const GOAL_ONLY: Keep = Keep { first_user_messages: 1, recent_tokens: 0, request: None };
 
-/// A token a byte, so that sizes in these tests can be seen.
+/// Counts one token per byte, so that sizes in these tests are easy to verify.
 fn bytes(message: &Message) -> u64 {
     let size = match message {
         Message::User { text } => text.len(),
@@ -28,7 +28,7 @@ fn total(messages: &[Message]) -> u64 {
     messages.iter().map(bytes).sum()
 }
 
-/// Writes a conversation down, a step at a time; ids count up.
+/// Builds a conversation step by step with increasing ids.
 #[derive(Clone, Default)]
 struct Talk {
     messages: Vec<Message>,
@@ -54,7 +54,7 @@ impl Talk {
         self
     }
 
-    /// A call of the last reply if that has no result yet, else of a new one.
+    /// Adds a call to the last reply if that has no result yet, otherwise to a new one.
     fn calls(mut self, name: &str, arguments: &str) -> Self {
         let call = ToolCall {
             id: format!("c{}", self.calls),
@@ -71,7 +71,7 @@ impl Talk {
         self
     }
 
-    /// The results of the last reply's calls.
+    /// Adds the results of the last reply's calls.
     fn gets(mut self, results: &[&str]) -> Self {
         let Some(Message::Assistant { tool_calls, .. }) = self.messages.last() else {
             panic!("results without calls")
@@ -91,7 +91,7 @@ impl Talk {
         self
     }
 
-    /// The last result shows a picture.
+    /// Adds an image to the last result.
     fn shows(mut self, data: &str) -> Self {
         if let Some(Message::Tool { images, .. }) = self.messages.last_mut() {
             images.push(Image { media_type: "image/png".to_owned(), data: data.into() });
@@ -112,7 +112,7 @@ impl Talk {
     }
 }
 
-/// A conversation as lines of text; runs of one letter are counted, not shown.
+/// Renders a conversation as text; long runs of one letter are abbreviated.
 fn shown(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {

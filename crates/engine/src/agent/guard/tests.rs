@@ -1,4 +1,4 @@
-//! Circles are seen; work that moves on is not mistaken for one.
+//! Loops are detected, and progress is not mistaken for a loop.
 
 use super::{Guard, Verdict};
 

@@ -1,18 +1,18 @@
-//! The plan as text that a person edits: a line a task, and beneath it what more is known of it.
+//! The plan as text that the user edits: one line per task, followed by its details.
 
 use super::{MOST_TASKS, Plan, PlanStatus, PlannedTask};
 
 #[cfg(test)]
 mod tests;
 
-/// What stands above the tasks, for whoever edits them.
+/// Explanation at the top of the file.
 const HEAD: &str = "\
-# The plan, a line a task: [ ] not begun, [~] under way, [x] done, [!] given up; a number; what is to be done.
-# Beneath a task may stand \"goal: …\", \"priority: N\" and \"note: …\". Lines that begin with # are left out.
+# One task per line: [ ] pending, [~] in progress, [x] completed, [!] failed; then a number and a description.
+# A task may be followed by \"goal: …\", \"priority: N\" and \"note: …\". Lines that begin with # are ignored.
 ";
 
 impl Plan {
-    /// As a person edits it.
+    /// Writes the plan as editable text.
     pub fn written(&self) -> String {
         let mut text = format!("{HEAD}\n");
         for task in &self.tasks {
@@ -28,7 +28,8 @@ impl Plan {
         text
     }
 
-    /// The plan that an edited text makes of this one, or all that is wrong with it. Without tasks there is none.
+    /// Parses an edited text into a new plan, or returns all problems found. A text without tasks gives an
+    /// empty plan.
     pub fn rewritten(&self, text: &str) -> Result<Self, Vec<String>> {
         let (mut tasks, mut problems) = (Vec::<PlannedTask>::new(), Vec::new());
         let lines = text.lines().map(str::trim).enumerate();
@@ -45,12 +46,12 @@ impl Plan {
         if problems.is_empty() { Ok(Self { tasks }) } else { Err(problems) }
     }
 
-    /// The id of the task that says this already.
+    /// The id of the task with this description.
     fn named(&self, description: &str) -> Option<String> {
         self.tasks.iter().find(|task| task.description == description).map(|task| task.id.clone())
     }
 
-    /// A task in a line. A number is its id, as is a word that was one before.
+    /// Parses a task line. A leading number is its id, as is a word that was an id before.
     fn task(&self, line: &str, before: &[PlannedTask]) -> Result<PlannedTask, String> {
         let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line).trim_start();
         let (status, rest) = match line.get(..3).and_then(PlanStatus::marked) {
@@ -65,17 +66,17 @@ impl Plan {
             None => (self.named(rest).unwrap_or_else(|| free(before, &self.tasks)), rest),
         };
         if description.is_empty() {
-            return Err(format!("task {id} does not say what is to be done"));
+            return Err(format!("task {id} has no description"));
         }
         if before.iter().any(|task| task.id == id) {
-            return Err(format!("two tasks have the id {id}"));
+            return Err(format!("duplicate task id {id}"));
         }
         let (description, goal) = (description.to_owned(), None);
         Ok(PlannedTask { id, description, goal, status, priority: None, summary: None })
     }
 }
 
-/// More of a task; nothing if the line is about something else.
+/// Parses a detail line of a task; `None` if the line is something else.
 fn more(task: &mut PlannedTask, line: &str) -> Option<Result<(), String>> {
     let (name, value) = line.split_once(':')?;
     let value = value.trim();
@@ -84,14 +85,14 @@ fn more(task: &mut PlannedTask, line: &str) -> Option<Result<(), String>> {
         "note" => task.summary = Some(value.to_owned()),
         "priority" => match value.parse() {
             Ok(priority) => task.priority = Some(priority),
-            Err(_) => return Some(Err(format!("the priority `{value}` is no whole number"))),
+            Err(_) => return Some(Err(format!("the priority `{value}` is not an integer"))),
         },
         _ => return None,
     }
     Some(Ok(()))
 }
 
-/// A number that no task has.
+/// The lowest unused number.
 fn free(before: &[PlannedTask], known: &[PlannedTask]) -> String {
     let taken = |id: &String| before.iter().chain(known).any(|task| task.id == *id);
     (1..).map(|n: u32| n.to_string()).find(|id| !taken(id)).unwrap_or_default()

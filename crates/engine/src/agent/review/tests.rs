@@ -1,4 +1,4 @@
-//! What a review may do, as a table.
+//! Decisions of review mode, as a table.
 
 use fusee_tools::Category::{Read, Write};
 

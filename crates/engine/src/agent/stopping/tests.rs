@@ -1,4 +1,4 @@
-//! What can be stopped, and when.
+//! Which turns can be stopped, and when.
 
 use super::*;
 

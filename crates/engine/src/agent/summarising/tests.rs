@@ -1,4 +1,4 @@
-//! What the model is shown, and which of its replies are taken.
+//! The material shown to the model, and which of its replies are accepted.
 
 use super::*;
 

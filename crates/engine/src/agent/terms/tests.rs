@@ -1,4 +1,4 @@
-//! Which terms hold where.
+//! Which policy applies at which position.
 
 use super::*;
 

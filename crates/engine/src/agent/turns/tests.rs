@@ -1,4 +1,4 @@
-//! The loop's decisions, one behaviour a test.
+//! Decisions of the turn machine, one behaviour per test.
 
 use fusee_journal::event::{ErrorCode, Event, TaskError};
 use fusee_model::{ErrorKind, ModelError, Reply, StopReason, ToolCall, Usage};
@@ -146,7 +146,7 @@ fn limits_warn_once_at_four_fifths() {
     let mut turns = turns(|limits| limits.task_timeout_s = Some(10));
     let gauge = Gauge { tokens: 100, active_ms: 8_000 };
     let (_, warnings) = next(&mut turns, Input::Ready, gauge);
-    let message = "8 of 10 seconds are used".to_owned();
+    let message = "used 8 of 10 seconds".to_owned();
     assert_eq!(warnings, [Event::Warning { code: "limit_time".into(), message }]);
     assert_eq!(next(&mut turns, Input::Rested, gauge).1, []);
 }

@@ -1,4 +1,4 @@
-//! Lines that are understood, and lines that are not taken for something they are not.
+//! Lines that can be parsed, and lines that must not be misread.
 
 use super::*;
 

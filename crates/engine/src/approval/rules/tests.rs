@@ -41,7 +41,7 @@ fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
     assert_eq!(decide(&rules, "ls; rm x"), Some(Deny));
     assert_eq!(decide(&rules, "(rm x)"), Some(Deny));
     assert_eq!(decide(&rules, "/bin/rm x"), Some(Deny));
-    // Somebody else's program of the same name is not allowed.
+    // Another program of the same name is not allowed.
     assert_eq!(decide(&rules, "./ls"), None);
 }
 

@@ -1,4 +1,4 @@
-//! Answers as models write them.
+//! Answers in the forms that models write.
 
 use super::*;
 

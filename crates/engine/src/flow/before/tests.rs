@@ -1,4 +1,4 @@
-//! What is read for a model.
+//! Files read on behalf of a model.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What is sent: never a call without its results, never more than asked for, the same prefix between moves.
+//! The sent history: calls stay with their results, limits are respected, and the prefix is stable between
+//! moves.
 
 use fusee_model::{Reasoning, ToolCall, Wire};
 

@@ -1,4 +1,4 @@
-//! Where facts and answers put a task.
+//! Phase transitions caused by facts and answers.
 
 use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
@@ -46,7 +46,7 @@ fn reading_planning_and_changing_lead_on_and_a_new_plan_leads_back() {
             "context -> plan: 1 file was read",
             "plan -> implement: a plan was made",
             "-",
-            "implement -> plan: the plan was made anew",
+            "implement -> plan: a new plan was made",
             "-",
             "plan -> implement: a file changed",
         ]
@@ -104,8 +104,8 @@ fn an_answer_names_one_phase_in_whatever_words() {
     facts.read("x");
     assert_eq!(told(llm.follow(&facts)), "-", "rules say nothing where a model decides");
     let mut hear = |answer: &str| llm.answered(answer).map(told);
-    assert_eq!(hear(" Plan\n").unwrap(), "context -> plan: the model says so");
-    assert_eq!(hear("{\"phase\": \"implement\"}").unwrap(), "plan -> implement: the model says so");
+    assert_eq!(hear(" Plan\n").unwrap(), "context -> plan: reported by the model");
+    assert_eq!(hear("{\"phase\": \"implement\"}").unwrap(), "plan -> implement: reported by the model");
     assert_eq!(hear("It is in **implement** now.").unwrap(), "-");
     assert_eq!(
         hear("context or plan").unwrap_err(),

@@ -1,4 +1,4 @@
-//! Which tasks of a plan only look.
+//! Detection of read-only tasks in a plan.
 
 use super::only_looks;
 

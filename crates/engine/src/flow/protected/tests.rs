@@ -1,4 +1,4 @@
-//! Protected files, after everything a command can do to them.
+//! Protected files are restored after anything a command can do to them.
 
 use super::*;
 

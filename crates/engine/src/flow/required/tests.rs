@@ -1,4 +1,4 @@
-//! Files named in requests, and tests by their paths.
+//! Files named in requests, and tests recognised by their paths.
 
 use super::*;
 

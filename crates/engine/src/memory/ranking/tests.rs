@@ -1,4 +1,4 @@
-//! What is made of a model's answer about files.
+//! How a model's ranking answer is interpreted.
 
 use super::*;
 
@@ -26,11 +26,11 @@ fn known_paths_count_once_and_others_not_at_all() {
 
 #[test]
 fn an_answer_that_is_none_leaves_the_order_by_words() {
-    assert_eq!(order("b.rs, I think"), Err("its answer is no list of paths".to_owned()));
-    assert_eq!(order("[\"x.rs\", 3]"), Err("it named none of the files".to_owned()));
-    assert_eq!(order("{\"files\": [\"a.rs\"]}"), Err("its answer is no list of paths".to_owned()));
+    assert_eq!(order("b.rs, I think"), Err("the answer is not a list of paths".to_owned()));
+    assert_eq!(order("[\"x.rs\", 3]"), Err("the answer names none of the files".to_owned()));
+    assert_eq!(order("{\"files\": [\"a.rs\"]}"), Err("the answer is not a list of paths".to_owned()));
     let cut = Reply { stop: StopReason::Length, ..reply("[\"a.rs\"]") };
-    assert_eq!(chosen(&cut, &found(&["a.rs"])), Err("its reply was cut off".to_owned()));
+    assert_eq!(chosen(&cut, &found(&["a.rs"])), Err("the reply was cut off".to_owned()));
 }
 
 #[test]

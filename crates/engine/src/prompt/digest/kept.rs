@@ -1,5 +1,5 @@
-//! Pages of projects, kept from run to run beside the journal. A page is used for as long as what it was made from is
-//! the same: the directories that were looked into, and the ignore files that held there, by content.
+//! Cache of digest pages, stored next to the journal. A page is valid while its inputs are unchanged: the
+//! scanned directories, and the content of the ignore files that apply to them.
 
 use std::fs;
 use std::io::Write;
@@ -10,17 +10,17 @@ use fusee_tools::walk::Ground;
 use fusee_tools::{ContentHash, plain};
 use serde::{Deserialize, Serialize};
 
-/// Projects of one journal whose pages are kept; the one that was looked at longest ago goes first.
+/// Maximum number of projects in the cache; the oldest page is evicted first.
 const MOST: usize = 4;
 
-/// A larger file is not read, and not written.
+/// Maximum size of the cache file; larger files are neither read nor written.
 const MOST_BYTES: usize = 4 << 20;
 
-/// A directory that changed less than this before it was looked at may have changed once more in the same moment of its
-/// clock, so its page is not kept. Of the file systems that matter none has longer moments.
+/// A directory changed less than this before the scan may change again within the same mtime tick, so its
+/// page is not cached. No relevant file system has a coarser mtime.
 const SETTLED_NS: i128 = 1_000_000_000;
 
-/// Pages of another form are forgotten.
+/// Format version; a cache of another version is discarded.
 const VERSION: u32 = 1;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ struct Page {
     ground: Ground,
 }
 
-/// The page of a project: the kept one if it is still true. Whatever is wrong with the file, there is a page.
+/// Returns the page of a project, from the cache if it is still valid. Cache errors are ignored.
 pub(super) fn page(file: &Path, root: &Path) -> String {
     let mut kept = read(file).unwrap_or_default();
     if let Some(page) = kept.pages.iter().find(|page| page.root == root)
@@ -55,7 +55,7 @@ pub(super) fn page(file: &Path, root: &Path) -> String {
         kept.pages.truncate(MOST - 1);
         let page = Page { root: root.to_owned(), made_from: stamp.hash, text: text.clone(), ground };
         kept.pages.insert(0, page);
-        // A page that cannot be kept is made again.
+        // A page that cannot be written is rebuilt next time.
         let _ = serde_json::to_vec(&kept).map(|bytes| writing.end(file, &bytes));
     }
     text
@@ -67,7 +67,8 @@ fn read(file: &Path) -> Option<Kept> {
     (kept.version == VERSION).then_some(kept)
 }
 
-/// A new file beside the one that it will replace. That it is made first tells the time by the file system's own clock.
+/// Temporary file that will replace the cache. It is created first to read the time from the file system's
+/// clock.
 struct Writing {
     path: PathBuf,
     file: fs::File,
@@ -77,7 +78,7 @@ struct Writing {
 impl Writing {
     fn begin(beside: &Path) -> Option<Self> {
         let path = beside.with_extension(format!("{}.new", std::process::id()));
-        // What stands in its place is nothing of ours, or was left by a process that was killed.
+        // A file of this name was left by a process that was killed, or is not ours.
         let _ = fs::remove_file(&path);
         let file = fs::File::create_new(&path).ok()?;
         let made = file.metadata().ok()?;
@@ -85,7 +86,7 @@ impl Writing {
         Some(Self { path, file, begun_ns })
     }
 
-    /// Whoever reads meanwhile sees the old file or the new one.
+    /// Replaces the cache atomically.
     fn end(&self, file: &Path, bytes: &[u8]) {
         if bytes.len() <= MOST_BYTES && (&self.file).write_all(bytes).is_ok() {
             let _ = fs::rename(&self.path, file);
@@ -95,7 +96,7 @@ impl Writing {
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        // It has gone where it belongs, or nobody wants it.
+        // Already renamed, or not wanted.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! A kept page is used while it is true, and never after.
+//! A cached page is used while it is valid, and never afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -16,12 +16,12 @@ fn fresh(root: &Path) -> String {
     workspace_digest(root, None, None, None)
 }
 
-/// Longer than the moment in which a change could go unseen.
+/// Waits longer than the mtime granularity in which a change could go unseen.
 fn settle() {
     std::thread::sleep(Duration::from_millis(1_100));
 }
 
-/// A file with a page that says something else, so that one sees who answers.
+/// Alters the cached page, so that a cache hit can be told from a rebuild.
 fn falsify(kept: &Path) {
     let text = fs::read_to_string(kept).expect("kept");
     assert!(text.contains("Languages: "), "{text}");
@@ -64,7 +64,7 @@ fn a_page_is_kept_while_what_it_was_made_from_is_the_same() {
         falsify(&kept);
         assert!(digest().contains("Kept languages: "), "{what}: the kept page is not used");
     }
-    // A file's content is not in the page, and git's word is never kept.
+    // The page does not depend on file content, and git state is never cached.
     write(root, "src/inner/a.rs", "other content");
     let told = workspace_digest(root, Some(&kept), Some("main"), Some(""));
     assert!(

@@ -1,13 +1,13 @@
-//! The front matter of a SKILL.md: a few lines of YAML between two lines of dashes, of which two fields count.
+//! Front matter of a SKILL.md: lines of YAML between two lines of dashes, of which two fields are used.
 
-/// What stands at the top of a file.
+/// Front matter at the top of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Front<'a> {
-    /// Fields, and what follows them.
+    /// The fields, and the body after them.
     Fields { fields: &'a str, body: &'a str },
-    /// It begins and never ends.
+    /// Opened but never closed.
     Open,
-    /// There is none.
+    /// No front matter.
     Nothing,
 }
 
@@ -25,11 +25,11 @@ impl<'a> Front<'a> {
     }
 }
 
-/// A field: `name: words`, perhaps in quotes, perhaps going on in indented lines below.
+/// Returns a field: `name: words`, optionally quoted or continued on indented lines.
 pub(super) fn field(fields: &str, name: &str) -> Option<String> {
     let mut lines = fields.lines();
     let first = lines.find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?.trim();
-    // `>` and `|` only say that the words are below.
+    // `>` and `|` only mean that the value follows on the next lines.
     let first = if [">", "|", ">-", "|-", ">+", "|+"].contains(&first) { "" } else { first };
     let below = lines.take_while(|line| line.starts_with([' ', '\t']) || line.trim().is_empty());
     let words = std::iter::once(first).chain(below.map(str::trim)).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,5 @@
-//! What is wrong with a prompt file, with places, for `fusee check`. The rest of the module says the same without them.
+//! Diagnostics with positions for prompt files, for `fusee check`. The parent module reports them without
+//! positions.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use super::{File, FileProblem, PromptFile};
 use crate::prompt::build::Problem;
 
 impl PromptFile {
-    /// Everything that is wrong with it.
+    /// Returns all problems of a prompt file.
     pub fn check(source: &Source) -> Diagnostics {
         let mut problems = Diagnostics::new();
         match (File::read_placed(source.text()), Self::parse(source.text())) {
@@ -24,7 +25,7 @@ impl PromptFile {
     }
 }
 
-/// A problem of a section stands at its key; the second one with the same words, at the key's second place.
+/// Places each problem at its section's key; a repeated problem is placed at the next occurrence of the key.
 fn place(found: &[Problem], source: &Source, problems: &mut Diagnostics) {
     let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
     for problem in found {
@@ -38,7 +39,7 @@ fn place(found: &[Problem], source: &Source, problems: &mut Diagnostics) {
     }
 }
 
-/// The `nth` place, or the last, at which a key is written as a text of its own.
+/// Returns the `nth` (or last) occurrence of a key as a quoted string.
 fn quoted(text: &str, key: &str, nth: usize) -> Option<Range<usize>> {
     let places = text.match_indices(key).filter_map(|(start, _)| {
         let end = start + key.len();

@@ -1,4 +1,4 @@
-//! Every subtype with every partial override: what holds satisfies the rule, or the layers that contradict are named.
+//! Every subtype with every partial override either satisfies the rule or reports the conflicting layers.
 
 use super::*;
 use crate::task_system::ContextPart;
@@ -78,8 +78,8 @@ fn a_conflict_names_the_layer_that_set_each_side() {
         ContextOverrides { fresh_context: Some(FreshContext::Enabled), ..ContextOverrides::default() };
     assert_eq!(
         effective("standard", &template, None).unwrap_err().to_string(),
-        "`fresh_context` is enabled (set by the template) and `inherit_context` is full (the default of the subtype \
-         `standard`): they exclude each other; set `inherit_context` to none, or disable `fresh_context`"
+        "`fresh_context` is enabled (set by the template), but `inherit_context` is full (the default of the subtype \
+         `standard`); set `inherit_context` to none, or disable `fresh_context`"
     );
 }
 

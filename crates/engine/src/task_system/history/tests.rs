@@ -1,4 +1,4 @@
-//! What is shown of a conversation: whole turns, the newest, within bounds.
+//! Conversation excerpts: complete turns, newest ones, within limits.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Answers as models give them, against each declared format.
+//! Typical model answers, checked against each declared format.
 
 use serde_json::json;
 

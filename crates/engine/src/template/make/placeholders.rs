@@ -1,5 +1,5 @@
-//! The checks of placeholders: each is well formed, declared, and in a command a word of its own; each declared input
-//! is used somewhere.
+//! Placeholder checks: each placeholder is well-formed, declared and, in a command, a separate word; each
+//! declared input is used somewhere.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::template::command::{ADVICE, Reading};
 use crate::template::placeholder::{Part, malformed, parts};
 use crate::template::schema::is_input_name;
 
-/// The elements whose text is filled from the inputs.
+/// Elements whose text is filled in from the inputs.
 const SUBSTITUTED: &[&str] = &["instructions", "system", "description", "section", "file_paths", "criteria"];
 
 impl Make<'_> {
@@ -35,14 +35,14 @@ impl Make<'_> {
         }
         let relevant = template.context_relevance.iter().flatten().map(|(name, _)| name.clone());
         used.extend(relevant);
-        // What cannot be a name is told of for that.
+        // Invalid names are reported by the schema check.
         let unused =
             template.inputs.iter().filter(|input| is_input_name(&input.name) && !used.contains(&input.name));
         let unused: Vec<&str> = unused.map(|input| input.name.as_str()).collect();
         for name in unused {
             let span = self.declaration(root, name);
-            let message = format!("the input `{name}` is used nowhere");
-            let help = format!("write `{{{{{name}}}}}` where it belongs, or remove it");
+            let message = format!("unused input `{name}`");
+            let help = format!("use `{{{{{name}}}}}` in a text, or remove the input");
             self.problems.push(Diagnostic::warning("unused-input", self.source, span, message).help(help));
         }
     }
@@ -71,7 +71,7 @@ impl Make<'_> {
                 }
             };
             used.insert(name.to_owned());
-            // References in the text move what follows, so the place is looked for in what was written.
+            // Entities shift positions in the decoded text, so the placeholder is located in the raw text.
             let found = raw.get(from..).and_then(|rest| find_placeholder(rest, name)).map(|at| from + at);
             from = found.map_or(from, |at| at + 2);
             let place = found.map_or(span, |at| {
@@ -80,7 +80,7 @@ impl Make<'_> {
             });
             if let Some(reading) = command.as_deref_mut() {
                 if let Some(stands) = reading.refusal() {
-                    let message = format!("`{{{{{name}}}}}` stands {stands} in a command");
+                    let message = format!("`{{{{{name}}}}}` is {stands} in a command");
                     self.error("quoted-placeholder", place, message, ADVICE.to_owned());
                 }
                 reading.pass_word();
@@ -94,22 +94,22 @@ impl Make<'_> {
                     "declare it: `<input name=\"{name}\"/>` in `<inputs>`; `{{{{{{{{` is a literal `{{{{`"
                 )
             });
-            let message = format!("`{{{{{name}}}}}` names an input that is not declared");
+            let message = format!("`{{{{{name}}}}}` refers to an undeclared input");
             self.error("undeclared-input", place, message, help);
         }
     }
 
-    /// What looks like a placeholder and is none would be sent as it stands.
+    /// Reports text that looks like a placeholder but is none and would be sent verbatim.
     fn check_forms(&mut self, text: &str, raw: &str, span: Span, used: &mut HashSet<String>) {
         let mut from = 0;
         for wrong in malformed(text) {
-            // Whatever it was meant to be, its name is not forgotten.
+            // Its name counts as used, whatever was intended.
             used.extend(wrong.split(|c| !is_name_character(c)).map(str::to_owned));
             let found = raw.get(from..).and_then(|rest| rest.find(wrong)).map(|at| from + at);
             from = found.map_or(from, |at| at + wrong.len());
             let place =
                 found.map_or(span, |at| Span::new(span.start() + at, span.start() + at + wrong.len()));
-            let message = format!("`{wrong}` is no placeholder");
+            let message = format!("`{wrong}` is not a valid placeholder");
             let help = "a placeholder is `{{name}}` or `{{name.field}}`; `{{{{` is a literal `{{`".to_owned();
             self.error("malformed-placeholder", place, message, help);
         }
@@ -120,7 +120,7 @@ fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Where a placeholder of this name stands.
+/// Finds a placeholder of this name.
 fn find_placeholder(text: &str, name: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.find("{{").map(|at| from + at) {

@@ -1,4 +1,4 @@
-//! What a program's arguments make of a query.
+//! Queries built from a program's arguments.
 
 use serde_json::json;
 
@@ -26,10 +26,10 @@ fn what_cannot_be_asked_is_said() {
     let cases = [
         (json!({}), "nothing to search for"),
         (json!({"query": " "}), "nothing to search for"),
-        (json!({"query": "x", "limit": 0}), "`limit` is a whole number from 1 to"),
-        (json!({"query": "x", "limit": "many"}), "and not \"many\""),
-        (json!({"query": "x", "files": "a.rs"}), "`files` is a list of paths"),
-        (json!({"query": "x", "files": [1]}), "`files` holds 1"),
+        (json!({"query": "x", "limit": 0}), "`limit` must be an integer from 1 to"),
+        (json!({"query": "x", "limit": "many"}), "not \"many\""),
+        (json!({"query": "x", "files": "a.rs"}), "`files` must be a list of paths"),
+        (json!({"query": "x", "files": [1]}), "`files` contains 1"),
     ];
     for (value, expected) in cases {
         let problem = asked(value).unwrap_err();

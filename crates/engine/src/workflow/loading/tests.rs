@@ -1,4 +1,4 @@
-//! Where the files of a workflow are found.
+//! How the files of a workflow are located.
 
 use super::*;
 
@@ -15,6 +15,9 @@ fn a_path_is_relative_to_the_file_that_loads_it_and_is_kept_under_one_name() {
     std::fs::remove_file(folder.path().join("a/kit.fusee")).unwrap();
     let mut kept = Loading::kept(loading.files);
     assert_eq!(kept.load(&from, "../kit.fusee").unwrap().text(), "(define x 1)");
-    assert_eq!(kept.load(&from, "kit.fusee").unwrap_err(), "it was not there when the run began");
-    assert_eq!(kept.load(&from, "/etc/passwd").unwrap_err(), "a path is relative to the file that loads it");
+    assert_eq!(kept.load(&from, "kit.fusee").unwrap_err(), "the file was not loaded when the run started");
+    assert_eq!(
+        kept.load(&from, "/etc/passwd").unwrap_err(),
+        "the path must be relative to the file that loads it"
+    );
 }

@@ -1,9 +1,9 @@
-//! The streams of a script, from what a real shell prints.
+//! Streams of a script, split from the output of a real shell.
 #![expect(clippy::disallowed_methods, reason = "a test starts the shell itself")]
 
 use super::*;
 
-/// What `sh` makes of it, in the words of the shell tool.
+/// Runs the wrapped command in `sh`, and formats its output like the shell tool.
 fn run(command: &str) -> (Printed, i32) {
     let done = std::process::Command::new("sh").args(["-c", &apart(command)]).output().unwrap();
     let code = done.status.code().unwrap();

@@ -1,4 +1,4 @@
-//! Addresses under and beside the version path, and what is never shown.
+//! Addresses below and next to the version path, and redaction.
 
 use std::time::SystemTime;
 

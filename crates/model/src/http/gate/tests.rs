@@ -1,4 +1,4 @@
-//! Who waits for how long, in paused time.
+//! Waiting times at the rate gate, in paused time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lists of models as each sort of server gives them.
+//! Model lists of each kind of server.
 
 use super::server::{Server, response};
 use super::settings;
@@ -60,7 +60,7 @@ async fn a_server_without_a_list_says_so() {
     let (found, _) = list(&[("401 Unauthorized", "{}")]).await;
     assert!(found.unwrap_err().message.ends_with("does not list its models (HTTP 401)"));
     let (found, _) = list(&[("200 OK", "{\"x\":1}")]).await;
-    assert!(found.unwrap_err().message.ends_with("lists is no list of models"));
+    assert!(found.unwrap_err().message.ends_with("did not return a list of models"));
 }
 
 #[tokio::test]

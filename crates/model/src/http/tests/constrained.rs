@@ -1,4 +1,4 @@
-//! Models that are asked by schema or by text, on a real server: what is sent, and what becomes of the replies.
+//! The tool formats `schema` and `text` on a real server: the requests sent and the handling of replies.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn schema_of(body: &Value) -> &Value {
     &body["response_format"]["json_schema"]["schema"]
 }
 
-/// The names that a schema lets be called.
+/// The tools that a schema allows to call.
 fn open_names(schema: &Value) -> Vec<&str> {
     let alternatives = schema["anyOf"].as_array().map_or(std::slice::from_ref(schema), Vec::as_slice);
     alternatives.iter().map(|one| one["properties"]["tool"]["const"].as_str().unwrap()).collect()
@@ -180,7 +180,7 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
     assert_eq!(second_messages[2], json!({"role": "assistant", "content": begun}));
     assert!(second["grammar"].as_str().unwrap().starts_with("root ::= line* \"```\" end\n"), "{second}");
     assert_eq!(second.get("response_format"), None);
-    // What the next request shows of it is what the model wrote, byte for byte: its cache holds all of it.
+    // The next request contains it exactly as the model wrote it, so the server's cache covers all of it.
     let mut conversation = asked.conversation;
     conversation.push(reply.into_message());
     let next: Value =
@@ -188,7 +188,7 @@ async fn code_comes_in_a_block_that_a_second_request_asks_for_on_the_same_prefix
     assert_eq!(next["messages"][2]["content"], json!(format!("{begun}{code}```")));
 }
 
-/// A model of llama.cpp's server that writes this file with this body.
+/// A model on llama.cpp's server that writes this file with this body.
 async fn ask_to_write(path: &str, body: &str) -> Asked {
     let answers = vec![said(&header("write_file", json!({ "path": path })), (9, 9)), said(body, (9, 9))];
     let schema = traits(ToolFormat::Schema, Constraint::LlamaCpp);
@@ -254,7 +254,7 @@ async fn each_server_is_held_to_a_schema_and_to_a_grammar_in_its_own_words() {
         )
         .await;
         let [first, second] = asked.bodies.as_slice() else { panic!("{provider}: {:?}", asked.bodies) };
-        // Ollama makes its `format` of this.
+        // Ollama converts this to its `format`.
         assert_eq!(first["response_format"]["type"], "json_schema", "{provider}");
         assert!(open_names(schema_of(first)).contains(&"write_file"), "{provider}");
         let begins = |field: &Value| field.as_str().is_some_and(|text| text.starts_with(grammar));

@@ -1,4 +1,4 @@
-//! TLS and HTTP/2 against a server with a certificate of its own authority.
+//! TLS and HTTP/2 against a server with a private certificate authority.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::server::{Server, streamed};
 use super::{DONE, HELLO, STOP, conversation, open, send};
 use crate::{ErrorKind, RequestOptions, Settings};
 
-/// A server's identity, and the file with the authority that vouches for it.
+/// A server's identity, and the file with the certificate authority that issued it.
 fn identity(protocol: &[u8]) -> (TlsAcceptor, tempfile::TempDir, PathBuf) {
     let authority_key = rcgen::KeyPair::generate().unwrap();
     let mut authority = rcgen::CertificateParams::new(vec![]).unwrap();
@@ -82,7 +82,7 @@ async fn a_server_that_speaks_no_tls() {
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-        // Read until the client has gone; closing with unread bytes would reset its end.
+        // Read until the client has closed; closing with unread bytes would reset its connection.
         while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
     });
     let (_, _folder, ca_file) = identity(b"http/1.1");
@@ -121,7 +121,7 @@ async fn http_2_where_the_server_offers_it() {
                 }
                 gathered
             };
-            // The connection itself moves only while it is asked for the next request.
+            // The connection makes progress only while it is polled for the next request.
             tokio::select! {
                 gathered = exchange => bodies.push(gathered),
                 _ = async { while connection.accept().await.is_some() {} } => {}

@@ -1,5 +1,5 @@
-//! A real server on a loopback port that does what a test tells it, byte by byte. It speaks just enough HTTP
-//! to find the end of a request.
+//! A real server on a loopback port, scripted byte by byte by a test. It implements just enough HTTP to find
+//! the end of a request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server does after it has read a request, in order.
+/// An action of the server after it has read a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Send(Vec<u8>),
     Pause(Duration),
-    /// Close the connection.
+    /// Closes the connection.
     Close,
-    /// Send nothing more but keep the connection open.
+    /// Sends nothing more but keeps the connection open.
     Hang,
 }
 
@@ -33,12 +33,12 @@ struct State {
 }
 
 impl Server {
-    /// Each request takes the next of `answers`; one more than there are gets its connection closed.
+    /// Each request uses the next of `answers`; for any further request the connection is closed.
     pub(crate) async fn start(answers: Vec<Vec<Act>>) -> Server {
         Server::listen(answers, None).await
     }
 
-    /// The same behind TLS.
+    /// Like `start`, with TLS.
     pub(crate) async fn encrypted(answers: Vec<Vec<Act>>, tls: TlsAcceptor) -> Server {
         Server::listen(answers, Some(tls)).await
     }
@@ -133,7 +133,7 @@ pub(crate) fn response(status: &str, headers: &str, body: &str) -> Vec<Act> {
     vec![Act::Send(format!("{head}{body}").into_bytes())]
 }
 
-/// The head of a streamed reply, and `events`, each a chunk of its own; then the end of the body.
+/// The head of a streamed reply, `events`, each as a chunk of its own, and the end of the body.
 pub(crate) fn streamed(events: &[&str]) -> Vec<Act> {
     let mut acts = vec![Act::Send(STREAM_HEAD.as_bytes().to_vec())];
     acts.extend(events.iter().map(|event| Act::Send(chunk(event))));
@@ -144,7 +144,7 @@ pub(crate) fn streamed(events: &[&str]) -> Vec<Act> {
 pub(crate) const STREAM_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// A piece of a chunked body.
+/// A chunk of a chunked body.
 pub(crate) fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }

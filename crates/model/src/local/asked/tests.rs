@@ -1,4 +1,4 @@
-//! What is read from a request's body.
+//! Parsing of a request's body.
 
 use super::*;
 use crate::profile::Constraint;

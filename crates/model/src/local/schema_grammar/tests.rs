@@ -1,10 +1,10 @@
-//! What a schema becomes.
+//! Conversion of schemas to grammars.
 
 use serde_json::json;
 
 use super::*;
 
-/// The rules that a schema has beside the shared ones.
+/// The rules of a schema except the basic ones.
 fn own(schema: &Value) -> Vec<String> {
     let shared = |line: &&str| {
         !line.starts_with("space ::=")

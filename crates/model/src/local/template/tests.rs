@@ -1,4 +1,4 @@
-//! What a template makes of a conversation.
+//! Rendering of conversations with chat templates.
 
 use serde_json::{Value, json};
 
@@ -91,10 +91,10 @@ fn what_a_template_refuses_is_said_in_its_words() {
     let body = json!({ "messages": [{ "role": "user", "content": "Hello" }] });
     assert_eq!(
         prompt(Some(template), &body).unwrap_err(),
-        "its chat template refuses the conversation: roles must alternate"
+        "its chat template rejects the conversation: roles must alternate"
     );
     let broken = prompt(Some("{% if %}"), &body).unwrap_err();
-    assert!(broken.starts_with("its chat template cannot be read: "), "{broken}");
+    assert!(broken.starts_with("its chat template is invalid: "), "{broken}");
     let endless =
         "{% for a in range(9999) %}{% for b in range(9999) %}{% set c = a * b %}{% endfor %}{% endfor %}";
     assert!(prompt(Some(endless), &body).unwrap_err().contains("refuses"));

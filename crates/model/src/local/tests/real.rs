@@ -1,7 +1,7 @@
-//! The model at work: SmolLM2 from its file, temperature 0. What it says is not judged, only that it comes, in pieces,
-//! within its schema, counted, and from the same prompt as on llama.cpp's own server. `cargo xtask local` installs it and
-//! runs these.
-#![expect(clippy::disallowed_methods, reason = "a test stands outside the seams of the product")]
+//! An actual model: SmolLM2 from its file, at temperature 0. The content of replies is not tested, only that
+//! they are streamed, match the schema, are counted, and are based on the same prompt as on llama.cpp's own
+//! server. `cargo xtask local` installs the model and runs these tests.
+#![expect(clippy::disallowed_methods, reason = "tests may bypass the injected interfaces")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -28,7 +28,7 @@ fn name() -> String {
 }
 
 fn opened(settings: &Settings) -> Arc<dyn Model> {
-    // With more threads than free processors they wait for each other for ever.
+    // With more threads than free processors they wait for each other forever.
     let settings = Settings { threads: Some(1), ..settings.clone() };
     Models::new(|| SystemTime::UNIX_EPOCH).open(&name(), &settings).unwrap()
 }
@@ -154,7 +154,7 @@ fn a_reply_is_held_to_a_schema_and_to_the_tool_that_is_open() {
     assert_eq!(call.name, "map");
     assert!(["{\"city\":\"Paris\"}", "{\"city\":\"Rome\"}"].contains(&call.arguments.as_str()), "{call:?}");
 
-    // The long text of a call is a block of its own, under a grammar that ends it.
+    // The long text of a call is a separate block, under a grammar that ends it.
     let reply = ask(&*model, &conversation, &named("write_file")).unwrap();
     match reply.tool_calls.as_slice() {
         [call] => {
@@ -171,7 +171,7 @@ fn a_reply_is_held_to_a_schema_and_to_the_tool_that_is_open() {
     assert!(answer["n"].is_i64(), "{answer}");
 }
 
-/// llama.cpp's own server with the same file, ended with this.
+/// llama.cpp's own server with the same file; killed on drop.
 struct Served {
     child: Child,
     port: u16,
@@ -232,7 +232,8 @@ fn it_reads_the_same_prompt_as_the_server_and_begins_alike() {
         let ours = ask(&*here, &conversation, &options).unwrap();
         let tokens = |reply: &Reply| reply.usage.map(|usage| usage.input_tokens);
         assert_eq!(tokens(&ours), tokens(&theirs), "{request}");
-        // Not to the last word: the server is another build of llama.cpp, and they part after some words.
+        // Only the first word: the server is another build of llama.cpp, and the replies diverge after a few
+        // words.
         let begins = |reply: &Reply| reply.text.split_whitespace().next().map(str::to_owned);
         assert_eq!(begins(&ours), begins(&theirs), "{request}");
     }

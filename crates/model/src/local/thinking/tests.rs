@@ -1,4 +1,4 @@
-//! Reasoning and answer, however the pieces fall.
+//! Reasoning and answer, for any split into fragments.
 
 use super::*;
 

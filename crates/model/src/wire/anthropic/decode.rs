@@ -1,4 +1,4 @@
-//! Anthropic messages: from what a server sent to a growing reply.
+//! Decodes Anthropic messages into a growing reply.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use crate::stream::{Sink, broken, not_a_reply};
 use crate::wire::more_in_call;
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
-/// More blocks than this are a fault of the server.
+/// Maximum number of blocks; more are a server error.
 const MAX_BLOCKS: usize = 4_096;
 
-/// What is known of the blocks of one reply.
+/// State of the blocks of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    /// Their sorts, by the server's numbers.
+    /// Kind of each block, by the server's index.
     sorts: HashMap<u64, Sort>,
-    /// The numbers of the beginning, which the end completes.
+    /// Counts from the start of the reply, completed by those at its end.
     usage: Counts,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Blocks {
 enum Sort {
     Text,
     Call,
-    /// Thinking, and whatever else the server wants back unchanged.
+    /// Thinking, and everything else that must be returned to the server unchanged.
     Opaque,
 }
 
@@ -39,7 +39,7 @@ struct Counts {
 }
 
 impl Blocks {
-    /// The data of one server-sent event.
+    /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
         reply: &mut Growing,
@@ -73,7 +73,7 @@ impl Blocks {
             }
             Some("message_stop") => reply.done(),
             Some("error") => return Err(fault::in_reply(data).unwrap_or_else(|| not_a_reply(data))),
-            // `ping`, the end of a block, and events that are yet to be invented.
+            // `ping`, the end of a block, and unknown events.
             Some(_) => {}
             None => {
                 return Err(fault::in_reply(data)
@@ -84,7 +84,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// A whole reply, from a server that does not stream.
+    /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
         reply: &mut Growing,
@@ -94,7 +94,7 @@ impl Blocks {
         let message: Value = match serde_json::from_str(text) {
             Ok(message) => message,
             Err(error) if error.is_eof() => {
-                return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+                return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
             }
             Err(_) => return Err(not_a_reply(text)),
         };
@@ -134,7 +134,7 @@ impl Blocks {
                 Sort::Text
             }
             Some("tool_use") => {
-                // Some servers give all at once and no pieces.
+                // Some servers send the entire input at once.
                 let input = block["input"].as_object().filter(|input| !input.is_empty());
                 let arguments = input.map(|_| block["input"].to_string()).unwrap_or_default();
                 let text = |key: &str| block[key].as_str().unwrap_or_default();
@@ -187,8 +187,8 @@ impl Blocks {
         }
     }
 
-    /// The server's numbers, of which later ones replace earlier ones. What came from its cache is counted beside
-    /// the rest there, and as a part of it here.
+    /// Updates the counts; later ones replace earlier ones. Anthropic counts cached tokens separately,
+    /// whereas our input count includes them.
     fn count(&mut self, usage: &Value, reply: &mut Growing) {
         let Some(usage) = usage.as_object() else { return };
         let counts = &mut self.usage;

@@ -1,4 +1,4 @@
-//! The bytes of Anthropic messages.
+//! Encoded bytes of Anthropic messages.
 
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ fn tools_of_the_provider_stand_in_the_place_of_ours() {
         [json!({ "type": "bash_20250124", "name": "bash" })],
         "the API refuses a description beside its own type"
     );
-    // Where nothing can be edited, reading is no editor.
+    // Without an editing tool, reading is not replaced by the editor.
     assert_eq!(tools(&all[..1], ProviderTools::Of20250728)[0]["name"], "read_file");
     let traits = Traits { provider_tools: ProviderTools::Of20250728, ..Traits::default() };
     let named = |name: &str| choice(&ToolChoice::Named(name.to_owned()), traits).unwrap()["name"].clone();

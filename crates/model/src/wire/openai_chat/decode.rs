@@ -1,6 +1,5 @@
-//! OpenAI chat completions: from what a server sent to a growing reply. Tolerant by design: the format is
-//! spoken by dozens of servers with as many readings of it, and a field of the wrong type must not cost the
-//! reply.
+//! Decodes OpenAI chat completions into a growing reply. Tolerant by design: dozens of servers interpret the
+//! format differently, and a field of the wrong type must not lose the reply.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +13,7 @@ use crate::stream::growing::{CallPiece, Growing};
 use crate::stream::{Sink, broken, not_a_reply};
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
-/// The data of one server-sent event.
+/// Decodes the data of one server-sent event.
 pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
     let data = data.trim();
     if data == "[DONE]" {
@@ -25,7 +24,7 @@ pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Res
         return Ok(());
     }
     let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| match reply.has_begun() {
-        // The server speaks the format and then did not: its stream broke, and may come whole the next time.
+        // The server has sent valid events before, so this stream is broken and a retry may succeed.
         true => broken(data),
         false => not_a_reply(data),
     })?;
@@ -33,12 +32,12 @@ pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Res
     chunk.apply(reply, data, sink).map(|_| ())
 }
 
-/// A whole reply, from a server that does not stream.
+/// Decodes a complete reply from a server that does not stream.
 pub(crate) fn document(reply: &mut Growing, text: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
     let chunk: Chunk<'_> = match serde_json::from_str(text) {
         Ok(chunk) => chunk,
         Err(error) if error.is_eof() => {
-            return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+            return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
         }
         Err(_) => return Err(fault::in_reply(text).unwrap_or_else(|| not_a_reply(text))),
     };
@@ -100,7 +99,7 @@ struct Call<'a> {
     index: Option<u64>,
     id: Option<&'a RawValue>,
     function: Option<Function<'a>>,
-    /// What the format does not know: Gemini's servers put a signature here, and want it back.
+    /// Fields outside the format: Gemini's servers send a signature here and expect it back.
     more: Map<String, Value>,
 }
 
@@ -110,7 +109,7 @@ impl<'de> Deserialize<'de> for Call<'de> {
     }
 }
 
-/// Reads a call field by field: what `flatten` buffers could not be borrowed from.
+/// Visits the fields of a call one by one, because values buffered by `flatten` cannot be borrowed.
 struct CallFields;
 
 impl<'de> Visitor<'de> for CallFields {
@@ -173,7 +172,7 @@ impl Choice<'_> {
         match self.finish_reason.as_deref() {
             None | Some("") => {}
             Some("error") => {
-                return Err(ModelError::new(ErrorKind::Server, "the server stopped the reply with an error"));
+                return Err(ModelError::new(ErrorKind::Server, "the server ended the reply with an error"));
             }
             Some(word) => reply.stop(stop_reason(word)),
         }
@@ -183,7 +182,7 @@ impl Choice<'_> {
 
 impl Piece<'_> {
     fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-        // Two names for one thing; a server that sends both sends the same under both.
+        // Two names for the same field; a server that sends both sends the same value.
         let thought = [self.reasoning_content, self.reasoning].into_iter().flatten().find_map(string);
         if let Some(thought) = thought {
             reply.reasoning(&thought, sink)?;
@@ -225,7 +224,7 @@ impl Call<'_> {
             Some(raw) => match string(raw) {
                 Some(text) => text,
                 None if raw.get() == "null" => Cow::Borrowed(""),
-                // An object where a string belongs; its own text is what the model meant.
+                // An object instead of a string; use its text.
                 None => Cow::Borrowed(raw.get()),
             },
         };
@@ -235,7 +234,7 @@ impl Call<'_> {
     }
 }
 
-/// Content as a list of parts, as Mistral sends it.
+/// Decodes content as a list of parts, as sent by Mistral.
 fn content_parts(raw: &RawValue, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
     let Ok(Value::Array(parts)) = serde_json::from_str(raw.get()) else { return Ok(()) };
     for part in &parts {

@@ -1,4 +1,4 @@
-//! The bytes of chat completions.
+//! Encoded bytes of chat completions.
 
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn arguments_that_are_no_json_go_back_wrapped() {
         .map(|index| value["messages"][0]["tool_calls"][index]["function"]["arguments"].as_str().unwrap())
         .collect();
     assert_eq!(sent, [r#"{"malformed_arguments":"{\"path\": "}"#, "{}", "[1]"]);
-    // What the journal keeps is what the model sent.
+    // The journal keeps exactly what the model sent.
     let Message::Assistant { tool_calls, .. } = &conversation.messages()[0] else { panic!() };
     assert_eq!(tool_calls[0].arguments, "{\"path\": ");
 }

@@ -1,5 +1,5 @@
-//! OpenAI responses: from what a server sent to a growing reply. Pieces are taken as they come; what a server gives
-//! only as a whole item, or only with its last event, is taken from there.
+//! Decodes OpenAI responses into a growing reply. Fragments are used as they arrive; content that a server
+//! sends only as a complete item, or only in its last event, is taken from there.
 
 use std::collections::HashSet;
 
@@ -10,22 +10,22 @@ use crate::stream::{Sink, broken, not_a_reply};
 use crate::wire::more_in_call;
 use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
 
-/// More items than this are a fault of the server.
+/// Maximum number of items; more are a server error.
 const MAX_ITEMS: usize = 4_096;
 
-/// What is known of the items of one reply, by the server's numbers.
+/// State of the items of one reply, by the server's index.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    /// Those of which pieces came.
+    /// Items of which fragments arrived.
     pieced: HashSet<u64>,
-    /// Those that are whole.
+    /// Complete items.
     whole: HashSet<u64>,
     calls: u64,
     called: HashSet<u64>,
 }
 
 impl Items {
-    /// The data of one server-sent event.
+    /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
         reply: &mut Growing,
@@ -84,7 +84,7 @@ impl Items {
         }
     }
 
-    /// A whole reply, from a server that does not stream.
+    /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
         reply: &mut Growing,
@@ -94,7 +94,7 @@ impl Items {
         let response: Value = match serde_json::from_str(text) {
             Ok(response) => response,
             Err(error) if error.is_eof() => {
-                return Err(ModelError::new(ErrorKind::Cut, "the reply broke off before its end"));
+                return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
             }
             Err(_) => return Err(not_a_reply(text)),
         };
@@ -106,7 +106,7 @@ impl Items {
         self.end(&response, reply, sink)
     }
 
-    /// The last event: what it alone holds, the numbers, and how it ended.
+    /// Handles the last event: content that only it contains, the token counts, and the stop reason.
     fn end(&mut self, response: &Value, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if response["error"].is_object() || response["status"] == "failed" {
             return Err(failure(response));
@@ -127,7 +127,7 @@ impl Items {
         Ok(())
     }
 
-    /// A whole item. Of its content only what did not come in pieces.
+    /// Handles a complete item. Uses only the content that did not arrive in fragments.
     fn item(
         &mut self,
         number: u64,
@@ -165,7 +165,7 @@ impl Items {
                         reply.reasoning(part["text"].as_str().unwrap_or_default(), sink)?;
                     }
                 }
-                // Reasoning, and whatever else there will be, goes back as it is, where it stood.
+                // Reasoning and unknown items are returned unchanged, in their original position.
                 reply.opaque(json!({ "after_calls": self.calls, "item": item }))
             }
         }
@@ -201,7 +201,7 @@ fn too_many() -> ModelError {
     ModelError::new(ErrorKind::Protocol, format!("the reply has more than {MAX_ITEMS} items"))
 }
 
-/// An error event, or a response that failed.
+/// The error in an error event or a failed response.
 fn failure(value: &Value) -> ModelError {
     let text = match value["error"].is_object() {
         true => json!({ "error": value["error"] }).to_string(),

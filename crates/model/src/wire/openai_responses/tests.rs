@@ -1,4 +1,4 @@
-//! The bytes of OpenAI responses.
+//! Encoded bytes of OpenAI responses.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Images in the results of calls, on the bytes that are sent.
+//! Images in tool results, in the encoded bytes.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn sent(conversation: &Conversation) -> Value {
     let mut body: Value = serde_json::from_slice(&body).unwrap();
     let list = if body.get("input").is_some() { "input" } else { "messages" };
     let items = body[list].as_array_mut().unwrap();
-    // What stands before the results is the same with and without images.
+    // Everything before the results is the same with and without images.
     let first = items.iter().rposition(|item| item["role"] == "assistant" || item["type"] == "function_call");
     items.split_off(first.unwrap() + 1).into()
 }
@@ -78,7 +78,7 @@ fn chat_completions_have_them_behind_the_last_result() {
     ]);
     assert_eq!(sent(&conversation), results);
 
-    // Words that follow join them, for one request or for good.
+    // Text that follows is joined to them, whether for one request or permanently.
     let mut joined = results.clone();
     joined[2]["content"].as_array_mut().unwrap().push(json!({"type": "text", "text": "and now?"}));
     let lent = conversation.lend("and now?");

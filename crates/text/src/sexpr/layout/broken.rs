@@ -1,12 +1,12 @@
-//! A list over several lines.
+//! Breaking a list over several lines.
 
 use super::super::tree::{Kind, NodeId, Tree};
 use super::{Indent, Item, Job, Writer, blank_between};
 
-/// Longest head under whose first argument the others are put in a column.
+/// Maximum width of a head whose arguments are aligned below the first one.
 const LONGEST_HEAD: u32 = 14;
 
-/// What to write for a list that begins at `column` and is followed by `closers` closing parentheses.
+/// The jobs that write a list starting at `column` and followed by `closers` closing parentheses.
 pub(super) fn list(writer: &Writer<'_>, node: NodeId, column: usize, closers: usize) -> Vec<Job> {
     let tree = writer.tree;
     let items = writer.items(Some(node), tree.items(node));
@@ -31,11 +31,11 @@ pub(super) fn list(writer: &Writer<'_>, node: NodeId, column: usize, closers: us
     jobs
 }
 
-/// Where the items of one list go.
+/// Placement of the items of one list.
 struct Shape {
-    /// This many nodes stay on the first line.
+    /// Number of nodes on the first line.
     on_first_line: usize,
-    /// Column of the others, counted from the parenthesis.
+    /// Column of the other nodes, relative to the opening parenthesis.
     offset: usize,
 }
 
@@ -68,7 +68,7 @@ fn is_pair(tree: &Tree, node: NodeId) -> bool {
     tree.head(node).is_some() && tree.items(node).len() == 2
 }
 
-/// How many arguments after the first `count` are `:keyword value` pairs, which belong to the first line.
+/// Number of arguments after the first `count` that are `:keyword value` pairs, which stay on the first line.
 fn keywords(tree: &Tree, arguments: &[NodeId], count: usize) -> usize {
     let rest = arguments.get(count..).unwrap_or_default();
     let pairs =
@@ -76,7 +76,7 @@ fn keywords(tree: &Tree, arguments: &[NodeId], count: usize) -> usize {
     pairs.count() * 2
 }
 
-/// What comes between two items of which `nodes` are written already.
+/// Pushes the separator between two items, with `nodes` nodes written so far.
 fn separate(
     jobs: &mut Vec<Job>,
     tree: &Tree,
@@ -87,7 +87,8 @@ fn separate(
     item: &Item<'_>,
 ) {
     match (before, item) {
-        // A comment behind something stays behind it; but after the parenthesis alone there is nothing to stay behind.
+        // A trailing comment stays on the line of the node before it; directly after `(` there is no such
+        // node.
         (_, Item::Comment(_, comment)) if !comment.own_line && nodes > 0 => return jobs.push(Job::Text(" ")),
         (Item::Node(_), Item::Node(_)) if nodes < shape.on_first_line => return jobs.push(Job::Text(" ")),
         (Item::Node(key), Item::Node(_)) if tree.kind(*key) == Kind::Keyword => {

@@ -1,9 +1,9 @@
-//! Expressions on one line: how wide they are, and their text.
+//! Expressions on one line: their width and their text.
 
 use super::super::tree::{Kind, NodeId, Tree};
 use super::WIDTH;
 
-/// Width of every node on one line, where it can stand on one line at all.
+/// Width of every node when written on one line, or [`NEVER`] if it cannot be.
 pub(in crate::sexpr) struct Widths<'t> {
     tree: &'t Tree,
     of: Vec<u32>,
@@ -14,11 +14,11 @@ const NEVER: u32 = u32::MAX;
 impl<'t> Widths<'t> {
     pub(super) fn of(tree: &'t Tree) -> Self {
         let mut of = vec![0; tree.len()];
-        // A comment needs the rest of its line, so no list around one stands on one line.
+        // A comment takes the rest of its line, so a list that contains one cannot be written on one line.
         for owner in tree.comments.iter().filter_map(|comment| comment.owner) {
             of[owner.0 as usize] = NEVER;
         }
-        // Items come after their list: backwards, they are known when the list needs them.
+        // Items come after their list, so a reverse pass knows their widths when it reaches the list.
         for node in tree.all().rev() {
             let width = match tree.kind(node) {
                 _ if of[node.0 as usize] == NEVER => NEVER,
@@ -40,7 +40,8 @@ impl<'t> Widths<'t> {
         Self { tree, of }
     }
 
-    /// Whether the node, written from `column` on, ends within the line.
+    /// Whether the node ends within the line if written from `column` on. Atoms always fit since they cannot
+    /// be broken.
     pub(in crate::sexpr) fn fits(&self, node: NodeId, column: usize) -> bool {
         let width = self.width(node);
         let is_atom = !matches!(self.tree.kind(node), Kind::List | Kind::Quote);

@@ -1,4 +1,4 @@
-//! How workflows look laid out.
+//! Formatted workflows.
 
 use insta::assert_snapshot;
 

@@ -1,11 +1,11 @@
-//! Reader and layout on generated texts: what was written comes back, and laying out twice changes nothing.
+//! Parser and formatter on generated texts: reading is the inverse of writing, and formatting is idempotent.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::sexpr::{Indent, layout};
 
-/// An expression as a test makes it, apart from any text.
+/// A generated expression, independent of any text.
 #[derive(Clone, Debug, PartialEq)]
 enum Datum {
     List(Vec<Datum>),
@@ -45,7 +45,7 @@ fn datum() -> impl Strategy<Value = Datum> {
     })
 }
 
-/// Spaces, blank lines and comments as people leave them.
+/// White space, blank lines and comments between expressions.
 fn gap() -> impl Strategy<Value = String> {
     prop_oneof![4 => Just(" ".to_owned()), 1 => "[ \n]{1,4}", 1 => "[ \n]?; [a-z()\"' ]{0,12}\n[ \n]{0,2}"]
 }

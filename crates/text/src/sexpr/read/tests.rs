@@ -1,11 +1,11 @@
-//! What is read, what is reported, and what hostile texts come to.
+//! Trees and diagnostics of valid, invalid and hostile texts.
 
 use insta::assert_snapshot;
 
 use super::*;
 use crate::render;
 
-/// The tree as one line of names for what was read, then the problems as `line:column-line:column code message`.
+/// The tree in one line per root, then the diagnostics as `line:column-line:column code message`.
 fn outcome(text: &str) -> String {
     let source = Source::new("t", text);
     let (tree, problems) = read(&source);
@@ -68,11 +68,11 @@ lines" "")"#), @r#"("\"\\/\u{8}\u{c}\n\r\té😀" "two\nlines" "")"#);
 fn wrong_escapes_are_each_reported() {
     assert_snapshot!(outcome(r#"("\q \u12 \ud83d x \udc00" "\u{41}")"#), @r#"
     ("� � � x �" "�{41}")
-    1:3-1:5 bad-escape `\q` is not an escape [the escapes are \" \\ \/ \b \f \n \r \t and \u1234]
-    1:6-1:10 bad-escape `\u12` is not an escape [\u is followed by four hexadecimal digits]
-    1:11-1:17 bad-escape `\ud83d` is not an escape [a character past U+FFFF is two escapes, as in \ud83d\ude00, or written as it is]
-    1:20-1:26 bad-escape `\udc00` is not an escape [a character past U+FFFF is two escapes, as in \ud83d\ude00, or written as it is]
-    1:29-1:31 bad-escape `\u` is not an escape [\u is followed by four hexadecimal digits]
+    1:3-1:5 bad-escape `\q` is not a valid escape [valid escapes are \" \\ \/ \b \f \n \r \t and \u1234]
+    1:6-1:10 bad-escape `\u12` is not a valid escape [\u needs four hexadecimal digits]
+    1:11-1:17 bad-escape `\ud83d` is not a valid escape [write a character above U+FFFF directly or as two escapes, as in \ud83d\ude00]
+    1:20-1:26 bad-escape `\udc00` is not a valid escape [write a character above U+FFFF directly or as two escapes, as in \ud83d\ude00]
+    1:29-1:31 bad-escape `\u` is not a valid escape [\u needs four hexadecimal digits]
     "#);
 }
 
@@ -80,14 +80,14 @@ fn wrong_escapes_are_each_reported() {
 fn wrong_numbers_and_names_are_each_reported() {
     assert_snapshot!(outcome("(9223372036854775807 9223372036854775808 -9223372036854775808 1e400 .5 1. 1a 0x10 : #t)"), @r"
     (Int(9223372036854775807) Unreadable Int(-9223372036854775808) Unreadable Unreadable Unreadable Unreadable Unreadable Unreadable Unreadable)
-    1:22-1:41 bad-number `9223372036854775808` is not a number [integers have 64 bits; write a larger number with a point, as in 1e30]
-    1:63-1:68 bad-number `1e400` is not a number [numbers reach to about 1.8e308]
-    1:69-1:71 bad-number `.5` is not a number [a decimal point has digits on both sides, as in 0.5]
-    1:72-1:74 bad-number `1.` is not a number [a decimal point has digits on both sides, as in 0.5]
-    1:75-1:77 bad-number `1a` is not a number [a name does not begin with a digit; a number is written like 12, -3, 0.5 or 1e9]
-    1:78-1:82 bad-number `0x10` is not a number [a name does not begin with a digit; a number is written like 12, -3, 0.5 or 1e9]
-    1:83-1:84 bad-name `:` is not a name [a keyword has a name, as in :limit]
-    1:85-1:87 bad-name `#t` is not a name [true and false are written true and false; there is no # syntax]
+    1:22-1:41 bad-number `9223372036854775808` is not a number [integers have 64 bits; write a larger number as a float, as in 1e30]
+    1:63-1:68 bad-number `1e400` is not a number [the largest number is about 1.8e308]
+    1:69-1:71 bad-number `.5` is not a number [a decimal point needs digits on both sides, as in 0.5]
+    1:72-1:74 bad-number `1.` is not a number [a decimal point needs digits on both sides, as in 0.5]
+    1:75-1:77 bad-number `1a` is not a number [names cannot start with a digit; numbers are written like 12, -3, 0.5 or 1e9]
+    1:78-1:82 bad-number `0x10` is not a number [names cannot start with a digit; numbers are written like 12, -3, 0.5 or 1e9]
+    1:83-1:84 bad-name `:` is not a name [a keyword needs a name, as in :limit]
+    1:85-1:87 bad-name `#t` is not a name [booleans are written true and false; # syntax is not supported]
     ");
 }
 
@@ -99,9 +99,9 @@ fn characters_outside_the_language_are_skipped() {
     1:6-1:7 unexpected-character unexpected character `]` [lists are written with ( and ), maps with (dict key value …)]
     1:8-1:9 unexpected-character unexpected character `{` [lists are written with ( and ), maps with (dict key value …)]
     1:10-1:11 unexpected-character unexpected character `}` [lists are written with ( and ), maps with (dict key value …)]
-    1:12-1:13 unexpected-character unexpected character ``` [there is no quasiquote; build the list with (list …)]
-    1:15-1:16 unexpected-character unexpected character `,` [there is no quasiquote; build the list with (list …)]
-    1:18-1:19 unexpected-character unexpected control character U+001B [names have no control characters]
+    1:12-1:13 unexpected-character unexpected character ``` [quasiquote is not supported; build the list with (list …)]
+    1:15-1:16 unexpected-character unexpected character `,` [quasiquote is not supported; build the list with (list …)]
+    1:18-1:19 unexpected-character unexpected control character U+001B [control characters are not allowed]
     ");
 }
 
@@ -111,8 +111,8 @@ fn stray_and_missing_parentheses_are_reported_together() {
     (sym:a)
     (sym:b Unreadable)
     (sym:c (sym:d))
-    1:4-1:5 unexpected-close this `)` closes nothing [remove it, or add the `(` it belongs to]
-    2:4-2:5 bare-quote `'` is followed by nothing to quote
+    1:4-1:5 unexpected-close unmatched `)` [remove it or add the missing `(`]
+    2:4-2:5 bare-quote `'` is not followed by an expression
     3:1-3:2 unclosed-list this list and 1 more inside it are not closed [add the missing `)`]
     ");
 }
@@ -121,7 +121,7 @@ fn stray_and_missing_parentheses_are_reported_together() {
 fn a_form_at_the_margin_hints_at_the_forgotten_parenthesis() {
     assert_snapshot!(outcome("(defun f (x)\n  (g x)\n\n(defun h () 1)\n"), @r"
     (sym:defun sym:f (sym:x) (sym:g sym:x) (sym:defun sym:h () Int(1)))
-    1:1-1:2 unclosed-list this list is not closed [a form begins at the left margin in line 4: a `)` is probably missing before it]
+    1:1-1:2 unclosed-list this list is not closed [line 4 starts a form at the left margin; a `)` is probably missing before it]
     ");
 }
 
@@ -129,7 +129,7 @@ fn a_form_at_the_margin_hints_at_the_forgotten_parenthesis() {
 fn an_unclosed_string_ends_with_its_line_and_the_rest_is_read() {
     assert_snapshot!(outcome("(a \"b)\n(c \\\" d)\n[e"), @r#"
     (sym:a Unreadable (sym:c sym:\ Unreadable sym:e))
-    1:1-1:2 unclosed-list this list and 1 more inside it are not closed [a form begins at the left margin in line 2: a `)` is probably missing before it]
+    1:1-1:2 unclosed-list this list and 1 more inside it are not closed [line 2 starts a form at the left margin; a `)` is probably missing before it]
     1:4-1:7 unclosed-string this string is not closed [close it with "; a quote inside a string is written \"]
     2:5-2:9 unclosed-string this string is not closed [close it with "; a quote inside a string is written \"]
     3:1-3:2 unexpected-character unexpected character `[` [lists are written with ( and ), maps with (dict key value …)]
@@ -195,7 +195,7 @@ fn a_string_of_a_hundred_megabytes_is_read_without_a_copy() {
 
 #[test]
 fn hostile_texts_take_linear_time() {
-    // Each of these took the square of its length in a reader that rescans.
+    // Inputs on which a reader that rescans would take quadratic time.
     let escaped_quotes = "\\\" ".repeat(300_000);
     let comments_in_quotes = format!("{}{}", "'".repeat(100_000), ";\n".repeat(100_000));
     let stray = ")".repeat(300_000);

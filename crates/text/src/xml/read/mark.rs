@@ -1,14 +1,15 @@
-//! What begins with `<`: tags, comments, CDATA, processing instructions, and the DTDs that are refused.
+//! Markup that starts with `<`: tags, comments, CDATA sections, processing instructions, and rejected DTDs.
 
 use super::super::tree::{Attribute, Element};
 use super::{Reader, is_legal, is_space};
 use crate::Span;
 
-/// Elements with more attributes than this are reported; the rest of the tag is not read.
+/// Maximum number of attributes per element; beyond it, an error is reported and the rest of the tag is
+/// skipped.
 const MOST_ATTRIBUTES: usize = 256;
 
 impl<'s> Reader<'s> {
-    /// Reads one mark. The text at hand begins with `<`.
+    /// Reads one piece of markup. The remaining text starts with `<`.
     pub(super) fn mark(&mut self) {
         let rest = self.rest();
         if rest.starts_with("<!--") {
@@ -24,8 +25,8 @@ impl<'s> Reader<'s> {
         } else if rest[1..].starts_with(begins_name) {
             self.start_tag();
         } else {
-            let message = "a `<` begins no tag here".to_owned();
-            let help = "a `<` in text is written `&lt;`, or put the text into `<![CDATA[ … ]]>`".to_owned();
+            let message = "`<` does not start a tag here".to_owned();
+            let help = "write `&lt;` for a literal `<`, or put the text into `<![CDATA[ … ]]>`".to_owned();
             self.report("xml-text", Span::new(self.at, self.at + 1), message, Some(help));
             let place = Span::new(self.at, self.at + 1);
             self.at += 1;
@@ -33,7 +34,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Skips to behind `close`, or to the end of the text with a report; what lay between.
+    /// Skips past `close`, or reports an error and skips to the end of the text; returns the span in between.
     fn up_to(&mut self, skip: usize, close: &str, what: &str) -> Span {
         let start = self.at + skip;
         match self.text.get(start..).and_then(|rest| rest.find(close)) {
@@ -43,7 +44,7 @@ impl<'s> Reader<'s> {
             }
             None => {
                 let message = format!("{what} is never closed");
-                let help = format!("it ends with `{close}`");
+                let help = format!("close it with `{close}`");
                 self.report("xml-unclosed", Span::new(self.at, start), message, Some(help));
                 self.at = self.text.len();
                 Span::new(start, self.text.len())
@@ -52,11 +53,11 @@ impl<'s> Reader<'s> {
     }
 
     fn comment(&mut self) {
-        let inside = self.up_to(4, "-->", "a comment");
+        let inside = self.up_to(4, "-->", "this comment");
         let text = &self.text[inside.range()];
         if let Some(at) = text.find("--").or_else(|| text.ends_with('-').then(|| text.len() - 1)) {
             let at = inside.start() + at;
-            let message = "`--` may not stand in a comment".to_owned();
+            let message = "`--` is not allowed in a comment".to_owned();
             self.report("xml-comment", Span::new(at, (at + 2).min(self.text.len())), message, None);
         }
         self.check_characters(inside);
@@ -64,10 +65,10 @@ impl<'s> Reader<'s> {
 
     fn cdata(&mut self) {
         let start = self.at;
-        let inside = self.up_to(9, "]]>", "a CDATA section");
+        let inside = self.up_to(9, "]]>", "this CDATA section");
         self.check_characters(inside);
         if self.open.is_empty() && self.skipped == 0 {
-            let message = "text stands outside the outermost element".to_owned();
+            let message = "text outside the root element".to_owned();
             return self.report("xml-text-outside", Span::new(start, self.at), message, None);
         }
         let text = self.text[inside.range()].replace("\r\n", "\n").replace('\r', "\n");
@@ -78,12 +79,12 @@ impl<'s> Reader<'s> {
         let text = &self.text[span.range()];
         for (at, c) in text.char_indices().filter(|(_, c)| !is_legal(*c)) {
             let place = Span::new(span.start() + at, span.start() + at + c.len_utf8());
-            let message = format!("the character U+{:04X} may not stand in XML", u32::from(c));
+            let message = format!("character U+{:04X} is not allowed in XML", u32::from(c));
             self.report("xml-character", place, message, None);
         }
     }
 
-    /// `<!DOCTYPE …>` and whatever else begins so: refused, and skipped with its brackets.
+    /// Rejects `<!DOCTYPE …>` and other `<!` declarations and skips them, including bracketed parts.
     fn doctype(&mut self) {
         let start = self.at;
         let (mut depth, mut quote) = (0_u32, None);
@@ -108,21 +109,21 @@ impl<'s> Reader<'s> {
         self.at = end;
         let first_line = self.text[start..end].lines().next().unwrap_or_default().len();
         let message = "DTDs and entity declarations are not allowed".to_owned();
-        let help = "remove it: templates need none".to_owned();
+        let help = "remove the declaration".to_owned();
         self.report("xml-dtd", Span::new(start, start + first_line), message, Some(help));
     }
 
     fn instruction(&mut self) {
         let start = self.at;
-        let inside = self.up_to(2, "?>", "a processing instruction");
+        let inside = self.up_to(2, "?>", "this processing instruction");
         let text = &self.text[inside.range()];
         let target = text.split(is_space).next().unwrap_or_default();
         if target.eq_ignore_ascii_case("xml") && start > 0 {
             let message =
-                "the declaration `<?xml … ?>` stands at the very beginning, or not at all".to_owned();
+                "the declaration `<?xml … ?>` is only allowed at the start of the file".to_owned();
             self.report("xml-declaration", Span::new(start, self.at), message, None);
         } else if target == "xml" && !text.contains("version") {
-            let message = "the declaration `<?xml … ?>` names no version".to_owned();
+            let message = "the declaration `<?xml … ?>` has no version".to_owned();
             let help = "write `<?xml version=\"1.0\" encoding=\"UTF-8\"?>`".to_owned();
             self.report("xml-declaration", Span::new(start, self.at), message, Some(help));
         } else if !target.starts_with(begins_name) {
@@ -139,7 +140,7 @@ impl<'s> Reader<'s> {
         if self.rest().starts_with('>') {
             self.at += 1;
         } else {
-            let message = format!("`</{name}` lacks its `>`");
+            let message = format!("`</{name}` is missing its `>`");
             self.report("xml-tag", Span::new(start, self.at), message, None);
             let skipped = self.rest().find(['<', '>']).unwrap_or(self.rest().len());
             self.at += skipped;
@@ -170,8 +171,8 @@ impl<'s> Reader<'s> {
             }
             if rest.is_empty() || rest.starts_with('<') || attributes.len() >= MOST_ATTRIBUTES {
                 let message = match attributes.len() >= MOST_ATTRIBUTES {
-                    true => format!("`<{name}` has more than {MOST_ATTRIBUTES} attributes; no more are read"),
-                    false => format!("the tag `<{name}` lacks its `>`"),
+                    true => format!("`<{name}` has more than {MOST_ATTRIBUTES} attributes; the rest is ignored"),
+                    false => format!("the tag `<{name}` is missing its `>`"),
                 };
                 self.report("xml-tag", Span::new(start, self.at), message, None);
                 if attributes.len() >= MOST_ATTRIBUTES {
@@ -186,7 +187,7 @@ impl<'s> Reader<'s> {
                 continue;
             }
             if !spaced {
-                let message = "a space is missing before this attribute".to_owned();
+                let message = "missing space before this attribute".to_owned();
                 self.report("xml-attribute", Span::new(self.at, self.at + 1), message, None);
             }
             if let Some(attribute) = self.attribute() {
@@ -197,7 +198,7 @@ impl<'s> Reader<'s> {
         self.begin(Element { name, name_span, tag_span, attributes, content: Vec::new() }, closed);
     }
 
-    /// Something in a tag that cannot stand there: skipped up to where an attribute may begin again.
+    /// Reports an unexpected token in a tag and skips to where the next attribute can start.
     fn stray(&mut self, start: usize) {
         let rest = self.rest();
         let length = rest
@@ -206,15 +207,15 @@ impl<'s> Reader<'s> {
             .find(|(_, c)| is_space(*c) || matches!(c, '>' | '<' | '/'))
             .map_or(rest.len(), |(at, _)| at);
         let shown: String = rest[..length].chars().take(20).collect();
-        let message = format!("`{}` cannot stand in a tag", shown.escape_default());
+        let message = format!("unexpected `{}` in a tag", shown.escape_default());
         self.report("xml-tag", Span::new(self.at, self.at + length), message, None);
-        debug_assert!(self.at + length > start, "the reader moves on");
+        debug_assert!(self.at + length > start, "the reader must advance");
         self.at += length;
     }
 
     fn add_attribute(&mut self, attributes: &mut Vec<Attribute>, attribute: Attribute) {
         if attributes.iter().any(|other| other.name == attribute.name) {
-            let message = format!("the attribute `{}` stands here twice", attribute.name);
+            let message = format!("duplicate attribute `{}`", attribute.name);
             self.report("xml-duplicate-attribute", attribute.name_span, message, None);
         } else {
             attributes.push(attribute);
@@ -241,7 +242,7 @@ impl<'s> Reader<'s> {
             let length = self.rest().find(|c: char| is_space(c) || matches!(c, '>' | '<')).unwrap_or(0);
             let span = Span::new(self.at, self.at + length);
             self.at += length;
-            let message = format!("the value of `{name}` stands without quotes");
+            let message = format!("the value of `{name}` is not quoted");
             self.report("xml-attribute", span, message, Some(format!("write `{name}=\"…\"`")));
             let value = self.text[span.range()].to_owned();
             return Some(Attribute { name, name_span, value, value_span: span });
@@ -249,7 +250,7 @@ impl<'s> Reader<'s> {
         self.at += 1;
         let start = self.at;
         let end = self.rest().find(quote).map(|length| start + length);
-        // A `<` cannot stand in a value, so a quote behind one belongs to another tag.
+        // `<` is not allowed in a value, so a quote after one belongs to another tag.
         let limit = self.rest().find('<').map(|length| start + length);
         let (end, found) = match (end, limit) {
             (Some(end), None) => (end, true),
@@ -259,8 +260,8 @@ impl<'s> Reader<'s> {
         let value_span = Span::new(start, end);
         self.at = end + usize::from(found);
         if !found {
-            let message = format!("the value of `{name}` lacks its closing quote, or holds a `<`");
-            let help = "a `<` in a value is written `&lt;`".to_owned();
+            let message = format!("the value of `{name}` has no closing quote, or contains a `<`");
+            let help = "write `&lt;` for a literal `<`".to_owned();
             self.report("xml-attribute", Span::new(name_start, start), message, Some(help));
         }
         let value = self.resolved(start, end).replace(['\n', '\t'], " ");
@@ -275,7 +276,7 @@ impl<'s> Reader<'s> {
         name
     }
 
-    /// Skips white space; says whether there was any.
+    /// Skips white space; returns whether there was any.
     fn spaces(&mut self) -> bool {
         let rest = self.rest();
         let length = rest.len() - rest.trim_start_matches(is_space).len();

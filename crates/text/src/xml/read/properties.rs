@@ -1,4 +1,4 @@
-//! What holds for any text at all.
+//! Properties that hold for every input text.
 
 use proptest::prelude::*;
 

@@ -1,14 +1,14 @@
-//! Text with its references resolved: the five names that need no DTD, and characters by number.
+//! Resolving references in text: the five predefined entities and numeric character references.
 
 use super::{Reader, is_legal};
 use crate::Span;
 
-/// A reference longer than this is none.
+/// Maximum length of a reference in bytes, including `&` and `;`.
 const LONGEST: usize = 12;
 
 impl Reader<'_> {
-    /// The text from `start` to `end` with references resolved and line ends as `\n`. What is wrong in it is
-    /// reported and stands in the result as it was written.
+    /// The text from `start` to `end` with references resolved and line endings normalized to `\n`. Invalid
+    /// references are reported and left as written; illegal characters are reported and dropped.
     pub(super) fn resolved(&mut self, start: usize, end: usize) -> String {
         let raw = &self.text[start..end];
         let mut text = String::with_capacity(raw.len());
@@ -16,7 +16,7 @@ impl Reader<'_> {
         while let Some((at, c)) = characters.next() {
             match c {
                 '\r' => {
-                    // A line end of two characters is one; a lone carriage return is one too.
+                    // Both `\r\n` and a lone `\r` are normalized to `\n`.
                     characters.next_if(|(_, next)| *next == '\n');
                     text.push('\n');
                 }
@@ -27,7 +27,7 @@ impl Reader<'_> {
                     }
                     Err((problem, length)) => {
                         let span = Span::new(start + at, start + at + length);
-                        let help = "a `&` in text is written `&amp;`".to_owned();
+                        let help = "write `&amp;` for a literal `&`".to_owned();
                         self.report("xml-reference", span, problem, Some(help));
                         text.push('&');
                     }
@@ -35,7 +35,7 @@ impl Reader<'_> {
                 c if is_legal(c) => text.push(c),
                 c => {
                     let span = Span::new(start + at, start + at + c.len_utf8());
-                    let message = format!("the character U+{:04X} may not stand in XML", u32::from(c));
+                    let message = format!("character U+{:04X} is not allowed in XML", u32::from(c));
                     self.report("xml-character", span, message, None);
                 }
             }
@@ -44,11 +44,12 @@ impl Reader<'_> {
     }
 }
 
-/// The character that a reference at the beginning of `text` means, and its length; or what is wrong and where it ends.
+/// The character denoted by the reference at the start of `text` and the reference's length, or a message and
+/// the length to mark.
 fn reference(text: &str) -> Result<(char, usize), (String, usize)> {
     let length = text.bytes().take(LONGEST).position(|byte| byte == b';').map(|at| at + 1);
-    let Some(length) = length else { return Err(("`&` begins no reference".to_owned(), 1)) };
-    let Some(name) = text.get(1..length - 1) else { return Err(("`&` begins no reference".to_owned(), 1)) };
+    let Some(length) = length else { return Err(("`&` does not start a reference".to_owned(), 1)) };
+    let Some(name) = text.get(1..length - 1) else { return Err(("`&` does not start a reference".to_owned(), 1)) };
     let number = match name.strip_prefix('#') {
         Some(digits) => match digits.strip_prefix('x') {
             Some(hex) => {
@@ -63,14 +64,14 @@ fn reference(text: &str) -> Result<(char, usize), (String, usize)> {
                 "amp" => '&',
                 "quot" => '"',
                 "apos" => '\'',
-                _ if is_name(name) => return Err((format!("there is no entity `&{name};`"), length)),
-                _ => return Err(("`&` begins no reference".to_owned(), 1)),
+                _ if is_name(name) => return Err((format!("unknown entity `&{name};`"), length)),
+                _ => return Err(("`&` does not start a reference".to_owned(), 1)),
             };
             return Ok((value, length));
         }
     };
     let value = number.and_then(char::from_u32).filter(|c| is_legal(*c));
-    value.map(|value| (value, length)).ok_or_else(|| (format!("`&{name};` is no character of XML"), length))
+    value.map(|value| (value, length)).ok_or_else(|| (format!("`&{name};` is not a valid XML character"), length))
 }
 
 fn plain(digits: &str, is: fn(&char) -> bool) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! What is read, what is reported, and where.
+//! Documents that are read, and diagnostics with their positions.
 
 use super::super::{Content, decode};
 use super::*;
@@ -44,14 +44,14 @@ fn every_mistake_is_reported_with_its_place() {
     assert_eq!(
         problems(text),
         [
-            "1:6 xml-attribute: the value of `x` stands without quotes",
+            "1:6 xml-attribute: the value of `x` is not quoted",
             "1:8 xml-attribute: the attribute `y` has no value",
-            "2:5 xml-reference: there is no entity `&nope;`",
-            "2:12 xml-reference: `&` begins no reference",
-            "2:14 xml-text: a `<` begins no tag here",
+            "2:5 xml-reference: unknown entity `&nope;`",
+            "2:12 xml-reference: `&` does not start a reference",
+            "2:14 xml-text: `<` does not start a tag here",
             "3:3 xml-unclosed: `<c>` is not closed before `</b>`",
-            "4:1 xml-unopened: `</d>` closes nothing that is open",
-            "6:1 xml-second-root: a second outermost element, `<e>`: a file has one",
+            "4:1 xml-unopened: `</d>` has no matching start tag",
+            "6:1 xml-second-root: second root element `<e>`; a file has exactly one",
         ]
     );
 }
@@ -63,7 +63,7 @@ fn dtds_and_their_entities_are_refused() {
         problems(bomb),
         [
             "1:1 xml-dtd: DTDs and entity declarations are not allowed",
-            "2:4 xml-reference: there is no entity `&x;`",
+            "2:4 xml-reference: unknown entity `&x;`",
         ]
     );
 }
@@ -72,14 +72,14 @@ fn dtds_and_their_entities_are_refused() {
 fn what_never_ends_is_reported_once() {
     assert_eq!(
         problems("<a><!-- x"),
-        ["1:1 xml-unclosed: `<a>` is never closed", "1:4 xml-unclosed: a comment is never closed"]
+        ["1:1 xml-unclosed: `<a>` is never closed", "1:4 xml-unclosed: this comment is never closed"]
     );
-    assert_eq!(problems(""), ["1:1 xml-empty: there is no element in the file"]);
+    assert_eq!(problems(""), ["1:1 xml-empty: the file contains no element"]);
     assert_eq!(
         problems("words"),
         [
-            "1:1 xml-text-outside: text stands outside the outermost element",
-            "1:6 xml-empty: there is no element in the file"
+            "1:1 xml-text-outside: text outside the root element",
+            "1:6 xml-empty: the file contains no element"
         ]
     );
     assert_eq!(problems("<a b=\"1><c/></a>").len(), 2);
@@ -87,9 +87,9 @@ fn what_never_ends_is_reported_once() {
 
 #[test]
 fn characters_that_xml_has_not_are_reported() {
-    assert_eq!(problems("<a>\0</a>"), ["1:4 xml-character: the character U+0000 may not stand in XML"]);
-    assert_eq!(problems("<a>&#0;</a>"), ["1:4 xml-reference: `&#0;` is no character of XML"]);
-    assert_eq!(problems("<a>&#xD800;</a>"), ["1:4 xml-reference: `&#xD800;` is no character of XML"]);
+    assert_eq!(problems("<a>\0</a>"), ["1:4 xml-character: character U+0000 is not allowed in XML"]);
+    assert_eq!(problems("<a>&#0;</a>"), ["1:4 xml-reference: `&#0;` is not a valid XML character"]);
+    assert_eq!(problems("<a>&#xD800;</a>"), ["1:4 xml-reference: `&#xD800;` is not a valid XML character"]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn encodings_are_told_apart() {
     assert_eq!(decode(b"\xFE\xFF\0<\0a\0/\0>").unwrap(), "<a/>");
     let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xE9</a>";
     assert!(decode(latin).unwrap().ends_with("<a>\u{e9}</a>"));
-    assert_eq!(decode(b"<a>\xE9</a>").unwrap_err(), "byte 4 is not UTF-8; save the file as UTF-8");
+    assert_eq!(decode(b"<a>\xE9</a>").unwrap_err(), "invalid UTF-8 at byte 4; save the file as UTF-8");
     assert!(decode(b"<?xml version=\"1.0\" encoding=\"KOI8-R\"?><a/>").unwrap_err().contains("`koi8-r`"));
 }
 
@@ -121,8 +121,8 @@ fn what_is_over_a_bound_is_told_as_that() {
     let attributes: String = (0..300).map(|n| format!(" a{n}=\"\"")).collect();
     let (_, problems) = read(&Source::new("t.xml", format!("<a{attributes}/>")));
     let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(told, ["`<a` has more than 256 attributes; no more are read"]);
+    assert_eq!(told, ["`<a` has more than 256 attributes; the rest is ignored"]);
     let (_, problems) = read(&Source::new("t.xml", " ".repeat(4 * LARGEST + 1)));
     let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(told, ["the file has more than 4 MiB, and at most 1 MiB are read"]);
+    assert_eq!(told, ["the file is too large: more than 4 MiB, at most 1 MiB are allowed"]);
 }

@@ -1,4 +1,4 @@
-//! Events cut anywhere.
+//! Parsing of event streams with different line endings.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Results of every kind.
+//! Results with every content type.
 
 use serde_json::json;
 

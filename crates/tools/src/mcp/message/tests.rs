@@ -1,4 +1,4 @@
-//! What servers send.
+//! Parsing of messages from servers.
 
 use super::*;
 

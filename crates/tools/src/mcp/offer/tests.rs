@@ -1,4 +1,4 @@
-//! Offers within bounds and beyond.
+//! Tool lists within and beyond the limits.
 
 use serde_json::json;
 

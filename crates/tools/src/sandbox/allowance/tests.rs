@@ -1,4 +1,4 @@
-//! What is sent is what arrives.
+//! Encoding and decoding round-trip.
 
 use super::*;
 

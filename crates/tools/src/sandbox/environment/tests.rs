@@ -1,4 +1,4 @@
-//! What passes into a command's environment.
+//! Which variables reach a command's environment.
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,5 +1,5 @@
-//! The second layer around a room: Landlock says of its files once more what its mounts say. What a fault in the view
-//! would open is still refused, and with the machine's network, whose names for sockets are no files, so are those.
+//! Landlock as defence in depth around a namespace sandbox: repeats the mount policy in case a mount is
+//! wrong. With the machine's network it also blocks the machine's abstract sockets, which no mount covers.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,16 +12,16 @@ use super::usable_version;
 use crate::sandbox::landlock::{Grant, Ruleset, Scope};
 use crate::sandbox::policy::{Network, Policy};
 
-/// What a room has besides its policy.
+/// Grants for what a namespace sandbox contains besides its policy.
 const OWN: [(&str, Grant); 3] =
     [("/", Grant::Read), ("/dev/shm", Grant::Write), ("/dev/pts", Grant::Devices)];
 
-/// What commands in a room are granted; nothing where the kernel has no Landlock. To be asked in the room, whose names
-/// for places these are.
+/// The ruleset for commands in a namespace sandbox; `None` if the kernel has no usable Landlock. Must be
+/// called inside the sandbox, because paths are resolved there.
 pub(in crate::sandbox) fn around_room(policy: &Policy) -> io::Result<Option<OwnedFd>> {
     let Ok(version) = usable_version() else { return Ok(None) };
     let scope = match policy.network {
-        // Signals end at the room, and so do names for sockets.
+        // The namespaces already confine signals and abstract sockets.
         Network::Own => Scope::Files,
         Network::Machine => Scope::FilesAndSignals,
     };
@@ -32,7 +32,7 @@ pub(in crate::sandbox) fn around_room(policy: &Policy) -> io::Result<Option<Owne
     for (path, grant) in own.chain(writable).chain(devices) {
         match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Ok(held) => ruleset.allow(held.as_fd(), grant)?,
-            // Not in this room: then there is nothing to grant.
+            // Does not exist in this sandbox, so there is nothing to grant.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS | rustix::io::Errno::NOTDIR) => {}
             Err(error) => return Err(error.into()),
         }

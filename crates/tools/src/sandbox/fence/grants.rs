@@ -1,31 +1,32 @@
-//! What a fence grants, from a policy. A fence cannot take back a part of what it grants, so around something hidden
-//! its neighbours are granted one by one.
+//! Derives Landlock grants from a policy. Landlock cannot exclude a part of what it grants, so the siblings
+//! of a hidden path are granted one by one.
 
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::landlock::Grant;
 use crate::sandbox::policy::Policy;
 
-/// Most grants. A command's path is checked against each directory above it, not against all of these.
+/// Maximum number of grants. Access checks cost one lookup per parent directory, independent of this number.
 const MOST: usize = 4096;
 
-/// Devices that are no way to anything.
+/// Devices that give no access to anything else.
 pub(super) const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// What commands see of processes, and only as far as they could trace them.
+/// Process information; the kernel limits its details to processes that the command could trace.
 const PROCESSES: &str = "/proc";
 
-/// Shared memory by name, which interpreters want for locks between their processes. It is the machine's, and a fence
-/// cannot keep what is in it apart: so only where there is nothing.
+/// POSIX shared memory, which interpreters need for locks between processes. It is the machine's, and
+/// Landlock cannot separate its entries, so it is granted only if it is empty.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The grants of a policy; `own` are directories of the run's own. In words, what cannot be granted so.
+/// The grants of a policy; `own` are the private directories of the run. Returns a message if a path cannot
+/// be granted.
 pub(super) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, Grant)>, String> {
     let hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut grants = Vec::new();
     for root in policy.read.iter().chain([&PathBuf::from(PROCESSES)]) {
-        // It may be gone since the policy was made.
+        // It may have been removed since the policy was made.
         let Ok(root) = root.canonicalize() else { continue };
         readable(&root, &hidden, &mut grants)?;
     }
@@ -33,7 +34,7 @@ pub(super) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, Grant
         let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
         if let Some(secret) = hidden.iter().find(|secret| secret.starts_with(&root)) {
             return Err(format!(
-                "{} lies in {}, which commands can change, and without namespaces it cannot be hidden there",
+                "{} cannot be hidden without namespaces, because it is in {}, which commands can write to",
                 secret.display(),
                 root.display()
             ));
@@ -48,7 +49,7 @@ pub(super) fn of(policy: &Policy, own: &[PathBuf]) -> Result<Vec<(PathBuf, Grant
     Ok(grants)
 }
 
-/// A directory that nobody has put anything into.
+/// The directory, if it exists and is empty.
 fn unused(directory: &Path) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(directory).ok()?;
     entries.next().is_none().then(|| directory.to_owned())
@@ -56,7 +57,7 @@ fn unused(directory: &Path) -> Option<PathBuf> {
 
 fn readable(root: &Path, hidden: &[PathBuf], grants: &mut Vec<(PathBuf, Grant)>) -> Result<(), String> {
     if grants.len() >= MOST {
-        return Err(format!("more than {MOST} places would have to be granted one by one"));
+        return Err(format!("the policy needs more than {MOST} separate Landlock grants"));
     }
     if hidden.iter().any(|secret| secret == root) {
         return Ok(());
@@ -68,7 +69,7 @@ fn readable(root: &Path, hidden: &[PathBuf], grants: &mut Vec<(PathBuf, Grant)>)
     grants.push((root.to_owned(), Grant::List));
     let entries = std::fs::read_dir(root).map_err(|error| format!("{}: {error}", root.display()))?;
     for entry in entries.flatten() {
-        // Where a link leads is granted there or not at all.
+        // The target of a link is granted by its own path or not at all.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             readable(&entry.path(), hidden, grants)?;
         }

@@ -1,4 +1,5 @@
-//! Behind a fence: what a process gives up before it becomes a command, and who puts settings back after it.
+//! Applies the Landlock sandbox to a process before it becomes a command, and restores settings after the
+//! command.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,17 +14,17 @@ use crate::sandbox::guard::Undone;
 use crate::sandbox::policy::{Made, Network, Owner};
 use crate::sandbox::{kernel, landlock, system};
 
-/// How a command is fenced, from its message.
+/// How a command is confined with Landlock, decoded from its message.
 #[derive(Debug)]
 pub(in crate::sandbox) struct Fencing<'m> {
     pub(in crate::sandbox) network: Network,
-    /// Whom it runs as, where that is not who we are.
+    /// User and group to run as, if different from those of this process.
     pub(in crate::sandbox) owner: Option<Owner>,
-    /// Paths in the workspace that it may not change.
+    /// Paths in the workspace that the command may not change.
     pub(in crate::sandbox) guarded: Vec<(&'m Path, Made)>,
 }
 
-/// Puts this process behind the fence. There is no way back from here.
+/// Confines this process with privileges dropped, Landlock and seccomp. This cannot be undone.
 pub(in crate::sandbox) fn hold(fencing: &Fencing<'_>, ruleset: BorrowedFd<'_>) -> Result<(), Fault> {
     give_up_privileges(fencing.owner).map_err(Step::Privileges.failed())?;
     landlock::restrict(ruleset).map_err(Step::Fence.failed())?;
@@ -35,7 +36,7 @@ pub(in crate::sandbox) fn hold(fencing: &Fencing<'_>, ruleset: BorrowedFd<'_>) -
 }
 
 fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
-    // Only who may raise privileges may bound them; for the others what follows is enough.
+    // Dropping from the bounding set needs CAP_SETPCAP; without it, what follows is enough.
     match kernel::bound_capabilities() {
         Err(error) if error.raw_os_error() != Some(libc::EPERM) => return Err(error),
         _ => {}
@@ -51,14 +52,14 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
     kernel::drop_capabilities()
 }
 
-/// Puts back what a command changed of what it may not, from behind the same fence: whatever links it left on the way lead
-/// no further than it could go itself.
+/// Restores the protected paths that a command changed. Runs in a child confined like the command, so that
+/// symbolic links the command left behind lead no further than the command itself could go.
 pub(in crate::sandbox) fn put_back(kept: &Kept<'_>, fencing: &Fencing<'_>, ruleset: &OwnedFd) -> Undone {
     const NOTHING: i32 = 0;
     const SOMETHING: i32 = 1;
     let child = system::start(|| match hold(fencing, ruleset.as_fd()) {
         Ok(()) if kept.put_back() == Undone::Nothing => NOTHING,
-        // What is not known to be as it was is said to have changed.
+        // If the state is unknown, report a change.
         Ok(()) | Err(_) => SOMETHING,
     });
     let status = child.and_then(|child| Ok(rustix::process::waitpid(Some(child), WaitOptions::empty())?));

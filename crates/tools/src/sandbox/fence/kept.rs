@@ -1,7 +1,7 @@
-//! What decides over programs outside, kept before a command and put back after it. A fence cannot keep a part of the
-//! workspace from being written to; this is what is done instead.
+//! Backup of settings that decide what runs outside the sandbox: taken before a command, restored after it.
+//! Landlock cannot make a part of the writable workspace read-only, so changes are reverted instead.
 //!
-//! `guard::undo` does the same for what did not exist before.
+//! `guard::undo` does the same for paths that did not exist before.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,28 +15,28 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use crate::sandbox::guard::{Undone, tame, undo_at};
 use crate::sandbox::policy::Made;
 
-/// Most bytes that are kept, together and of one file. Settings and hooks have a few kilobytes.
+/// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
 const MOST_BYTES: u64 = 4 << 20;
-/// Most entries that are looked at.
+/// Maximum number of directory entries examined.
 const MOST_ENTRIES: usize = 4096;
 
-/// Files that git takes settings from, wherever in a repository.
+/// Files that git reads settings from, anywhere in a repository.
 const SETTINGS: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
-/// Where a repository has neither settings nor hooks, and much else.
+/// Directories of a repository that hold many files but neither settings nor hooks.
 const PASSED_BY: [&str; 6] = ["objects", "refs", "logs", "lfs", "info", "rebase-merge"];
 const HOOKS: &str = "hooks";
 
-/// Guarded paths as they were before a command.
+/// The protected paths as they were before a command.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Kept<'p> {
     files: Vec<KeptFile>,
-    /// Directories with hooks: nobody may add one.
+    /// Hook directories, in which no hook may be added.
     hooks: Vec<PathBuf>,
-    /// What did not exist, and directories that must not become anything else.
+    /// Paths that did not exist, and directories that must not be replaced by anything else.
     absent: Vec<(&'p Path, Made)>,
     /// Work trees whose index may link to repositories.
     trees: Vec<&'p Path>,
-    /// All that is guarded.
+    /// All protected paths.
     guarded: Vec<&'p Path>,
     bytes: u64,
     entries: usize,
@@ -50,7 +50,7 @@ struct KeptFile {
 }
 
 impl<'p> Kept<'p> {
-    /// Looks at guarded paths before a command.
+    /// Records the protected paths before a command.
     pub(in crate::sandbox) fn of(guarded: &[(&'p Path, Made)]) -> io::Result<Self> {
         let mut kept = Self { guarded: guarded.iter().map(|(path, _)| *path).collect(), ..Self::default() };
         for &(path, made) in guarded {
@@ -61,7 +61,7 @@ impl<'p> Kept<'p> {
                     kept.absent.push((path, made))
                 }
                 Ok(status) if status.is_dir() => kept.keep_directory(path)?,
-                // A link stays one, and where it leads is outside or not guarded.
+                // A link stays one, and its target is outside the workspace or not protected.
                 Ok(_) => {}
                 Err(_) => kept.absent.push((path, made)),
             }
@@ -105,8 +105,8 @@ impl<'p> Kept<'p> {
         Ok(())
     }
 
-    /// Puts back what was changed since, and sets aside what was made. To be called when nobody changes anything any more,
-    /// by a process that can reach no more than the command could.
+    /// Restores what was changed since and sets aside what was created. Must be called when no process of the
+    /// command is left, by a process that can reach no more than the command could.
     pub(in crate::sandbox) fn put_back(&self) -> Undone {
         let mut undone = Undone::Nothing;
         for &(path, made) in &self.absent {
@@ -117,7 +117,7 @@ impl<'p> Kept<'p> {
         for file in &self.files {
             if !read(&file.path).is_ok_and(|(mode, content)| mode == file.mode && content == file.content) {
                 undone = Undone::Something;
-                // A directory that is gone took its settings along: there is no repository any more.
+                // If the directory was removed with its settings, there is no repository to restore them to.
                 let _ = file.write();
             }
         }
@@ -129,7 +129,7 @@ impl<'p> Kept<'p> {
                 }
             }
         }
-        // Last: what was kept is as it was by now.
+        // Last, because the backed-up files are restored by now.
         let is_guarded = |git: &Path| self.guarded.contains(&git);
         self.trees.iter().map(|tree| tame(tree, &is_guarded)).fold(undone, Undone::or)
     }
@@ -152,12 +152,12 @@ impl KeptFile {
     }
 }
 
-/// Git runs only what has exactly a hook's name, without a dot.
+/// Git only runs files whose name is exactly that of a hook, without an extension.
 fn is_hook(path: &Path) -> bool {
     path.extension().is_none()
 }
 
-/// Opens without following any link: another command of the run may be putting one in the way.
+/// Opens without following symbolic links: another command of the run may replace a component at any time.
 fn open(path: &Path, flags: OFlags) -> io::Result<std::os::fd::OwnedFd> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     Ok(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)

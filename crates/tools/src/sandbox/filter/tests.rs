@@ -1,8 +1,8 @@
-//! What the filter says about calls, found by running it as the kernel does.
+//! Verdicts of the filter, found by interpreting it as the kernel does.
 
 use super::*;
 
-/// What becomes of a call.
+/// Result of the filter for a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Allowed,
@@ -93,7 +93,7 @@ fn no_call_makes_a_file_that_runs_as_its_owner() {
     assert_eq!(native(libc::SYS_openat, &[0, 0, create, 0o644]), Verdict::Allowed);
     assert_eq!(native(libc::SYS_openat, &[0, 0, create, 0o4755]), Verdict::Answered(EPERM));
     assert_eq!(native(libc::SYS_openat, &[0, 0, unnamed, 0o4755]), Verdict::Answered(EPERM));
-    // Nothing is made: what stands where a mode would be means nothing.
+    // No file is created, so the value in place of the mode has no meaning.
     assert_eq!(native(libc::SYS_openat, &[0, 0, 0, 0o4755]), Verdict::Allowed);
     let directory = u64::from(libc::O_DIRECTORY.cast_unsigned());
     assert_eq!(native(libc::SYS_openat, &[0, 0, directory, 0o4755]), Verdict::Allowed);
@@ -139,7 +139,7 @@ fn behind_a_fence_sockets_lead_to_each_other_or_to_the_network_but_never_to_a_pa
 #[test]
 fn nobody_types_into_a_terminal_or_makes_namespaces() {
     assert_eq!(native(libc::SYS_ioctl, &[0, 0x5412]), Verdict::Answered(EPERM));
-    // The kernel looks at the low half of a request only, and so does the filter.
+    // The kernel reads only the low half of a request, and so does the filter.
     assert_eq!(native(libc::SYS_ioctl, &[0, 0x1_0000_5412]), Verdict::Answered(EPERM));
     assert_eq!(native(libc::SYS_clone, &[0x1000_0011]), Verdict::Answered(EPERM));
 }

@@ -1,4 +1,4 @@
-//! Where a group can be made, on machines of each kind.
+//! Where a cgroup can be created in different hierarchies.
 
 use super::*;
 
@@ -107,9 +107,9 @@ fn memory_that_is_swapped_out_does_not_escape_the_bound() {
     }
 }
 
-/// Where the kernel's own second version can be written to, with whatever controllers it has there.
+/// Runs only where the kernel's own version 2 hierarchy is writable, with whatever controllers it has there.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a process to be moved")]
+#[expect(clippy::disallowed_methods, reason = "the test needs a process to move")]
 fn a_process_is_moved_in_the_kernels_unified_hierarchy_and_the_group_goes_after_it() {
     let mounted = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
     let is_unified = |path: &&&str| Path::new(path).join("cgroup.controllers").exists();
@@ -123,7 +123,7 @@ fn a_process_is_moved_in_the_kernels_unified_hierarchy_and_the_group_goes_after_
     let place = Place { version: Version::Two, parent: parent.clone(), controllers: Vec::new() };
     let made = make(&place, pid, BOUNDS);
     let moved = fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
-    // Somebody is in it, so it stays.
+    // It has a process, so it stays.
     sweep(&parent);
     let stayed = made.as_ref().is_ok_and(|directory| directory.is_dir());
     child.kill().unwrap();

@@ -1,5 +1,6 @@
-//! Repositories inside of the work tree that a command made or led elsewhere: git runs what their settings say as soon as
-//! its index links to them. `linked` finds them; what they may say is the same as for a new repository.
+//! Repositories inside the work tree that a command created or redirected: git runs what their settings say
+//! as soon as its index links to them. `linked` finds them; they may contain the same settings as a new
+//! repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,8 @@ use super::undo::{Undone, undo_at};
 use crate::sandbox::linked::{self, Unreadable};
 use crate::sandbox::policy::{Made, of_a_repository};
 
-/// Tames all repositories that the work tree at `top` links to, and those that they link to. Those whose `.git` is
-/// `kept` cannot have been changed.
+/// Checks all repositories that the work tree at `top` links to, recursively, and sets aside hooks and
+/// settings that could run programs. Repositories whose `.git` is `kept` cannot have been changed.
 pub(in crate::sandbox) fn tame(top: &Path, kept: &dyn Fn(&Path) -> bool) -> Undone {
     let modules = linked::git_folder(top).and_then(|folder| folder.join("modules").canonicalize().ok());
     let mut undone = Undone::Nothing;
@@ -38,7 +39,7 @@ fn tame_one(git: &Path, modules: Option<&Path>) -> Undone {
         let paths = of_a_repository(git);
         return paths.iter().map(|(path, made)| undo_at(path, *made)).fold(Undone::Nothing, Undone::or);
     }
-    // Where submodules have their settings nothing can be changed.
+    // The directory where submodules have their settings is protected.
     let inside = |folder: PathBuf| Some(folder.canonicalize().ok()?.starts_with(modules?));
     let is_usual = found.is_file() && linked::pointed_at(git).and_then(inside).unwrap_or_default();
     if is_usual { Undone::Nothing } else { undo_at(git, Made::SetAside) }

@@ -1,6 +1,7 @@
-//! Taking back what a command made where it may not: at guarded paths that did not exist before.
+//! Reverts what a command created at protected paths that did not exist before.
 //!
-//! It happens as soon as the system tells of it, and once more when the command and all it started are gone.
+//! This happens as soon as inotify reports a change, and again when the command and everything it started are
+//! gone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +13,13 @@ use rustix::fs::inotify::{CreateFlags, WatchFlags};
 use crate::plain;
 use crate::sandbox::policy::Made;
 
-/// Longest settings of a repository that are looked at; a new one's are a tenth of a kilobyte.
+/// Maximum size in bytes of repository settings that are parsed; a new repository has about 100 bytes.
 const MOST_SETTINGS: u64 = 64 * 1024;
 
-/// Names that are tried for what is set aside.
+/// Maximum number of names tried for what is set aside.
 const MOST_ASIDE: u32 = 100;
 
-/// What may stand in the settings of a repository that a command made: nothing that names a program or a file.
+/// Settings that a repository created by a command may contain: none of them names a program or a file.
 const TAME: [(&str, &[&str]); 6] = [
     (
         "core",
@@ -41,11 +42,11 @@ const TAME: [(&str, &[&str]); 6] = [
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// What `git init` writes.
+/// The settings that `git init` writes.
 const PLAIN_SETTINGS: &str =
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
 
-/// Whether something was taken back.
+/// Whether anything was reverted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox) enum Undone {
     #[default]
@@ -54,13 +55,13 @@ pub(in crate::sandbox) enum Undone {
 }
 
 impl Undone {
-    /// Something, if either is.
+    /// `Something` if either is.
     pub(in crate::sandbox) fn or(self, other: Self) -> Self {
         if self == Self::Something { self } else { other }
     }
 }
 
-/// Guarded paths that did not exist when the command began.
+/// Watches protected paths that did not exist when the command began.
 pub(in crate::sandbox) struct Watch<'w> {
     paths: Vec<(&'w Path, Made)>,
     /// Work trees whose index may link to repositories.
@@ -74,31 +75,31 @@ impl<'w> Watch<'w> {
             paths.into_iter().partition(|(_, made)| *made == Made::Linking);
         let trees = linking.into_iter().map(|(path, _)| path).collect();
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
-        // Without it (a system's limit was reached) what was made is found at the end.
+        // Without inotify (its limit was reached), what was created is found at the end.
         let news = if paths.is_empty() { None } else { rustix::fs::inotify::init(flags).ok() };
         let watch = Self { paths, trees, news };
         watch.listen();
         watch
     }
 
-    /// Readable when something may have been made.
+    /// A descriptor that becomes readable when something may have been created.
     pub(in crate::sandbox) fn news(&self) -> Option<&OwnedFd> {
         self.news.as_ref()
     }
 
-    /// Takes back what was made.
+    /// Reverts what was created so far.
     pub(in crate::sandbox) fn undo(&self) -> Undone {
         if let Some(news) = &self.news {
             let mut buffer = [0u8; 4096];
             while rustix::io::read(news, &mut buffer).is_ok_and(|length| length > 0) {}
-            // A directory that was made since may hold guarded paths.
+            // A directory that was created meanwhile may contain protected paths.
             self.listen();
         }
         self.paths.iter().map(|(path, made)| undo_at(path, *made)).fold(Undone::Nothing, Undone::or)
     }
 
-    /// The same when the command has ended. What its work tree links to is looked at then: it takes reading git's index,
-    /// which a command may write again and again.
+    /// Like [`Self::undo`], when the command has ended. Only now are the repositories checked that its work
+    /// trees link to: this reads git's index, which a command may write many times.
     pub(in crate::sandbox) fn undo_at_end(&self) -> Undone {
         let tame = |tree: &&Path| super::tame(tree, &super::is_pinned);
         self.trees.iter().map(tame).fold(self.undo(), Undone::or)
@@ -113,8 +114,8 @@ impl<'w> Watch<'w> {
                 *directories.entry(directory).or_insert(WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW) |=
                     flags;
             };
-            // Only settings are also looked at when they change: a command may write to files next to the others all
-            // the time.
+            // Only settings are also checked when they are modified: a command may write to files next to the
+            // others all the time.
             let flags = if *made == Made::Tamed { made_there | WatchFlags::MODIFY } else { made_there };
             path.parent().into_iter().for_each(|parent| watch(parent, flags));
             if *made == Made::WithoutHooks {
@@ -127,11 +128,11 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Takes back what was made at a guarded path.
+/// Reverts what was created at a protected path.
 pub(in crate::sandbox) fn undo_at(path: &Path, made: Made) -> Undone {
     let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
     let fine = match made {
-        // Nothing that is made there: `nested` looks at what it links to.
+        // Nothing is created at this path itself; `nested` checks what it links to.
         Made::Linking => return Undone::Nothing,
         Made::SetAside => false,
         Made::UnlessDirectory => status.is_dir(),
@@ -144,13 +145,13 @@ pub(in crate::sandbox) fn undo_at(path: &Path, made: Made) -> Undone {
     }
     set_aside(path);
     if made == Made::Tamed {
-        // Without settings the directory would be no repository. It was one, if a plain one.
+        // Without settings the directory would not be a repository. Keep it a plain one.
         let _ = fs::write(path, PLAIN_SETTINGS);
     }
     Undone::Something
 }
 
-/// Gives something a name that means nothing to anybody. It is not deleted: it may be a person's, who made it while
+/// Renames a file to a name without meaning. It is not deleted, because the user may have created it while
 /// the command ran.
 fn set_aside(path: &Path) {
     for number in 1..=MOST_ASIDE {
@@ -164,11 +165,11 @@ fn set_aside(path: &Path) {
             return;
         }
     }
-    // A command that made that many made this one too.
+    // Only a command creates that many, so this one is not the user's.
     let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
 }
 
-/// Sets aside what git would run, and leaves the samples it puts there itself.
+/// Sets aside the hooks that git would run, and leaves its own samples.
 fn without_hooks(directory: &Path) -> Undone {
     let mut undone = Undone::Nothing;
     let Ok(entries) = fs::read_dir(directory) else {
@@ -176,7 +177,7 @@ fn without_hooks(directory: &Path) -> Undone {
         return Undone::Something;
     };
     for entry in entries.flatten() {
-        // Git runs only what has exactly a hook's name, without a dot.
+        // Git only runs files whose name is exactly that of a hook, without an extension.
         if entry.path().extension().is_none() {
             set_aside(&entry.path());
             undone = Undone::Something;
@@ -194,7 +195,7 @@ fn says_only_tame_things(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).all(|line| match line.first() {
         None | Some(b'#' | b';') => true,
         Some(b'[') => {
-            // Nothing may stand behind a section's name: git would take it for a setting.
+            // Nothing may follow a section header on its line: git would parse it as a setting.
             let Some(header) = line.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else {
                 return false;
             };

@@ -1,10 +1,10 @@
-//! What git's index links to, as git itself writes it.
+//! Links in indexes written by git itself.
 
 use std::path::Path;
 
 use super::*;
 
-#[expect(clippy::disallowed_methods, reason = "git makes what is read here")]
+#[expect(clippy::disallowed_methods, reason = "git writes the indexes under test")]
 pub(in crate::sandbox) fn git(directory: &Path, script: &str) {
     let status = std::process::Command::new("sh")
         .args(["-ec", script])

@@ -1,11 +1,11 @@
-//! Whom commands run as when we are root and the workspace is somebody else's.
+//! The user that commands run as if this process is root and the workspace belongs to another user.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::Owner;
 
-/// The owner of a workspace, if he is not us, and we can become him.
+/// The owner of a workspace, if it is another user that this process can switch to.
 pub(super) fn of(workspace: &Path) -> Option<Owner> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn of(workspace: &Path) -> Option<Owner> {
     (owner.user != 0 && known("uid_map", owner.user) && known("gid_map", owner.group)).then_some(owner)
 }
 
-/// Whether a number stands for anybody here. In a container, those of the machine that do not are shown as nobody.
+/// Whether an id is mapped in this user namespace. In a container, unmapped ids of the host appear as nobody.
 fn is_mapped(map: &str, number: u32) -> bool {
     map.lines().any(|line| {
         let mut numbers = line.split_ascii_whitespace().map(str::parse::<u64>);

@@ -1,32 +1,32 @@
-//! What git needs besides the workspace: a repository that lies apart from it, and who the user is.
+//! Finds what git needs besides the workspace: a repository outside of it, and the user's identity.
 
 use std::path::{Path, PathBuf};
 
 use super::{Environment, is_plain};
 use crate::sandbox::linked;
 
-/// Longest settings or pointer file that is read.
+/// Maximum size in bytes of a settings or pointer file.
 const MOST: u64 = 256 * 1024;
 
-/// Repositories inside of the work tree that are guarded in advance.
+/// Maximum number of repositories inside the work tree that are protected in advance.
 const MOST_INSIDE: usize = 32;
 
-/// Settings of the user's that say who he is, not what is to be run.
+/// User settings that commands may see: none of them names a program to run.
 const KEPT: [(&str, &str); 4] =
     [("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf")];
 
 /// The repository of a linked work tree.
 pub(super) struct Apart {
-    /// What all its work trees share.
+    /// The git directory that all its work trees share.
     pub(super) common: PathBuf,
-    /// What this one has of its own, inside of that.
+    /// The part of it that belongs to this work tree.
     pub(super) tree: PathBuf,
 }
 
-/// The repository of a linked work tree, which its `.git` file points at.
+/// The repository of a linked work tree, which its `.git` file points to.
 ///
-/// The pointer is a file of the workspace and may have been written by anybody. It counts only if the repository, which
-/// commands cannot write to before it counts, points back.
+/// The pointer is a file in the workspace that anything may have written. It is trusted only if the
+/// repository, which commands cannot write to until it is trusted, points back.
 pub(super) fn apart(workspace: &Path) -> Option<Apart> {
     let pointer = workspace.join(".git");
     let tree = workspace.join(read(&pointer)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
@@ -39,10 +39,10 @@ pub(super) fn apart(workspace: &Path) -> Option<Apart> {
     (is_repository && is_plain(&tree) && !workspace.starts_with(&common)).then_some(Apart { common, tree })
 }
 
-/// The repository of a workspace that is a directory of its work tree: what git must read of it.
+/// The parts of a repository that git must read if the workspace is a subdirectory of its work tree.
 ///
-/// Nothing of it can be changed, since its settings and hooks count for all of the work tree, which is not ours. A home
-/// that is a repository is not looked into from one of its directories.
+/// They are read-only, because its settings and hooks apply to the whole work tree, which is not the
+/// workspace's. A home directory that is a repository is not made readable for a workspace inside it.
 pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let holds = |path: &&Path| path.join(".git").symlink_metadata().is_ok();
     let Some(top) = workspace.ancestors().find(holds).filter(|top| *top != workspace) else {
@@ -54,17 +54,17 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let repository = top.join(".git");
     match apart(top) {
         Some(Apart { common, .. }) => vec![repository, common],
-        // A link or a pointer that nothing points back to may lead anywhere.
+        // A link, or a pointer that nothing points back to, may lead anywhere.
         None if repository.symlink_metadata().is_ok_and(|found| found.is_dir()) => vec![repository],
         None => Vec::new(),
     }
 }
 
-/// The `.git` of each repository in the work tree that its index links to and that has settings in a place of its own, not
-/// where the work tree has those of its submodules.
+/// The `.git` of each repository that the index of the work tree links to and that has its own settings,
+/// outside the directory where the work tree keeps those of its submodules.
 ///
-/// More than so many are not guarded in advance; then settings that say more than those of a new repository are set aside
-/// by the first command.
+/// At most `MOST_INSIDE` are protected in advance. In the others, the first command causes settings beyond
+/// those of a new repository to be set aside.
 pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
     let modules = linked::git_folder(workspace).and_then(|folder| folder.join("modules").canonicalize().ok());
     let is_usual = |git: &Path| {
@@ -85,8 +85,8 @@ pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The user's settings without anything but who he is. Whose files they are does not matter in a sandbox, so git is told
-/// not to mind.
+/// The user's git settings reduced to the identity. File ownership does not matter in a sandbox, so git's
+/// ownership check is disabled.
 pub(super) fn identity(home: &Path, environment: &Environment) -> String {
     let settings = environment.value("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
     let files = [settings.join("git/config"), home.join(".gitconfig")];
@@ -106,7 +106,7 @@ fn only_identity(text: &str) -> String {
         }
         let Some((name, value)) = line.split_once('=') else { continue };
         let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-        // A line that goes on in the next one is left out rather than understood.
+        // A value that continues on the next line is dropped rather than parsed.
         if KEPT.contains(&(section.as_str(), name.as_str())) && !value.ends_with('\\') {
             kept.push_str(&format!("[{section}]\n\t{name} = {value}\n"));
         }
@@ -114,7 +114,7 @@ fn only_identity(text: &str) -> String {
     kept
 }
 
-/// A small text file's content; nothing else, and no device or pipe, is waited for.
+/// The content of a small text file. Does not block on devices or pipes.
 fn read(path: &Path) -> Option<String> {
     crate::plain::read_text(path, MOST).ok()
 }

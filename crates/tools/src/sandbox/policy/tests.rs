@@ -1,4 +1,4 @@
-//! The usual policy, for a home and a workspace made up here.
+//! The default policy for a temporary home and workspace.
 
 use std::ffi::OsString;
 
@@ -38,7 +38,7 @@ impl Place {
         .unwrap()
     }
 
-    /// Those of the paths that lie in this place, from its root.
+    /// The paths inside this directory, relative to it.
     fn inside(&self, paths: &[PathBuf]) -> Vec<String> {
         let inside = paths.iter().filter_map(|path| path.strip_prefix(&self.base).ok());
         inside.map(|path| path.display().to_string()).collect()

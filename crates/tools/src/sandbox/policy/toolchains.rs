@@ -1,4 +1,4 @@
-//! The toolchains of a machine: what lies outside the system's own directories and programs still need to run.
+//! Finds the toolchains of a machine: trees outside the system directories that programs need to run.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Environment, SYSTEM, exists, is_plain};
 
-/// Variables that name the root of one.
+/// Variables that name the root of a toolchain.
 const ROOTS: [&str; 17] = [
     "CARGO_HOME",
     "RUSTUP_HOME",
@@ -27,7 +27,7 @@ const ROOTS: [&str; 17] = [
     "SSL_CERT_DIR",
 ];
 
-/// Variables that name several places, separated by colons, or a single file.
+/// Variables that name several paths, separated by colons, or a single file.
 const PLACES: [&str; 7] = [
     "PYTHONPATH",
     "NODE_PATH",
@@ -38,7 +38,7 @@ const PLACES: [&str; 7] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Where they usually are in a home.
+/// Usual locations of toolchains in a home directory.
 const IN_HOME: [&str; 39] = [
     ".cargo",
     ".rustup",
@@ -81,7 +81,7 @@ const IN_HOME: [&str; 39] = [
     ".cache/ms-playwright",
 ];
 
-/// Links looked at in a directory of programs; more than that is no directory of a person's own programs.
+/// Maximum number of entries examined in a directory on the search path. A user's own one has fewer.
 const MOST_LINKS: usize = 512;
 
 /// The trees that toolchains need. Those in the workspace are part of it already.
@@ -128,8 +128,8 @@ fn places(environment: &Environment, name: &str) -> Vec<PathBuf> {
     std::env::split_paths(value).filter(|path| is_plain(path)).collect()
 }
 
-/// So wide that reading it would be reading everything: a home, what many programs keep their things in, or what lies
-/// around one of these or the workspace.
+/// Whether a path is too broad to be made readable: a home directory, a directory that many programs share,
+/// or a parent of one of these or of the workspace.
 fn is_broad(path: &Path, home: Option<&Path>, workspace: &Path) -> bool {
     let around = |inner: &Path| inner.starts_with(path);
     let shared = |home: &Path| {
@@ -146,7 +146,7 @@ fn is_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
-/// The tree that a directory of programs is part of: its parent, if it is named like such a part.
+/// The tree that a directory of programs belongs to: its parent, if it has a name such as `bin`.
 fn tree_of_directory(directory: &Path, home: Option<&Path>, workspace: &Path) -> PathBuf {
     let is_part = ["bin", "sbin", "shims"].iter().any(|name| directory.file_name() == Some(OsStr::new(name)));
     match directory.parent() {
@@ -155,12 +155,13 @@ fn tree_of_directory(directory: &Path, home: Option<&Path>, workspace: &Path) ->
     }
 }
 
-/// The tree that a program is part of.
+/// The tree that a program belongs to.
 fn tree_of(program: &Path, home: Option<&Path>, workspace: &Path) -> PathBuf {
     program.parent().map_or_else(|| program.to_owned(), |parent| tree_of_directory(parent, home, workspace))
 }
 
-/// Where the links in a directory of programs lead, if that is elsewhere: how many installers put programs there.
+/// Targets of the symbolic links in a directory of programs that are outside of it; many installers add
+/// programs as links.
 fn link_targets(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     entries

@@ -1,4 +1,4 @@
-//! Messages say the same on both sides.
+//! Messages decode to what was encoded.
 
 use std::ffi::OsStr;
 

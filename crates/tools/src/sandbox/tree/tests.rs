@@ -1,4 +1,4 @@
-//! Numbers out of the kernel's text.
+//! Parsing of `/proc` files.
 
 use super::*;
 

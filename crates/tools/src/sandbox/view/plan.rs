@@ -1,11 +1,11 @@
-//! Which pieces of a view are mounted, in which order: what lies around others first.
+//! Which parts of the root file system are mounted, and in which order: outer paths before inner ones.
 
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::mounting::Links;
 use crate::sandbox::policy::Policy;
 
-/// What a piece is. Of two for the same path the later one here counts.
+/// Kind of a mount. If there are two for the same path, the later variant wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Scratch,
@@ -14,12 +14,12 @@ pub(super) enum Kind {
     Hidden,
 }
 
-/// A piece.
+/// One planned mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'p> {
     pub(super) path: &'p Path,
     pub(super) kind: Kind,
-    /// Below what commands can change no link is followed: one of them may have made it.
+    /// Below a writable tree no links are followed: a command may have created them.
     pub(super) links: Links,
 }
 
@@ -27,7 +27,7 @@ fn of_kind(paths: &[PathBuf], kind: Kind) -> Vec<(&Path, Kind)> {
     paths.iter().map(|path| (path.as_path(), kind)).collect()
 }
 
-/// The pieces of a policy, without those that change nothing.
+/// The mounts of a policy, without redundant ones.
 pub(super) fn plan(policy: &Policy) -> Vec<Entry<'_>> {
     let mut all = [
         of_kind(&policy.scratch, Kind::Scratch),
@@ -36,7 +36,8 @@ pub(super) fn plan(policy: &Policy) -> Vec<Entry<'_>> {
         of_kind(&policy.hidden, Kind::Hidden),
     ]
     .concat();
-    // By parts of paths, so that a tree is followed by all that lies in it; the stricter of two comes first and stays.
+    // By path components, so that a tree is followed by everything in it; of two for the same path the
+    // stricter one comes first and is kept.
     all.sort_by(|one, other| one.0.cmp(other.0).then(other.1.cmp(&one.1)));
     all.dedup_by_key(|(path, _)| *path);
     let mut kept: Vec<Entry<'_>> = Vec::new();
@@ -47,9 +48,9 @@ pub(super) fn plan(policy: &Policy) -> Vec<Entry<'_>> {
         }
         let changes = match (around.last().map(|(_, kind)| *kind), kind) {
             (Some(outer), inner) if outer == inner => inner == Kind::Scratch,
-            // The workspace is the user's, also where it holds a directory for temporary files.
+            // The workspace is the user's, even if it contains a directory for temporary files.
             (Some(Kind::Write), Kind::Scratch) => false,
-            // There is nothing to hide.
+            // The path is not visible, so there is nothing to hide.
             (None | Some(Kind::Scratch), Kind::Hidden) => false,
             _ => true,
         };

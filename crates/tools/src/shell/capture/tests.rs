@@ -1,4 +1,4 @@
-//! What is kept of output, and what of it a model sees.
+//! Which part of the output is kept, and how the model sees it.
 
 use proptest::prelude::*;
 

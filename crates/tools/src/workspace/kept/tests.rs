@@ -1,4 +1,4 @@
-//! Content there and back.
+//! Encoding and decoding of backed-up content.
 
 use super::*;
 

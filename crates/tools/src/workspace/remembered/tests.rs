@@ -1,4 +1,4 @@
-//! What is served from memory, and what drops it.
+//! Cache hits, and what evicts entries.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Files and links put back over whatever stands there.
+//! Restoring files and symlinks over whatever exists there.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -28,7 +28,7 @@ impl Place {
         symlink(target, self.dir.path().join(path)).unwrap();
     }
 
-    /// What stands there: text and permissions of a file, or where a link leads.
+    /// Describes a path: text and permissions of a file, or the target of a symlink.
     fn shows(&self, path: &str) -> String {
         let full = self.dir.path().join(path);
         if let Ok(target) = fs::read_link(&full) {

@@ -1,4 +1,4 @@
-//! What a reply says about a model's manner.
+//! Classifying a reply.
 
 use super::*;
 use fusee_engine::model::ToolCall;
@@ -19,5 +19,5 @@ fn the_manner_of_a_call_decides_what_is_advised() {
     {
         assert_eq!(manner(&reply), expected, "{reply:?}");
     }
-    assert_eq!(advice(Manner::Words, ToolFormat::Native), "it made no call: try tool_format = \"schema\"");
+    assert_eq!(advice(Manner::Words, ToolFormat::Native), "made no tool call; try tool_format = \"schema\"");
 }

@@ -1,4 +1,4 @@
-//! Tables, wide and narrow.
+//! Tables at several widths.
 
 use crate::face::markdown::rows;
 

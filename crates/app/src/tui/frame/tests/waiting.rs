@@ -1,4 +1,4 @@
-//! Frames in which a person is asked, offered something, or has something waiting.
+//! Frames with questions, completions and queued messages.
 
 use insta::assert_snapshot;
 use serde_json::json;

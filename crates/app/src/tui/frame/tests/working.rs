@@ -1,4 +1,4 @@
-//! Frames of a task under way: how far it is, what it costs, what comes out of it.
+//! Frames of a running task: progress, cost and output.
 
 use fusee_engine::journal::event::{Event, PhaseSource};
 use fusee_engine::journal::{Branch, Stamped};
@@ -13,7 +13,7 @@ fn take(state: &mut State, at: u64, event: Event) {
     state.take(&stamped, Duration::from_millis(at));
 }
 
-/// A priced task after the beginning of the scene.
+/// A task with a price, after the first `ms` milliseconds of the fixture.
 fn priced(ms: u64) -> State {
     let price = Price { input: 3.0, output: 15.0, cached: None, cache_write: None };
     let mut state = fresh();

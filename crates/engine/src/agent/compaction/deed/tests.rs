@@ -1,4 +1,4 @@
-//! Names and arguments as models write them.
+//! Names and arguments in the forms that models write.
 
 use serde_json::json;
 

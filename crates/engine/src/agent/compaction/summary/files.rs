@@ -1,18 +1,18 @@
-//! Names of files in a summary, as many as there is room for and the number of the others.
+//! File names in a summary: as many as fit, and the number of the others.
 
 use std::collections::HashMap;
 
 use super::line::squeezed;
 
-/// A longer path is cut.
+/// Maximum bytes of a path; a longer one is truncated.
 const PATH_BYTES: usize = 120;
 
-/// More files of one turn than this are only counted.
+/// Maximum number of named files per turn; the rest are counted.
 const MOST_FILES: usize = 64;
 
 const BETWEEN: &str = ", ";
 
-/// Some files by name, and how many more.
+/// Some files by name, and the number of further ones.
 #[derive(Default)]
 pub(super) struct Files {
     pub names: Vec<String>,
@@ -37,7 +37,7 @@ impl Files {
         }
     }
 
-    /// What [`list`] wrote.
+    /// Parses the output of [`list`].
     pub(super) fn read_back(text: &str) -> Files {
         let mut files = Files::default();
         for name in text.split(BETWEEN) {
@@ -59,7 +59,7 @@ impl Files {
     }
 }
 
-/// The first of `count` files, in about `bytes` bytes; none if there are no files.
+/// Lists the first of `count` files in about `bytes` bytes; `None` if there are no files.
 pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, count: u32, bytes: usize) -> Option<String> {
     let mut text = String::new();
     let mut hidden = count;
@@ -80,12 +80,12 @@ pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, count: u32, bytes: 
     (!text.is_empty()).then_some(text)
 }
 
-/// Which lines name which files.
+/// Index of the files named by each line.
 #[derive(Default)]
 pub(super) struct Mentions {
-    /// In the order of lines.
+    /// Ordered by line.
     all: Vec<Mention>,
-    /// By file, its last mention.
+    /// For each file, the index of its last mention.
     last: HashMap<String, usize>,
     different: u32,
 }
@@ -98,7 +98,7 @@ struct Mention {
 }
 
 impl Mentions {
-    /// The files that `line`, the newest, names. How many different ones there are so far is returned.
+    /// Adds the files named by `line`, the newest line. Returns the number of distinct files so far.
     pub(super) fn add(&mut self, line: usize, files: Files) -> u32 {
         for name in files.names {
             let index = self.all.len();
@@ -115,7 +115,7 @@ impl Mentions {
         self.different
     }
 
-    /// What the first `lines` lines name, each file once.
+    /// The files named in the first `lines` lines, newest first, each once.
     pub(super) fn newest_first(&self, lines: usize) -> impl Iterator<Item = &str> {
         let end = self.all.partition_point(|mention| mention.line < lines);
         let last_of_its_file = move |mention: &&Mention| mention.again >= lines;

@@ -1,17 +1,17 @@
-//! One line of a summary: what a turn did and said. [`Line::read_back`] is the inverse as far as files go,
-//! for the compaction after.
+//! One line of a summary: what a turn did and said. [`Line::read_back`] parses the files back for the next
+//! compaction.
 
 use super::super::deed::{Arguments, Kind};
 use super::super::outline::Exchange;
 use super::files::Files;
 
-/// Stands between the parts of a line.
+/// Separator between the parts of a line.
 pub(super) const BETWEEN: &str = " · ";
 
-/// Follows the number of turns in the line that stands for many.
+/// Follows the number of turns in a line that condenses several.
 pub(super) const SHORTENED: &str = " earlier turns, shortened";
 
-/// Bounds of one line, in bytes or entries.
+/// Limits of one line, in bytes or entries.
 const USER_BYTES: usize = 300;
 const SAID_BYTES: usize = 160;
 const COMMAND_BYTES: usize = 100;
@@ -19,14 +19,14 @@ const CLOSING_BYTES: usize = 40;
 const FILES_BYTES: usize = 120;
 const ENTRIES: usize = 8;
 
-/// A stop before this is an abbreviation or the number of a list.
+/// A full stop before this position belongs to an abbreviation or a list number.
 const SHORTEST_SENTENCE: usize = 12;
 
-/// One line, and what of it lives on when the line itself has to go.
+/// One line, and the data that is kept when the line itself is dropped.
 #[derive(Default)]
 pub(super) struct Line {
     pub text: String,
-    /// How many turns it tells of.
+    /// Number of turns it covers.
     pub turns: u32,
     pub read: Files,
     pub changed: Files,
@@ -37,7 +37,7 @@ impl Line {
         Line { text: format!("user: {}", squeezed(text, USER_BYTES)), ..Line::default() }
     }
 
-    /// None if the reply left nothing to tell.
+    /// `None` if the reply has nothing to summarise.
     pub(super) fn of_reply(said: &str, exchanges: &[Exchange<'_>]) -> Option<Line> {
         let mut line = Line { turns: 1, ..Line::default() };
         let mut ran = Vec::new();
@@ -65,7 +65,7 @@ impl Line {
                         squeezed(exchange.content, USER_BYTES)
                     ));
                 }
-                // What stays word for word needs no telling, and would be told again at every compaction.
+                // Results kept verbatim are not summarised, or they would be repeated at every compaction.
                 Kind::Plan | Kind::Think => {}
                 Kind::ReadSection if exchange.ok => {}
                 Kind::ReadFile | Kind::ReadFiles | Kind::Change | Kind::Patch => {
@@ -91,7 +91,7 @@ impl Line {
         parts.join(BETWEEN)
     }
 
-    /// A line of an earlier summary.
+    /// Parses a line of an earlier summary.
     pub(super) fn read_back(line: &str) -> Option<Line> {
         let text = line.strip_prefix(super::BULLET)?;
         let mut line = Line { text: text.to_owned(), turns: 1, ..Line::default() };
@@ -112,7 +112,7 @@ impl Line {
             }
         }
         if shortened {
-            // Files are listed newest first there, and oldest first everywhere else.
+            // A condensed line lists files newest first; all others list them oldest first.
             line.read.names.reverse();
             line.changed.names.reverse();
         }
@@ -156,7 +156,7 @@ fn ended(deed: String, exchange: &Exchange<'_>) -> String {
     }
 }
 
-/// What the command tools say on a last line of their own, in brackets: the exit code, a signal, a time limit.
+/// The bracketed last line of a command tool's output: exit code, signal, or timeout.
 fn closing_words(content: &str) -> Option<String> {
     let line = content.trim_end().rsplit('\n').next()?;
     let words = line.strip_prefix('[')?.strip_suffix(']')?;
@@ -167,7 +167,7 @@ fn closing_words(content: &str) -> Option<String> {
     })
 }
 
-/// What a reply says first is mostly what it decided.
+/// The first sentence of a reply, which mostly states its decision.
 fn first_sentence(text: &str) -> String {
     let text = text.trim_start();
     let line = text.lines().next().unwrap_or_default();
@@ -179,7 +179,7 @@ fn first_sentence(text: &str) -> String {
     squeezed(&line[..end.unwrap_or(line.len())], SAID_BYTES)
 }
 
-/// On one line, in at most `bytes` bytes.
+/// Collapses whitespace and truncates to at most `bytes` bytes.
 pub(super) fn squeezed(text: &str, bytes: usize) -> String {
     let mut squeezed = String::new();
     for word in text.split_whitespace() {

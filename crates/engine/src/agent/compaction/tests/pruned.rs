@@ -1,4 +1,4 @@
-//! Results that get shorter while every message stays.
+//! Results that are shortened while every message is kept.
 
 use std::fmt::Write;
 

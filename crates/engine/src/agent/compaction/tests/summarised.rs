@@ -1,10 +1,10 @@
-//! Old turns that become lines of a summary.
+//! Old turns that are replaced by lines of a summary.
 
 use fusee_model::{Message, Reasoning};
 
 use super::{Keep, Talk, outcome, read};
 
-/// A turn that reads, one that plans among other things, one that edits and tests, two answers.
+/// A turn that reads, one that plans and searches, one that edits and tests, and two answers.
 fn long_talk() -> Talk {
     let text = "x".repeat(1_500);
     let mut talk = Talk::about("Make the parser faster.");

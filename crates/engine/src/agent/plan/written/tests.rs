@@ -1,4 +1,4 @@
-//! A plan goes through an editor and comes back.
+//! Round trips of a plan through an editor.
 
 use serde_json::json;
 
@@ -45,9 +45,9 @@ fn all_that_is_wrong_is_told_at_once() {
     assert_eq!(
         plan().rewritten(edited).unwrap_err(),
         [
-            "line 2: two tasks have the id 1",
-            "line 3: task 7 does not say what is to be done",
-            "line 4: the priority `high` is no whole number"
+            "line 2: duplicate task id 1",
+            "line 3: task 7 has no description",
+            "line 4: the priority `high` is not an integer"
         ]
     );
     let many: String = (0..51).map(|n| format!("task number {n}\n")).collect();

@@ -1,4 +1,4 @@
-//! Replies in the format of Anthropic messages that the recorded ones do not show.
+//! Replies in the Anthropic format that are not covered by the fixtures.
 
 use serde_json::json;
 

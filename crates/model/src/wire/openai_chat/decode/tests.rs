@@ -1,4 +1,4 @@
-//! Replies as the many servers of this format send them.
+//! Replies as sent by the many servers of this format.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::stream::Decoder;
 use crate::{Delta, ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage, Wire};
 
-/// The reply and the deltas, one a line.
+/// The reply and the deltas, one per line.
 fn decode(pieces: &[&[u8]]) -> (Result<Reply, ModelError>, String) {
     let mut told = String::new();
     let mut sink = |delta: Delta<'_>| told.push_str(&format!("{delta:?}\n"));
@@ -20,7 +20,7 @@ fn decode(pieces: &[&[u8]]) -> (Result<Reply, ModelError>, String) {
     (reply, told)
 }
 
-/// A stream of these chunks, ended by `[DONE]`.
+/// A stream of these chunks, terminated by `[DONE]`.
 fn stream(chunks: &[serde_json::Value]) -> String {
     let mut text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     text.push_str("data: [DONE]\n\n");
@@ -391,7 +391,7 @@ fn documents_that_are_no_reply() {
 #[test]
 fn a_protocol_error_shows_what_came() {
     let error = decode(&[b"data: ceci n'est pas du JSON\n\n"]).0.unwrap_err();
-    assert_eq!(error.to_string(), "the server's answer is not a model's reply: ceci n'est pas du JSON");
+    assert_eq!(error.to_string(), "the server's response is not a model reply: ceci n'est pas du JSON");
 }
 
 fn any_chunk() -> impl Strategy<Value = serde_json::Value> {
@@ -435,7 +435,7 @@ proptest! {
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         prop_assert_eq!(&decode(&single), &whole);
 
-        // What the sink was told adds up to the reply.
+        // The deltas passed to the sink add up to the reply.
         if let Ok(reply) = &whole.0 {
             let mut text = String::new();
             let mut sink = |delta: Delta<'_>| if let Delta::Text(piece) = delta { text.push_str(piece) };

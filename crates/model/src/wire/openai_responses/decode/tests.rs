@@ -1,4 +1,4 @@
-//! Replies in the format of OpenAI responses that the recorded ones do not show.
+//! Replies in the OpenAI responses format that are not covered by the fixtures.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Neighbours of what is hidden are granted, and it is not.
+//! The siblings of hidden paths are granted, and the hidden paths are not.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn what_is_hidden_in_the_workspace_makes_a_fence_impossible() {
     assert_eq!(
         refusal,
         format!(
-            "{0}/work/key lies in {0}/work, which commands can change, and without namespaces it cannot be hidden there",
+            "{0}/work/key cannot be hidden without namespaces, because it is in {0}/work, which commands can write to",
             base.display()
         )
     );

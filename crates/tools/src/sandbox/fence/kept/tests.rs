@@ -1,4 +1,4 @@
-//! What a command did to settings and hooks does not last.
+//! Changes that a command makes to settings and hooks are reverted.
 
 use super::*;
 
@@ -33,7 +33,7 @@ impl Repository {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// What is put back after `change`.
+    /// Runs `change` between backup and restore, and returns whether anything was restored.
     fn after(&self, change: impl FnOnce()) -> Undone {
         let names = [
             ("fusee.toml", Made::SetAside),

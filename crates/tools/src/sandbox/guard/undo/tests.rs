@@ -1,4 +1,4 @@
-//! What is set aside, and what may stay.
+//! Tests of which created files are set aside and which may stay.
 
 use std::fs;
 

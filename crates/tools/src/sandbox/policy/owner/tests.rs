@@ -1,4 +1,4 @@
-//! Who is known in which map.
+//! Lookups in id maps.
 
 use super::is_mapped;
 

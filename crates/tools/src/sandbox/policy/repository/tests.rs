@@ -1,4 +1,4 @@
-//! Pointers to repositories, honest and not, and what is left of a user's settings.
+//! Genuine and forged pointers to repositories, and the filtered user settings.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ struct Trees {
     _directory: tempfile::TempDir,
 }
 
-/// A repository with a linked work tree, as git makes them.
+/// A repository with a linked work tree, as git creates them.
 fn linked() -> Trees {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! Which pieces a policy comes to.
+//! The mounts planned for a policy.
 
 use super::*;
 
