@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use fusee_journal::event::Role;
 use fusee_journal::{
-    Body, Branch, Call, Embedded, Engine, Event, FixedClock, Journal, Kind, Options, RunId, RunStatus,
+    StepBody, Branch, StepRequest, SqliteRun, DurableRun, Event, FixedClock, Journal, StepKind, JournalOptions, RunId, RunStatus,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -87,13 +87,13 @@ fn round_trip(input: &[u8]) {
 
 fn record(journal: &Journal, name: &str, value: &Value) {
     runtime().block_on(async {
-        let engine = Embedded::begin(journal, &run(name), "a title", None).await.expect("a new run");
+        let engine = SqliteRun::begin(journal, &run(name), "a title", None).await.expect("a new run");
         let main = Branch::main();
         for n in 0..3 {
             let call =
-                Call { branch: main.clone(), kind: Kind::Tool, callee: "t".to_owned(), args: value.clone() };
+                StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "t".to_owned(), args: value.clone() };
             let result = value.clone();
-            let body: Body<'_> = Box::new(|| Box::pin(async { result }));
+            let body: StepBody<'_> = Box::new(|| Box::pin(async { result }));
             engine.step(call, body).await.expect("it runs");
             let (call_id, name) = (n.to_string(), "t".to_owned());
             engine.emit(&main, Event::ToolCall { call_id, name, arguments: value.clone() });
@@ -116,7 +116,7 @@ fn read(journal: &Journal) -> Result<Vec<Vec<String>>, fusee_journal::JournalErr
 }
 
 fn open(path: &Path) -> Journal {
-    Journal::open(path, Options::default(), Arc::new(FixedClock(0))).expect("it opens")
+    Journal::open(path, JournalOptions::default(), Arc::new(FixedClock(0))).expect("it opens")
 }
 
 fn run(name: &str) -> RunId {

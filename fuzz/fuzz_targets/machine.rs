@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use fusee_lang::{
-    Callable, Catalog, EffectKind, Input, Limits, Machine, NoFiles, Param, ParamType, Program, Reply, Yield,
+    Callable, Catalog, EffectKind, ResumeInput, EvaluationLimits, Machine, NoFiles, Param, ParamType, Program, CallReply, Yield,
     compile,
 };
 use fusee_text::Source;
 use libfuzzer_sys::fuzz_target;
 
-const LIMITS: Limits = Limits { steps: 20_000, depth: 200, memory: 4 << 20, slice: 1_000 };
+const LIMITS: EvaluationLimits = EvaluationLimits { steps: 20_000, depth: 200, memory: 4 << 20, slice: 1_000 };
 const MOST_ANSWERS: usize = 200;
 
 fuzz_target!(|text: &str| {
@@ -39,7 +39,7 @@ fn run(program: &Arc<Program>) -> String {
 /// Runs the machine to its end: answers every effect, runs branches sequentially, and stops when `answers` is
 /// used up.
 fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fusee_lang::Value, String> {
-    let mut input = Input::Go;
+    let mut input = ResumeInput::Go;
     loop {
         let effect = match machine.resume(input) {
             Yield::Done(value) => {
@@ -51,7 +51,7 @@ fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fu
                 return Err(fault.to_string());
             }
             Yield::Pause => {
-                input = Input::Go;
+                input = ResumeInput::Go;
                 continue;
             }
             Yield::Effect(effect) => effect,
@@ -61,9 +61,9 @@ fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fu
         }
         *answers -= 1;
         input = match effect.kind {
-            EffectKind::Task(call) => Input::Reply(Reply::complete(format!("{:?}", call.inputs))),
-            EffectKind::Tool(call) => Input::Reply(Reply::complete(call.name.to_string())),
-            EffectKind::Context(_) | EffectKind::AskUser { .. } => Input::Json(serde_json::json!("yes")),
+            EffectKind::Task(call) => ResumeInput::Reply(CallReply::complete(format!("{:?}", call.inputs))),
+            EffectKind::Tool(call) => ResumeInput::Reply(CallReply::complete(call.name.to_string())),
+            EffectKind::Context(_) | EffectKind::AskUser { .. } => ResumeInput::Json(serde_json::json!("yes")),
             EffectKind::FanOut(_) if nesting == 0 => return Err("deep enough".to_owned()),
             EffectKind::FanOut(fan_out) => {
                 let mut values = Vec::new();
@@ -73,10 +73,10 @@ fn drive(mut machine: Machine, answers: &mut usize, nesting: usize) -> Result<fu
                         None => return Err("a branch is missing".to_owned()),
                     }
                 }
-                Input::Branches(values)
+                ResumeInput::Branches(values)
             }
-            EffectKind::Log { .. } | EffectKind::Wait { .. } => Input::Go,
-            EffectKind::EnterLimits { .. } | EffectKind::LeaveLimits { .. } => Input::Go,
+            EffectKind::Log { .. } | EffectKind::Wait { .. } => ResumeInput::Go,
+            EffectKind::EnterLimits { .. } | EffectKind::LeaveLimits { .. } => ResumeInput::Go,
         };
     }
 }

@@ -2,12 +2,12 @@
 //! between two texts turns the first into the second.
 #![no_main]
 
-use fusee_tools::patch::{Source, plan};
+use fusee_tools::tool::apply_patch::{FileSource, plan};
 use libfuzzer_sys::fuzz_target;
 
 struct OneFile<'c>(&'c [u8]);
 
-impl Source for OneFile<'_> {
+impl FileSource for OneFile<'_> {
     fn name(&self, given: &str) -> Result<String, String> {
         if given.contains("..") { Err("outside".to_owned()) } else { Ok(given.to_owned()) }
     }

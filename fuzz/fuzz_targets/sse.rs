@@ -1,7 +1,7 @@
 //! Fuzzes the SSE parser: any bytes in chunks of any size give the same events and never panic.
 #![no_main]
 
-use fusee_model::sse::{Event, Parser, SseError};
+use fusee_model::sse::{SseEvent, SseParser, SseError};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -12,9 +12,9 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Vec<(String, String)>, SseError> {
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let mut events = Vec::new();
-    let mut each = |event: Event<'_>| {
+    let mut each = |event: SseEvent<'_>| {
         events.push((event.name.to_owned(), event.data.to_owned()));
         Ok::<(), SseError>(())
     };

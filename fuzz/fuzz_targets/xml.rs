@@ -3,7 +3,7 @@
 
 use fusee_text::Source;
 use fusee_text::render::{Colour, json, terminal};
-use fusee_text::xml::{Content, decode, read};
+use fusee_text::xml::{XmlContent, decode, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(text.get(attribute.value_span.range()).is_some());
         }
         for content in &element.content {
-            if let Content::Text { span, .. } = content {
+            if let XmlContent::Text { span, .. } = content {
                 assert!(text.get(span.range()).is_some());
             }
         }

@@ -1,6 +1,6 @@
 //! Test environment for the tests and benches: everything outside `fusee` that it interacts with.
 //!
-//! [`server`] is a model server that misbehaves on request, [`kill`] kills the real binary at a chosen
+//! [`server`] is a model server that misbehaves on request, [`kill_injection`] kills the real binary at a chosen
 //! journal write, [`project`] creates workspaces and runs commands in them, [`events`] checks their event
 //! streams against the schema and a task's lifecycle. Nothing here imitates our own code: the tests in
 //! `crates/app/tests` drive the unmodified binary.
@@ -12,9 +12,9 @@
 )]
 
 pub mod events;
-pub mod kill;
-mod leaks;
+pub mod kill_injection;
 pub mod project;
 pub mod script;
+mod secret_scan;
 pub mod server;
 pub mod soak;

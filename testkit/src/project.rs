@@ -16,8 +16,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use crate::events::{self, Part};
-use crate::leaks::Watch;
 use crate::script::Line;
+use crate::secret_scan::SecretScan;
 
 /// Time limit of every test command: a hang fails the test and shows the output instead of blocking the
 /// suite.
@@ -221,7 +221,7 @@ impl Command<'_> {
             .stdout(File::create(&stdout).expect("a file for stdout"))
             .stderr(File::create(&stderr).expect("a file for stderr"))
             .process_group(0);
-        let watch = Watch::over(self.project.root.path(), &self.env);
+        let watch = SecretScan::over(self.project.root.path(), &self.env);
         let begun = Instant::now();
         let mut child = command
             .spawn()
@@ -250,7 +250,7 @@ pub struct Running {
     line: String,
     stdout: PathBuf,
     stderr: PathBuf,
-    watch: Watch,
+    watch: SecretScan,
 }
 
 impl Running {

@@ -4,9 +4,9 @@
 //! reply for a request, [`request`] reads HTTP from the socket. One thread per connection keeps pauses, cuts
 //! and hangs easy to read, and costs nothing at the few dozen connections of a test.
 
+mod call_result_invariant;
 mod chat;
 mod formats;
-mod pairs;
 mod reply;
 mod request;
 mod script;
@@ -21,8 +21,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 pub use chat::Message;
-pub use reply::{At, Framing, Prepared, Reply};
-pub use request::Arrived;
+pub use reply::{Framing, Prepared, Reply, ReplyPosition};
+pub use request::ReceivedRequest;
 pub use script::Script;
 
 use reply::Finish;
@@ -33,7 +33,7 @@ use script::Choose;
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Head and body of the request.
-    pub arrived: Arrived,
+    pub arrived: ReceivedRequest,
     /// When its first byte was read.
     pub began: Instant,
     /// When its last byte was read.
@@ -82,7 +82,9 @@ impl Server {
     }
 
     /// Starts a server with computed replies; `answer` gets the number of earlier model requests.
-    pub fn answering(mut answer: impl FnMut(usize, &Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
+    pub fn answering(
+        mut answer: impl FnMut(usize, &ReceivedRequest) -> Arc<Prepared> + Send + 'static,
+    ) -> Self {
         let mut count = 0;
         let choose: Choose = Box::new(move |arrived| {
             count += 1;
@@ -92,13 +94,13 @@ impl Server {
     }
 
     /// Starts a server that also answers metadata requests, such as its list of models and their sizes.
-    pub fn telling(mut answer: impl FnMut(&Arrived) -> Reply + Send + 'static) -> Self {
+    pub fn telling(mut answer: impl FnMut(&ReceivedRequest) -> Reply + Send + 'static) -> Self {
         let choose: Choose = Box::new(move |arrived| answer(arrived).prepare());
         Self::listening(loopback(), choose, Record::Everything)
     }
 
     /// Like `answering`, without recording requests, for very large numbers of them.
-    pub fn forgetting(answer: impl FnMut(&Arrived) -> Arc<Prepared> + Send + 'static) -> Self {
+    pub fn forgetting(answer: impl FnMut(&ReceivedRequest) -> Arc<Prepared> + Send + 'static) -> Self {
         Self::listening(loopback(), Box::new(answer), Record::Forgotten)
     }
 
@@ -192,7 +194,7 @@ impl Drop for Server {
         }
         if self.shared.record == Record::Checked && !thread::panicking() {
             for (index, request) in self.requests().iter().enumerate() {
-                let fault = pairs::fault(&request.arrived.body);
+                let fault = call_result_invariant::fault(&request.arrived.body);
                 assert_eq!(fault, None, "request {index}: {}", request.arrived.body_text());
             }
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::project::Project;
-use crate::server::{Arrived, At, Message, Prepared, Reply, Server};
+use crate::server::{Message, Prepared, ReceivedRequest, Reply, ReplyPosition, Server};
 
 /// Number of files that are read, and lines in each.
 const FILES: usize = 30;
@@ -26,7 +26,7 @@ const LOOKS: usize = 10;
 
 /// Resources the process held around one turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct MemorySample {
     /// Resident memory in KiB.
     pub resident_kb: u64,
     /// Number of open files, pipes and sockets.
@@ -35,7 +35,7 @@ pub struct Look {
     pub threads: usize,
 }
 
-impl Look {
+impl MemorySample {
     fn at(pid: u32) -> Self {
         let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -55,11 +55,11 @@ impl Look {
 
 /// Result of a soak run.
 #[derive(Debug)]
-pub struct Soaked {
+pub struct SoakResult {
     /// Sample after a fifth of the turns.
-    pub early: Look,
+    pub early: MemorySample,
     /// Sample at the end.
-    pub late: Look,
+    pub late: MemorySample,
     /// Median time of a read turn, around turn 100.
     pub early_turn: Duration,
     /// Median time of a read turn, at the end.
@@ -71,20 +71,20 @@ pub struct Soaked {
 }
 
 /// State of the scripted server.
-struct Course {
+struct SoakServer {
     turns: usize,
     turn: usize,
     struck: bool,
     faults: usize,
     pid: Arc<AtomicU32>,
-    looks: [Option<Look>; 2],
+    looks: [Option<MemorySample>; 2],
     /// When the last good reply was sent, if it called for a read.
     last: Option<Instant>,
     times: Vec<Duration>,
 }
 
-impl Course {
-    fn reply(&mut self, arrived: &Arrived) -> Arc<Prepared> {
+impl SoakServer {
+    fn reply(&mut self, arrived: &ReceivedRequest) -> Arc<Prepared> {
         let waited = self.last.take().map(|last| last.elapsed());
         if self.turn % FAULT_EVERY == FAULT_EVERY - 1 && !self.struck && self.turn < self.turns {
             self.struck = true;
@@ -122,7 +122,7 @@ impl Course {
 
     fn fault(&self) -> Reply {
         let reply = self.message().usage(1_000, 20).stream();
-        let middle = At::Body(reply.body_len() / 2);
+        let middle = ReplyPosition::Body(reply.body_len() / 2);
         match self.turn / FAULT_EVERY {
             n if n % (SILENCE_EVERY / FAULT_EVERY) == 50 => Reply::silence(),
             n if n % 8 == 0 => Reply::error(500, "oops"),
@@ -131,7 +131,7 @@ impl Course {
             n if n % 8 == 3 => reply.resetting(middle),
             n if n % 8 == 4 => reply.with_garbage(1, b"data: {\"choices\":[{\"del\xff\xfe\n\n"),
             n if n % 8 == 5 => Reply::events([]),
-            n if n % 8 == 6 => reply.closing(At::Head(9)),
+            n if n % 8 == 6 => reply.closing(ReplyPosition::Head(9)),
             _ => Reply::raw(502, "text/html", "<html><h1>Bad Gateway</h1></html>"),
         }
     }
@@ -139,7 +139,7 @@ impl Course {
     fn look(&mut self) {
         for (mark, look) in [self.turns / 5, self.turns].into_iter().zip(&mut self.looks) {
             if self.turn <= mark && self.turn + LOOKS > mark {
-                let now = Look::at(self.pid.load(Ordering::SeqCst));
+                let now = MemorySample::at(self.pid.load(Ordering::SeqCst));
                 *look = Some(look.map_or(now, |least| least.least(now)));
             }
         }
@@ -153,7 +153,7 @@ fn median(times: impl Iterator<Item = Duration>) -> Duration {
 }
 
 /// Runs the program for this many turns; panics if it does not complete.
-pub fn soak(program: &Path, turns: usize) -> Soaked {
+pub fn soak(program: &Path, turns: usize) -> SoakResult {
     let text = "timeout_s = 1\nmax_tokens = 16000\n\n[retry_policy]\nmax_retries = 3\nbackoff_ms = 1\n";
     let mut project = Project::new().with("fusee.toml", text);
     for file in 0..FILES {
@@ -161,7 +161,7 @@ pub fn soak(program: &Path, turns: usize) -> Soaked {
         project = project.with(&format!("part{file}.txt"), &lines.collect::<String>());
     }
     let pid = Arc::new(AtomicU32::new(0));
-    let course = Arc::new(Mutex::new(Course {
+    let course = Arc::new(Mutex::new(SoakServer {
         turns,
         turn: 0,
         struck: false,
@@ -193,7 +193,7 @@ pub fn soak(program: &Path, turns: usize) -> Soaked {
     assert_eq!(of("retry"), course.faults, "each fault is one retry");
     assert_eq!(of("turn_complete"), turns + 1, "every turn comes once");
     let many = course.times.len();
-    Soaked {
+    SoakResult {
         early,
         late,
         early_turn: median(course.times.iter().copied().skip(50).take(100)),

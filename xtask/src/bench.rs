@@ -1,10 +1,10 @@
 //! `cargo xtask bench`: builds the programs and starts the test kit's `bench` program, which measures them.
 
-use crate::{Outcome, needs, root, stage};
+use crate::{Outcome, prerequisites, root, step};
 
 /// Builds the product, the baseline and the bench in release mode; `names` selects figures.
 pub(crate) fn run(names: &[String]) -> Outcome {
-    needs::meet(needs::BENCH)?;
+    prerequisites::meet(prerequisites::BENCH)?;
     // A single build: separate builds would unify features differently and compile everything twice.
     let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
     let packages = packages.into_iter().flat_map(|name| ["-p", name]);
@@ -21,10 +21,10 @@ pub(crate) fn run(names: &[String]) -> Outcome {
         "fib",
     ];
     let examples = examples.into_iter().flat_map(|name| ["--example", name]);
-    stage::run("release build", stage::cargo(), parts.into_iter().chain(examples).chain(packages))?;
+    step::run("release build", step::cargo(), parts.into_iter().chain(examples).chain(packages))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let release = target.join("release");
-    stage::run(
+    step::run(
         "bench",
         release.join("bench"),
         [release.into_os_string()].into_iter().chain(names.iter().map(Into::into)),

@@ -1,18 +1,18 @@
 //! `cargo xtask lint`: static checks.
 
-use crate::stage::{self, cargo};
-use crate::{Outcome, needs};
+use crate::step::{self, cargo};
+use crate::{Outcome, prerequisites};
 
 /// Checks the format, then dependencies, then clippy: the quick ones first.
 pub(crate) fn run() -> Outcome {
-    needs::meet(needs::LINT)?;
-    stage::run("format", cargo(), ["fmt", "--all", "--check"])?;
-    stage::run(
+    prerequisites::meet(prerequisites::LINT)?;
+    step::run("format", cargo(), ["fmt", "--all", "--check"])?;
+    step::run(
         "dependencies",
         cargo(),
         ["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
     )?;
-    stage::run(
+    step::run(
         "clippy",
         cargo(),
         ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],

@@ -1,14 +1,14 @@
 //! `cargo xtask local`: tests of the in-process model. A separate command because it compiles llama.cpp,
 //! which takes long.
 
-use crate::{Outcome, needs, real_model, root, stage};
+use crate::{Outcome, prerequisites, real_model, root, step};
 
 /// Lints the `local` feature, then runs its tests, including those with the real model.
 pub(crate) fn run() -> Outcome {
-    needs::meet(needs::LOCAL)?;
+    prerequisites::meet(prerequisites::LOCAL)?;
     real_model::install()?;
     let lint = ["clippy", "--locked", "-p", "fusee-model", "--features", "local", "--all-targets"];
-    stage::run("clippy", stage::cargo(), lint.into_iter().chain(["--", "-D", "warnings"]))?;
+    step::run("clippy", step::cargo(), lint.into_iter().chain(["--", "-D", "warnings"]))?;
     nextest(
         "local model",
         &["-p", "fusee-model", "--features", "local", "--lib", "--run-ignored", "all", "local::"],
@@ -20,8 +20,8 @@ pub(crate) fn run() -> Outcome {
 }
 
 fn nextest(name: &str, args: &[&str]) -> Outcome {
-    stage::timed(name, || {
-        let status = std::process::Command::new(stage::cargo())
+    step::timed(name, || {
+        let status = std::process::Command::new(step::cargo())
             .args(["nextest", "run", "--locked"])
             .args(args)
             .arg("--config-file")

@@ -1,6 +1,6 @@
 //! `cargo xtask COMMAND`: development commands, each of which first installs the tools it needs.
 //!
-//! [`needs`] knows the tools and where to get them, [`stage`] runs a command and prints its duration; each
+//! [`prerequisites`] knows the tools and where to get them, [`step`] runs a command and prints its duration; each
 //! command is a file. The figures of `bench` are measured by the test kit's `bench` program, which is only
 //! built and started here.
 #![expect(
@@ -11,13 +11,13 @@
 )]
 
 mod bench;
-mod effect;
+mod eval;
 mod lint;
 mod local;
 mod mcp_servers;
-mod needs;
+mod prerequisites;
 mod real_model;
-mod stage;
+mod step;
 mod test;
 
 use std::path::PathBuf;
@@ -44,10 +44,10 @@ fn main() -> ExitCode {
         Some("test") => test::run(&rest),
         Some("lint") => lint::run(),
         Some("local") => local::run(),
-        Some("ci") => stage::run("ci", root().join(".ci/run"), [""; 0]),
+        Some("ci") => step::run("ci", root().join(".ci/run"), [""; 0]),
         Some("docs") => docs(),
         Some("bench") => bench::run(&rest),
-        Some("effect") => effect::run(&rest),
+        Some("effect") => eval::run(&rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 
 /// Generates the pages and schemas with the binary; the event schema comes from a test of its crate.
 fn docs() -> Outcome {
-    stage::run("pages", stage::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
+    step::run("pages", step::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
 }
 
 /// Root of the repository. Cargo passes it when it runs xtask; the path known at build time may belong to

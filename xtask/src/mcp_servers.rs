@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, stage};
+use crate::{Outcome, root, step};
 
 /// Environment variable that tells the tests where the servers are.
 const VARIABLE: &str = "FUSEE_MCP_SERVERS";
@@ -28,7 +28,7 @@ pub(crate) fn install() -> Outcome {
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let place = folder.display().to_string();
     let settings = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", &place];
-    stage::run("MCP servers", "npm", settings.into_iter().chain(PACKAGES)).map_err(|error| {
+    step::run("MCP servers", "npm", settings.into_iter().chain(PACKAGES)).map_err(|error| {
         format!("{error}; tests with real MCP servers need the npm registry or an installation in {place}")
     })?;
     std::fs::write(&installed, wanted).map_err(failed)
@@ -36,10 +36,10 @@ pub(crate) fn install() -> Outcome {
 
 /// Runs the tests that need the servers; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
-    stage::timed("tests with real MCP servers", || {
+    step::timed("tests with real MCP servers", || {
         let tests =
             ["nextest", "run", "--locked", "-p", "fusee", "--test", "mcp_servers", "--run-ignored", "only"];
-        let status = std::process::Command::new(stage::cargo())
+        let status = std::process::Command::new(step::cargo())
             .args(tests)
             .arg("--config-file")
             .arg(root().join("xtask/nextest.toml"))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Outcome, root, stage};
+use crate::{Outcome, root, step};
 
 /// Environment variable that tells the tests where the model is.
 pub(crate) const VARIABLE: &str = "FUSEE_REAL_MODEL";
@@ -16,7 +16,7 @@ pub(crate) fn folder() -> PathBuf {
 /// Installs what is missing.
 pub(crate) fn install() -> Outcome {
     let script = root().join("testkit/real_model/install.py");
-    stage::run("real model", "python3", [script, folder()]).map_err(|error| {
+    step::run("real model", "python3", [script, folder()]).map_err(|error| {
         format!("{error}; tests with a real model need PyPI or an installation in {}", folder().display())
     })
 }
@@ -24,8 +24,8 @@ pub(crate) fn install() -> Outcome {
 /// Runs the tests that need the model; they are ignored by a plain `cargo nextest run`.
 pub(crate) fn test() -> Outcome {
     let folder = folder();
-    stage::timed("tests with a real model", || {
-        let status = std::process::Command::new(stage::cargo())
+    step::timed("tests with a real model", || {
+        let status = std::process::Command::new(step::cargo())
             .args([
                 "nextest",
                 "run",

@@ -3,20 +3,20 @@
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, mcp_servers, needs, real_model, root, stage};
+use crate::{Outcome, mcp_servers, prerequisites, real_model, root, step};
 
 /// Runs unit and integration tests, those with a real model and real MCP servers, then doc tests; all run
 /// even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
-    needs::meet(needs::TEST)?;
+    prerequisites::meet(prerequisites::TEST)?;
     let mut summary = None;
-    let tests = stage::timed("tests", || nextest(filter, &mut summary));
+    let tests = step::timed("tests", || nextest(filter, &mut summary));
     let real =
         if filter.is_empty() { real_model::install().and_then(|()| real_model::test()) } else { Ok(()) };
     let servers =
         if filter.is_empty() { mcp_servers::install().and_then(|()| mcp_servers::test()) } else { Ok(()) };
     let docs = if filter.is_empty() {
-        stage::run("doc tests", stage::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
+        step::run("doc tests", step::cargo(), ["test", "--doc", "--workspace", "--locked", "--quiet"])
     } else {
         Ok(())
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(filter: &[String]) -> Outcome {
 
 fn nextest(filter: &[String], summary: &mut Option<String>) -> Outcome {
     let colour = if std::io::stderr().is_terminal() { "always" } else { "never" };
-    let mut child = Command::new(stage::cargo())
+    let mut child = Command::new(step::cargo())
         .args(["nextest", "run", "--workspace", "--locked", "--color", colour, "--config-file"])
         .arg(root().join("xtask/nextest.toml"))
         .args(filter)

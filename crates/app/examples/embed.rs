@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_engine::embed::{Answer, SimpleTool, Task};
+use fusee_engine::embed::{SimpleTool, Task, ToolAnswer};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -26,8 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             "additionalProperties": false
         }),
         |numbers| match (numbers["a"].as_f64(), numbers["b"].as_f64()) {
-            (Some(a), Some(b)) => Answer::done((a + b).to_string()),
-            _ => Answer::error("`a` and `b` must be numbers."),
+            (Some(a), Some(b)) => ToolAnswer::done((a + b).to_string()),
+            _ => ToolAnswer::error("`a` and `b` must be numbers."),
         },
     );
     let outcome = Task::new(request, model, &Path::new(directory).canonicalize()?)

@@ -1,15 +1,15 @@
 //! The commands, one per file, each with its arguments and its help text.
 
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
-pub(crate) mod converse;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod fmt;
 pub(crate) mod init;
-pub(crate) mod matching;
+pub(crate) mod match_templates;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod prompt;
@@ -17,6 +17,7 @@ pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod review;
 pub(crate) mod run;
+pub(crate) mod run_session;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod task;
@@ -24,18 +25,18 @@ pub(crate) mod templates;
 pub(crate) mod trust;
 
 use clap::Subcommand;
-use fusee_engine::run::Exit;
-use fusee_engine::tools::Keeper;
+use fusee_engine::run::ExitStatus;
+use fusee_engine::tools::ForkServer;
 
-use crate::arguments::Typed;
-use crate::environment::Environment;
-use crate::failure::Failure;
+use crate::cli::Cli;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
 
 /// Process-wide resources a command can use.
 pub(crate) struct Process {
     pub(crate) environment: Environment,
     /// Fork server that spawns commands for tools; `None` for commands that run no tools.
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) keeper: Option<ForkServer>,
 }
 
 /// All subcommands.
@@ -51,7 +52,7 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     Prompt(prompt::PromptArgs),
     Templates(templates::TemplatesArgs),
-    Match(matching::MatchArgs),
+    Match(match_templates::MatchArgs),
     Memory(memory::MemoryArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
@@ -69,10 +70,10 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command needs the fork server for tools.
-    pub(crate) fn tools(&self) -> Tools {
+    pub(crate) fn tools(&self) -> ToolUse {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => Tools::Run,
-            Self::Doctor(_) => Tools::Examined,
+            Self::Demo(_) | Self::Run(_) | Self::Task(_) | Self::Review(_) | Self::Resume(_) => ToolUse::Run,
+            Self::Doctor(_) => ToolUse::Examined,
             Self::Runs(_)
             | Self::Show(_)
             | Self::Replay(_)
@@ -88,14 +89,14 @@ impl Command {
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Names(_)
-            | Self::Docs(_) => Tools::None,
+            | Self::Docs(_) => ToolUse::None,
         }
     }
 }
 
 /// How a command uses tools, which decides whether the fork server is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tools {
+pub(crate) enum ToolUse {
     /// Not at all: no fork server, so the command starts faster.
     None,
     /// Runs tools; a fork server that cannot start is an error.
@@ -105,9 +106,9 @@ pub(crate) enum Tools {
 }
 
 /// Runs the parsed command.
-pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn perform(typed: Cli, process: &Process) -> Result<ExitStatus, CliError> {
     match typed.command {
-        None => converse::converse(typed.conversation, process).await,
+        None => chat::converse(typed.conversation, process).await,
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
         Some(Command::Task(args)) => task::task(args, process).await,
@@ -118,7 +119,7 @@ pub(crate) async fn perform(typed: Typed, process: &Process) -> Result<Exit, Fai
         Some(Command::Replay(args)) => replay::replay(args, process).await,
         Some(Command::Prompt(args)) => prompt::prompt(&args, process),
         Some(Command::Templates(args)) => templates::templates(args, process),
-        Some(Command::Match(args)) => matching::matching(&args, process),
+        Some(Command::Match(args)) => match_templates::matching(&args, process),
         Some(Command::Memory(args)) => memory::memory(&args, process),
         Some(Command::Check(args)) => check::check(&args, process),
         Some(Command::Fmt(args)) => fmt::fmt(&args, process),

@@ -6,14 +6,14 @@
 
 mod file;
 mod flow;
-mod flow_key;
+mod flow_keys;
 mod key;
 mod mcp;
 mod review;
 mod rule;
 mod schema;
+mod spanned_tree;
 mod stages;
-mod tree;
 mod value;
 
 use std::collections::BTreeMap;
@@ -21,24 +21,24 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fusee_engine::agent::{Limits, RankBy, SummaryBy};
-use fusee_engine::approval::Approve;
-use fusee_engine::approval::rules::Rule;
-use fusee_engine::journal::{Durability, Options};
+use fusee_engine::approval::ApprovalMode;
+use fusee_engine::approval::rules::ApprovalRule;
+use fusee_engine::journal::{Durability, JournalOptions};
 use fusee_engine::model::{Price, RequestOptions, RetryPolicy, Wire};
-use fusee_engine::run::{Confine, SandboxMode};
+use fusee_engine::run::{SandboxMode, SandboxOptions};
 use fusee_engine::task_system::LimitOverrides;
 use fusee_engine::text::render::{self, Colour};
-use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
+use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
 
-use fusee_engine::tools::sandbox::{Allowance, Network};
+use fusee_engine::tools::sandbox::{Network, ResourceLimits};
 
-use crate::environment::Environment;
-use crate::failure::Failure;
-use crate::trust::Trust;
-pub(crate) use file::{MOST_BYTES, Whose};
-pub(crate) use flow_key::{AGENT_KEYS, STAGE_KEYS};
-pub(crate) use key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
-pub(crate) use mcp::{McpEntry, Reach as McpReach};
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::project::trust::Trust;
+pub(crate) use file::{FileOwner, MOST_BYTES};
+pub(crate) use flow_keys::{AGENT_KEYS, STAGE_KEYS};
+pub(crate) use key::{ALIASES, KEYS, Key, KeyReach, MODEL_KEYS, Unit};
+pub(crate) use mcp::{McpEntry, McpTransport as McpReach};
 pub(crate) use schema::json_schema;
 pub(crate) use value::{Kind, Value, switch};
 
@@ -51,14 +51,14 @@ const FLAG_RANK: u8 = 5;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ValueOrigin {
     BuiltIn,
     File { path: PathBuf, line: usize },
     Variable(String),
     Flag(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in"),
@@ -79,11 +79,11 @@ pub(crate) struct ModelEntry {
     pub(crate) api_key_env: Option<String>,
     pub(crate) context_tokens: Option<u64>,
     pub(crate) tool_format: Option<String>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
 }
 
 impl ModelEntry {
-    fn new(name: &str, origin: Origin) -> Self {
+    fn new(name: &str, origin: ValueOrigin) -> Self {
         let (model, base_url, api, api_key_env) = (None, None, None, None);
         let (context_tokens, tool_format) = (None, None);
         Self { name: name.to_owned(), model, base_url, api, api_key_env, context_tokens, tool_format, origin }
@@ -108,11 +108,11 @@ pub(crate) type FlagValue = (&'static str, Value);
 /// The effective configuration.
 #[derive(Debug)]
 pub(crate) struct Config {
-    values: BTreeMap<&'static str, (Value, Origin)>,
+    values: BTreeMap<&'static str, (Value, ValueOrigin)>,
     /// The rank each value came from; 0 is built in.
     ranks: BTreeMap<&'static str, u8>,
     models: Vec<ModelEntry>,
-    rules: Vec<Rule>,
+    rules: Vec<ApprovalRule>,
     mcp: Vec<McpEntry>,
     /// The files that were looked for, and whether each exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
@@ -126,7 +126,7 @@ impl Config {
         project_file: Option<&Path>,
         environment: &Environment,
         flags: Vec<FlagValue>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         Self::gather_for(project_file, None, environment, flags)
     }
 
@@ -136,7 +136,7 @@ impl Config {
         agent_file: Option<&Path>,
         environment: &Environment,
         flags: Vec<FlagValue>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         let mut config = Self {
             values: built_in(),
             ranks: BTreeMap::new(),
@@ -150,25 +150,26 @@ impl Config {
         let mut problems = Diagnostics::new();
         let user_file = environment.config_folder().map(|folder| folder.join("config.toml"));
         if let Some(path) = &user_file {
-            config.add_file(path, |_| Whose::User, 1, &mut problems);
+            config.add_file(path, |_| FileOwner::User, 1, &mut problems);
         }
         if let Some(path) = project_file {
             let trusted = |text: &str| Trust::read(environment).covers(path, text);
-            let whose = |text: &str| if trusted(text) { Whose::TrustedProject } else { Whose::Project };
+            let whose =
+                |text: &str| if trusted(text) { FileOwner::TrustedProject } else { FileOwner::Project };
             config.add_file(path, whose, 2, &mut problems);
         }
         if let Some(path) = agent_file {
             let path = environment.directory().join(path);
             if !path.exists() {
-                return Err(Failure::usage(format!("agent file {} not found", path.display())));
+                return Err(CliError::usage(format!("agent file {} not found", path.display())));
             }
-            config.add_file(&path, |_| Whose::Agent, 3, &mut problems);
+            config.add_file(&path, |_| FileOwner::Agent, 3, &mut problems);
         }
         config.add_variables(environment, &mut problems);
         for (name, value) in flags {
             if let Some(key) = Key::named(name) {
                 let value = checked(key, value)?;
-                config.values.insert(key.name, (value, Origin::Flag(key.flag.unwrap_or("a flag"))));
+                config.values.insert(key.name, (value, ValueOrigin::Flag(key.flag.unwrap_or("a flag"))));
                 config.ranks.insert(key.name, FLAG_RANK);
             }
         }
@@ -180,7 +181,7 @@ impl Config {
     fn add_file(
         &mut self,
         path: &Path,
-        whose: impl FnOnce(&str) -> Whose,
+        whose: impl FnOnce(&str) -> FileOwner,
         rank: u8,
         problems: &mut Diagnostics,
     ) {
@@ -208,7 +209,7 @@ impl Config {
             let Some(text) = environment.text(&name) else { continue };
             match key.kind.read_text(text) {
                 Ok(value) => {
-                    self.values.insert(key.name, (value, Origin::Variable(name)));
+                    self.values.insert(key.name, (value, ValueOrigin::Variable(name)));
                     self.ranks.insert(key.name, VARIABLE_RANK);
                 }
                 Err(misfit) => {
@@ -231,7 +232,7 @@ impl Config {
             .filter_map(|(name, _)| name.to_str())
             .filter(|name| name.starts_with("FUSEE_"));
         for name in ours.filter(|name| !known.iter().any(|key| key == name)) {
-            if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {
+            if let Some(help) = suggest::did_you_mean(name, known.iter().map(String::as_str)) {
                 // The value is not shown because it may be secret.
                 let source = Source::new(name, "");
                 let message = format!("unknown variable {name}");
@@ -241,8 +242,8 @@ impl Config {
         }
     }
 
-    fn failure(&self) -> Failure {
-        Failure::rendered(self.rendered(Colour::Never))
+    fn failure(&self) -> CliError {
+        CliError::rendered(self.rendered(Colour::Never))
     }
 
     fn rendered(&self, colour: Colour) -> String {
@@ -259,7 +260,7 @@ impl Config {
     }
 
     /// A key's value and its origin.
-    pub(crate) fn value(&self, key: &str) -> Option<&(Value, Origin)> {
+    pub(crate) fn value(&self, key: &str) -> Option<&(Value, ValueOrigin)> {
         self.values.get(key)
     }
 
@@ -296,7 +297,7 @@ impl Config {
     }
 
     /// Approval rules for commands, by command prefix.
-    pub(crate) fn rules(&self) -> &[Rule] {
+    pub(crate) fn rules(&self) -> &[ApprovalRule] {
         &self.rules
     }
 
@@ -341,7 +342,9 @@ impl Config {
     pub(crate) fn given_limits(&self) -> Option<LimitOverrides> {
         let given = |key: &str| {
             let (_, origin) = self.value(key)?;
-            matches!(origin, Origin::Flag(_) | Origin::Variable(_)).then(|| self.whole(key)).flatten()
+            matches!(origin, ValueOrigin::Flag(_) | ValueOrigin::Variable(_))
+                .then(|| self.whole(key))
+                .flatten()
         };
         let limits = LimitOverrides {
             max_turns: given("max_turns").map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
@@ -378,11 +381,11 @@ impl Config {
     }
 
     /// When to ask the user for approval.
-    pub(crate) fn approve(&self) -> Approve {
+    pub(crate) fn approve(&self) -> ApprovalMode {
         match self.text("approve") {
-            Some("ask") => Approve::Ask,
-            Some("never") => Approve::Never,
-            _ => Approve::Auto,
+            Some("ask") => ApprovalMode::Ask,
+            Some("never") => ApprovalMode::Never,
+            _ => ApprovalMode::Auto,
         }
     }
 
@@ -395,7 +398,7 @@ impl Config {
     }
 
     /// Sandbox permissions and limits beyond the defaults.
-    pub(crate) fn confine(&self, environment: &Environment) -> Confine {
+    pub(crate) fn confine(&self, environment: &Environment) -> SandboxOptions {
         let home = environment.text("HOME").unwrap_or("/");
         let paths = |key: &str| match self.values.get(key) {
             Some((Value::List(paths), _)) => {
@@ -407,12 +410,12 @@ impl Config {
             }
             _ => Vec::new(),
         };
-        let usual = Allowance::usual();
-        Confine {
+        let usual = ResourceLimits::usual();
+        SandboxOptions {
             network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
             read: paths("sandbox.read"),
             write: paths("sandbox.write"),
-            allowance: Allowance {
+            allowance: ResourceLimits {
                 cpu_s: self.whole("sandbox.cpu_s").unwrap_or(usual.cpu_s),
                 memory_bytes: self.whole("sandbox.memory_mb").map_or(usual.memory_bytes, |mb| mb << 20),
                 processes: self.whole("sandbox.processes").unwrap_or(usual.processes),
@@ -422,9 +425,9 @@ impl Config {
     }
 
     /// Journal options.
-    pub(crate) fn journal(&self) -> Options {
-        let default = Options::default();
-        Options {
+    pub(crate) fn journal(&self) -> JournalOptions {
+        let default = JournalOptions::default();
+        JournalOptions {
             durability: match self.text("journal_durability") {
                 Some("power") => Durability::Power,
                 _ => Durability::Process,
@@ -436,10 +439,10 @@ impl Config {
 
 /// Validates a flag's value like a file's. The error does not repeat the value because it may contain a
 /// password.
-fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
+fn checked(key: &Key, value: Value) -> Result<Value, CliError> {
     let Value::Text(text) = &value else { return Ok(value) };
     key.kind.read_text(text).map_err(|misfit| {
-        let failure = Failure::usage(format!("{}: {}", key.flag.unwrap_or(key.name), misfit.message));
+        let failure = CliError::usage(format!("{}: {}", key.flag.unwrap_or(key.name), misfit.message));
         match misfit.help {
             Some(help) => failure.help(help),
             None => failure,
@@ -448,7 +451,7 @@ fn checked(key: &Key, value: Value) -> Result<Value, Failure> {
 }
 
 /// The problems of one configuration or agent file, and its text if it can be read.
-pub(crate) fn check_file(path: &Path, name: &str, whose: Whose) -> (Diagnostics, Option<Source>) {
+pub(crate) fn check_file(path: &Path, name: &str, whose: FileOwner) -> (Diagnostics, Option<Source>) {
     let mut problems = Diagnostics::new();
     let source = file::read(path, |_| whose, &mut problems).map(|(source, _)| source);
     // Report the file under the name the user typed.
@@ -470,7 +473,7 @@ pub(crate) fn wire(name: &str) -> Option<Wire> {
     }
 }
 
-fn built_in() -> BTreeMap<&'static str, (Value, Origin)> {
+fn built_in() -> BTreeMap<&'static str, (Value, ValueOrigin)> {
     let value = |key: &'static Key| key.default.and_then(|text| key.kind.read_text(text).ok());
-    KEYS.iter().filter_map(|key| value(key).map(|value| (key.name, (value, Origin::BuiltIn)))).collect()
+    KEYS.iter().filter_map(|key| value(key).map(|value| (key.name, (value, ValueOrigin::BuiltIn)))).collect()
 }

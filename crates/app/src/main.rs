@@ -1,58 +1,46 @@
 //! The fusee binary: parses the command line, runs the command, returns its exit code.
 //!
-//! [`arguments`] parses the command line, [`command`] runs it with the values from [`environment`] and
-//! [`config`], and a [`face`] displays progress. Everything a run consists of is in the library crates.
+//! [`cli`] parses the command line, [`command`] runs it with the values from [`crate::cli::environment`] and
+//! [`config`], and a [`ui`] displays progress. Everything a run consists of is in the library crates.
 
-mod approvals;
-mod approver;
-mod arguments;
-mod benchmark;
-mod choice;
-mod clock;
+mod cli;
+
+mod model_selection;
+
 mod command;
 mod config;
-mod demo;
-mod discover;
-mod environment;
-mod face;
-mod failure;
-mod history;
-mod mcp;
-mod output;
-mod ownership;
+
+mod ui;
+
 mod project;
-mod reference;
-mod registered;
-mod selection;
-mod sources;
-mod templates;
-mod trust;
-mod tui;
-mod work;
+
+mod chat;
 
 use std::process::ExitCode;
 
-use arguments::Typed;
-use command::{Process, Tools};
-use environment::Environment;
-use failure::Failure;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use cli::Cli;
+use command::{Process, ToolUse};
 use fusee_engine::tools::sandbox;
 
 fn main() -> ExitCode {
-    let typed = match arguments::read(std::env::args_os()) {
+    let typed = match cli::read(std::env::args_os()) {
         Ok(typed) => typed,
         Err(answer) => return answer.give(),
     };
-    let exit = perform(typed).unwrap_or_else(Failure::tell);
+    let exit = perform(typed).unwrap_or_else(CliError::tell);
     ExitCode::from(exit as u8)
 }
 
-fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
+fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
     let keeper = match typed.tools() {
-        Tools::None => None,
+        ToolUse::None => None,
         // The fork server must be forked before the first thread starts.
-        Tools::Run => Some(sandbox::init().map_err(|error| Failure::failed(failure::chain(&error)))?),
-        Tools::Examined => sandbox::init().ok(),
+        ToolUse::Run => {
+            Some(sandbox::init().map_err(|error| CliError::failed(crate::cli::error::chain(&error)))?)
+        }
+        ToolUse::Examined => sandbox::init().ok(),
     };
     sandbox::withstand_limits();
     let process = Process { environment: Environment::of_this_process()?, keeper };
@@ -67,7 +55,7 @@ fn perform(typed: Typed) -> Result<fusee_engine::run::Exit, Failure> {
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("cannot start the async runtime: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot start the async runtime: {error}")))?;
     let exit = runtime.block_on(command::perform(typed, &process));
     // A tool that does not end must not keep a cancelled process alive.
     runtime.shutdown_background();

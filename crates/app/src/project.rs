@@ -8,15 +8,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fusee_engine::journal::{Journal, JournalError, Options};
+use fusee_engine::journal::{Journal, JournalError, JournalOptions};
 
-use crate::clock::SystemClock;
-use crate::environment::Environment;
-use crate::failure::Failure;
-use crate::ownership::Ownership;
+use crate::cli::clock::SystemClock;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::project::journal_ownership::JournalOwnership;
 
+pub(crate) mod find_run;
+pub(crate) mod journal_ownership;
+pub(crate) mod mcp_servers;
+pub(crate) mod saved_rules;
+pub(crate) mod source_files;
+pub(crate) mod template_loading;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trust;
+pub(crate) mod workflow_registry;
 
 /// Ignore file of `.fusee`: everything fusee writes while working, including the file itself, so that a run
 /// leaves nothing for `git status` to show. Files written by users are theirs to commit.
@@ -42,19 +50,18 @@ pub(crate) struct Project {
     pub(crate) root: Option<PathBuf>,
     /// Path of the journal, which may not exist.
     pub(crate) journal: PathBuf,
-    ownership: Ownership,
+    ownership: JournalOwnership,
 }
 
 impl Project {
     /// Finds the project of the given directory, or of the current one.
-    pub(crate) fn find(given: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
+    pub(crate) fn find(given: Option<&Path>, environment: &Environment) -> Result<Self, CliError> {
         let asked =
             given.map_or_else(|| environment.directory().clone(), |path| environment.directory().join(path));
-        let directory = fs::canonicalize(&asked).map_err(|error| {
-            Failure::usage(format!("cannot use directory {}: {error}", asked.display()))
-        })?;
+        let directory = fs::canonicalize(&asked)
+            .map_err(|error| CliError::usage(format!("cannot use directory {}: {error}", asked.display())))?;
         if !directory.is_dir() {
-            return Err(Failure::usage(format!("{} is not a directory", directory.display())));
+            return Err(CliError::usage(format!("{} is not a directory", directory.display())));
         }
         let is_root = |path: &&Path| path.join(".fusee").is_dir() || path.join(".git").exists();
         let root = directory.ancestors().find(is_root).map(Path::to_owned);
@@ -62,13 +69,18 @@ impl Project {
             Some(root) => root.join(".fusee/journal.db"),
             None => {
                 let states = environment.state_folder().ok_or_else(|| {
-                    Failure::usage("no location for the journal: not in a project, and HOME is not set")
+                    CliError::usage("no location for the journal: not in a project, and HOME is not set")
                         .help("set HOME or XDG_STATE_HOME, or create a project with `fusee init`")
                 })?;
                 states.join("projects").join(folder_name(&directory)).join("journal.db")
             }
         };
-        Ok(Self { directory, root, journal, ownership: Ownership::kept_in(environment.state_folder()) })
+        Ok(Self {
+            directory,
+            root,
+            journal,
+            ownership: JournalOwnership::kept_in(environment.state_folder()),
+        })
     }
 
     /// The folder of the project's own files: its root, or the directory itself.
@@ -96,7 +108,7 @@ impl Project {
     }
 
     /// Opens the journal for writing, creating it and its folder if necessary.
-    pub(crate) fn open_journal(&self, options: Options) -> Result<Journal, Failure> {
+    pub(crate) fn open_journal(&self, options: JournalOptions) -> Result<Journal, CliError> {
         let folder = self.journal.parent().unwrap_or(&self.directory);
         let open = |error: io::Error| {
             let (path, cause) = (self.journal.clone(), error.to_string());
@@ -125,12 +137,12 @@ impl Project {
 
     /// Rejects a journal behind a symbolic link. A project can contain one, and its target may be writable by
     /// commands or be somewhere the user does not expect us to write.
-    fn check_place(&self) -> Result<(), Failure> {
+    fn check_place(&self) -> Result<(), CliError> {
         let folder = self.journal.parent().filter(|_| self.root.is_some());
         let is_link = |path: &&Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         match folder.into_iter().chain([self.journal.as_path()]).find(is_link) {
             None => Ok(()),
-            Some(link) => Err(Failure::usage(format!(
+            Some(link) => Err(CliError::usage(format!(
                 "{} is a symbolic link, so commands might be able to change the journal",
                 link.display()
             ))
@@ -139,11 +151,11 @@ impl Project {
     }
 
     /// Rejects a journal that was not created by this user's runs.
-    pub(crate) fn check_owner(&self) -> Result<(), Failure> {
+    pub(crate) fn check_owner(&self) -> Result<(), CliError> {
         if !self.journal.exists() || self.ownership.covers(&self.journal) {
             return Ok(());
         }
-        Err(Failure::usage(format!(
+        Err(CliError::usage(format!(
             "{} was not created by your own runs: it came with the project or was copied, so its permissions and servers cannot be trusted",
             self.journal.display()
         ))
@@ -151,12 +163,12 @@ impl Project {
     }
 
     /// The list of journals created by the user's own runs.
-    pub(crate) fn ownership(&self) -> &Ownership {
+    pub(crate) fn ownership(&self) -> &JournalOwnership {
         &self.ownership
     }
 
     /// Opens the journal for reading; `None` if nothing has been run.
-    pub(crate) fn read_journal(&self) -> Result<Option<Journal>, Failure> {
+    pub(crate) fn read_journal(&self) -> Result<Option<Journal>, CliError> {
         self.check_place()?;
         if !self.journal.exists() {
             return Ok(None);
@@ -165,13 +177,10 @@ impl Project {
     }
 
     /// Opens the journal for reading; an error if nothing has been run.
-    pub(crate) fn journal_with_runs(&self) -> Result<Journal, Failure> {
+    pub(crate) fn journal_with_runs(&self) -> Result<Journal, CliError> {
         self.read_journal()?.ok_or_else(|| {
-            Failure::usage(format!(
-                "no runs here yet: {} does not exist",
-                self.journal.display()
-            ))
-            .help("start one with `fusee run REQUEST`, or select another directory with -C")
+            CliError::usage(format!("no runs here yet: {} does not exist", self.journal.display()))
+                .help("start one with `fusee run REQUEST`, or select another directory with -C")
         })
     }
 }

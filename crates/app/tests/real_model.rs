@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use fusee_engine::model::{
-    CancellationToken, Conversation, Message, Models, RequestOptions, Settings, ToolChoice, ToolFormat,
-    ToolSpec, Traits,
+    CancellationToken, Connection, Conversation, Message, ModelTraits, Models, RequestOptions, ToolChoice,
+    ToolFormat, ToolSpec,
 };
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Project};
@@ -144,8 +144,8 @@ fn stays_within_the_schema(served: &Served) {
 }
 
 fn calls_what_it_is_told_to(served: &Served) {
-    let traits = Traits { tool_format: ToolFormat::Schema, ..Traits::default() };
-    let settings = Settings { base_url: Some(served.base_url()), traits, ..Settings::default() };
+    let traits = ModelTraits { tool_format: ToolFormat::Schema, ..ModelTraits::default() };
+    let settings = Connection { base_url: Some(served.base_url()), traits, ..Connection::default() };
     let model = Models::new(|| SystemTime::UNIX_EPOCH).open("llama.cpp:smollm2", &settings).unwrap();
     let tool = |name: &str| ToolSpec {
         name: name.to_owned(),

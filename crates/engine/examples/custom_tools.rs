@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fusee_engine::embed::{self, Answer, SimpleTool};
+use fusee_engine::embed::{self, SimpleTool, ToolAnswer};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -13,15 +13,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "How many of an article are in stock.",
         json!({ "type": "object", "properties": { "article": { "type": "string" } }, "required": ["article"] }),
         |arguments| match arguments["article"].as_str() {
-            Some("lamp") => Answer::done("4"),
-            other => Answer::error(format!("There is no article {other:?}; there is `lamp`.")),
+            Some("lamp") => ToolAnswer::done("4"),
+            other => ToolAnswer::error(format!("There is no article {other:?}; there is `lamp`.")),
         },
     );
     let price = SimpleTool::new(
         "price",
         "The price of an article, in cents.",
         json!({ "type": "object", "properties": { "article": { "type": "string" } }, "required": ["article"] }),
-        |_| Answer::done("1999"),
+        |_| ToolAnswer::done("1999"),
     );
     // A script instead of a server, so that the example runs anywhere; use `llama.cpp:…` or `openai:…` here.
     let script = std::env::temp_dir().join("fusee-custom-tools.jsonl");

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fusee_engine::memory::{Memory, Query};
-use fusee_engine::template::{Layer, Matching, Registered, Registry, Template, TemplateText};
+use fusee_engine::memory::{MemoryQuery, MemorySystem};
+use fusee_engine::template::{
+    MatchOptions, RegisteredTemplate, Template, TemplateLayer, TemplateRegistry, TemplateText,
+};
 use fusee_text::Source;
 
 const FILES: usize = 50_000;
@@ -29,7 +31,7 @@ fn main() {
     let tree = directory.path().join("tree");
     plant(&tree);
     let kept = directory.path().join("memory.idx");
-    let fresh = Memory::new(&tree, Some(kept.clone()));
+    let fresh = MemorySystem::new(&tree, Some(kept.clone()));
     let (first, updated) = timed(|| fresh.update().expect("an index"));
     assert_eq!(updated.files, FILES);
     told("index of 50 000 files", first);
@@ -37,7 +39,7 @@ fn main() {
 
     // Other processes find the index on disk and ten changed files. Their time is compared with a walk that
     // only stats every file.
-    let other = || Memory::new(&tree, Some(kept.clone()));
+    let other = || MemorySystem::new(&tree, Some(kept.clone()));
     other().update().expect("an index");
     let mut beyond: Vec<Duration> = (0..RUNS)
         .map(|run| {
@@ -54,7 +56,7 @@ fn main() {
         .collect();
     beyond.sort_unstable();
     told("ten changed files, beyond the walk", beyond[RUNS / 2]);
-    let query = Query { words: "the session cache of the parser".to_owned(), limit: 5 };
+    let query = MemoryQuery { words: "the session cache of the parser".to_owned(), limit: 5 };
     let found = median(|| assert_eq!(other().query(&query).expect("an answer").matches.len(), 5));
     told("a query among 50 000 files", found);
 
@@ -62,7 +64,8 @@ fn main() {
     let lookup = median(|| assert!(registry.find_template("task-4711").is_ok()));
     told("lookup among 10 000 templates", lookup);
     let words = "find the token cache in the journal window";
-    let matching = median(|| assert!(!registry.find_matching_tasks(words, &Matching::default()).is_empty()));
+    let matching =
+        median(|| assert!(!registry.find_matching_tasks(words, &MatchOptions::default()).is_empty()));
     told("match among 10 000 templates", matching);
 }
 
@@ -103,8 +106,8 @@ fn plant(tree: &Path) {
     }
 }
 
-fn registry() -> Registry {
-    let mut registry = Registry::new();
+fn registry() -> TemplateRegistry {
+    let mut registry = TemplateRegistry::new();
     for n in 0..TEMPLATES {
         let words: Vec<&str> = (0..5).map(|m| WORDS[(n * 7 + m * (n % 5 + 1)) % 12]).collect();
         let text = format!(
@@ -115,7 +118,9 @@ fn registry() -> Registry {
         let (template, _) = Template::read(&Source::new("t.xml", text.as_str()));
         let template = template.expect("it is valid");
         let text = TemplateText { file: format!("task-{n}.xml"), text };
-        registry.register_template(Registered { template, text, layer: Layer::Project }).expect("a new name");
+        registry
+            .register_template(RegisteredTemplate { template, text, layer: TemplateLayer::Project })
+            .expect("a new name");
     }
     registry
 }

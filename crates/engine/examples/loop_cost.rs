@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fusee_engine::agent::{Limits, compact_by_rule};
-use fusee_engine::approval::Nobody;
-use fusee_engine::embed::{Answer, SimpleTool};
-use fusee_engine::run::{self, Exit, Resources, SandboxMode, Settings, Templates};
+use fusee_engine::approval::NonInteractive;
+use fusee_engine::embed::{SimpleTool, ToolAnswer};
+use fusee_engine::run::{self, ExitStatus, RunDeps, RunSpec, SandboxMode, TemplateSource};
 use fusee_journal::event::{Event, Role};
-use fusee_journal::{Branch, Clock, Embedded, Engine, Journal, Options};
+use fusee_journal::{Branch, Clock, DurableRun, Journal, JournalOptions, SqliteRun};
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Message, Model, ModelError, Models, Reply,
-    RequestOptions, ToolCall,
+    BoxFuture, CancellationToken, Conversation, Dialect, Message, Model, ModelError, Models, Reply,
+    ReplyDelta, RequestOptions, ToolCall,
 };
 use fusee_tools::CommandSettings;
 use serde_json::json;
@@ -69,7 +69,7 @@ impl Model for Timed {
         &'a self,
         _conversation: &'a Conversation,
         _options: &'a RequestOptions,
-        _sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        _sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async {
@@ -99,35 +99,36 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
     let file = directory.join("script.jsonl");
     std::fs::write(&file, "{\"text\":\"unused\"}\n").expect("a script");
     let script = Models::new(std::time::SystemTime::now)
-        .open(&format!("script:{}", file.display()), &fusee_model::Settings::default())
+        .open(&format!("script:{}", file.display()), &fusee_model::Connection::default())
         .expect("a script");
     let model = Arc::new(Timed { dialect: script.dialect(), state: Mutex::default() });
-    let journal = Journal::open(&directory.join(".fusee/journal.db"), Options::default(), Arc::new(Now));
+    let journal =
+        Journal::open(&directory.join(".fusee/journal.db"), JournalOptions::default(), Arc::new(Now));
     let parameters = json!({"type": "object", "properties": {"at": {"type": "integer"}}});
-    let tool = SimpleTool::new("look", "Looks.", parameters, |at| Answer::done(format!("Seen: {at}")));
-    let settings = Settings {
+    let tool = SimpleTool::new("look", "Looks.", parameters, |at| ToolAnswer::done(format!("Seen: {at}")));
+    let settings = RunSpec {
         limits: Limits { max_turns: u32::MAX, max_tokens: 10_000_000, ..Limits::default() },
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
         commands_settled: true,
         // About 100 000 tokens that precede every turn.
-        ..Settings::new("Look at all of it. ".repeat(21_000), "timed", directory)
+        ..RunSpec::new("Look at all of it. ".repeat(21_000), "timed", directory)
     };
-    let resources = Resources {
+    let resources = RunDeps {
         journal: journal.expect("a journal"),
         model: Arc::clone(&model) as Arc<dyn Model>,
         others: Default::default(),
         commands: CommandSettings::default(),
         extra_tools: vec![Arc::new(tool)],
         commands_settled: true,
-        approver: Arc::new(Nobody),
+        approver: Arc::new(NonInteractive),
         jitter: || 0.0,
         trace: None,
-        templates: Templates::default(),
+        templates: TemplateSource::default(),
     };
     let run = "timed".parse().expect("a run id");
     let running = run::start(&run, settings, resources).await.expect("it starts");
-    assert_eq!(running.outcome().await.exit(), Exit::Completed);
+    assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
     let mut gaps = std::mem::take(&mut model.state.lock().expect("unpoisoned").gaps);
     assert_eq!(gaps.len(), TURNS);
     gaps.sort();
@@ -136,10 +137,10 @@ async fn turn_beginnings(directory: &Path) -> Vec<Duration> {
 
 /// Times event emission with a commit at the end: each event, and all of them with the commit.
 async fn event_emission(directory: &Path) -> (Vec<Duration>, Duration) {
-    let journal = Journal::open(&directory.join("events.db"), Options::default(), Arc::new(Now));
+    let journal = Journal::open(&directory.join("events.db"), JournalOptions::default(), Arc::new(Now));
     let run = "events".parse().expect("a run id");
     let journal = journal.expect("a journal");
-    let embedded = Embedded::begin(&journal, &run, "events", None).await.expect("it begins");
+    let embedded = SqliteRun::begin(&journal, &run, "events", None).await.expect("it begins");
     let branch = Branch::main();
     let event = Event::Message { role: Role::Assistant, text: "A few words of an answer. ".repeat(8) };
     let all = Instant::now();

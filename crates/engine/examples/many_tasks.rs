@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use fusee_engine::agent::Limits;
-use fusee_engine::approval::Nobody;
-use fusee_engine::run::{self, Resources, SandboxMode, Settings};
-use fusee_journal::{Clock, Journal, Options};
+use fusee_engine::approval::NonInteractive;
+use fusee_engine::run::{self, RunDeps, RunSpec, SandboxMode};
+use fusee_journal::{Clock, Journal, JournalOptions};
 use fusee_model::Models;
 use fusee_tools::CommandSettings;
 
@@ -46,32 +46,32 @@ async fn main() {
     std::fs::write(&file, script).expect("the script");
     let name = format!("script:{}", file.display());
     let model = Models::new(std::time::SystemTime::now)
-        .open(&name, &fusee_model::Settings::default())
+        .open(&name, &fusee_model::Connection::default())
         .expect("a script");
     let journal =
-        Journal::open(&directory.path().join(".fusee/journal.db"), Options::default(), Arc::new(Now));
+        Journal::open(&directory.path().join(".fusee/journal.db"), JournalOptions::default(), Arc::new(Now));
     let journal = journal.expect("a journal");
     let before = peak_kib();
     let running: Vec<_> = (0..tasks)
         .map(|n| {
-            let settings = Settings {
+            let settings = RunSpec {
                 limits: Limits { max_turns: u32::MAX, ..Limits::default() },
                 sandbox: SandboxMode::Off,
                 sandbox_state: "off".into(),
                 commands_settled: true,
-                ..Settings::new(format!("task {n}"), name.clone(), directory.path())
+                ..RunSpec::new(format!("task {n}"), name.clone(), directory.path())
             };
-            let resources = Resources {
+            let resources = RunDeps {
                 journal: journal.clone(),
                 model: Arc::clone(&model),
                 others: Default::default(),
                 commands: CommandSettings::default(),
                 extra_tools: Vec::new(),
                 commands_settled: true,
-                approver: Arc::new(Nobody),
+                approver: Arc::new(NonInteractive),
                 jitter: || 0.0,
                 trace: None,
-                templates: fusee_engine::run::Templates::default(),
+                templates: fusee_engine::run::TemplateSource::default(),
             };
             tokio::spawn(async move {
                 let run = format!("run-{n}").parse().expect("a run id");

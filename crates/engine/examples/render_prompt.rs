@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Instant;
 
-use fusee_engine::prompt::{AnyTask, Prompt, PromptBuilder, Section};
+use fusee_engine::prompt::{AnyTask, Prompt, PromptBuilder, PromptSection};
 use serde_json::json;
 
 /// Number of rounds for the median.
 const ROUNDS: usize = 201;
 
-fn section(n: usize) -> Section {
+fn section(n: usize) -> PromptSection {
     let body = format!("Part {n} of ${{project}}. {}", "It says this and that. ".repeat(20));
-    let section = Section::text(format!("s{n}"), format!("Part {n}"), body).param("project", "demo");
+    let section = PromptSection::text(format!("s{n}"), format!("Part {n}"), body).param("project", "demo");
     if n % 4 == 3 { section.summarised("What ${project} does there.") } else { section }
 }
 
@@ -33,7 +33,7 @@ fn median_us(mut measure: impl FnMut()) -> f64 {
 fn main() {
     let count = std::env::args().nth(1).map_or(1_000, |count| count.parse::<usize>().expect("a number"));
     let builder = (0..count).map(section).fold(Prompt::<AnyTask>::builder(), PromptBuilder::section);
-    let prompt = builder.section(Section::task()).build().expect("a legal prompt");
+    let prompt = builder.section(PromptSection::task()).build().expect("a legal prompt");
     let task: AnyTask = serde_json::from_value(json!({ "request": "Do it." })).expect("a task");
     let bound = prompt.bind(&task).expect("a request is there");
     let none = BTreeSet::new();

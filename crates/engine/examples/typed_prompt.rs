@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fusee_engine::embed;
 use fusee_engine::journal::event::Event;
-use fusee_engine::prompt::{PlanningStrategy, Prompt, Section, Shown, Visibility};
+use fusee_engine::prompt::{PlanningStrategy, Prompt, PromptSection, SectionDisplay, Visibility};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,26 +26,27 @@ struct Inquiry {
 }
 
 fn prompt() -> Result<Prompt<Inquiry>, String> {
-    let terms = Section::literal("terms", "Terms", "Lamps are taken back within 30 days. It costs $5.");
-    let prices = Section::text("prices", "Prices", "What we ask for ${articles}: see the list.");
+    let terms = PromptSection::literal("terms", "Terms", "Lamps are taken back within 30 days. It costs $5.");
+    let prices = PromptSection::text("prices", "Prices", "What we ask for ${articles}: see the list.");
     let urgent = |value: &dyn Fn(&str) -> Option<String>| value("urgency").is_some();
     // The handbook is shown in full when there is no time to open it.
-    let visibility =
-        Visibility::Decided(Arc::new(move |value| if urgent(value) { Shown::Full } else { Shown::Summary }));
+    let visibility = Visibility::Decided(Arc::new(move |value| {
+        if urgent(value) { SectionDisplay::Full } else { SectionDisplay::Summary }
+    }));
     Prompt::builder()
-        .section(Section::text(
+        .section(PromptSection::text(
             "guidance",
             "Guidance",
             "You answer customers who bought ${articles}. Be brief.",
         ))
         .section(
-            Section::text("handbook", "Handbook", "How we work.")
+            PromptSection::text("handbook", "Handbook", "How we work.")
                 .with_summary("Our terms and prices.", visibility)
                 .child(terms)
                 .child(prices),
         )
         .section(PlanningStrategy::React.section())
-        .section(Section::task().named("inquiry", "Inquiry"))
+        .section(PromptSection::task().named("inquiry", "Inquiry"))
         .build()
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }

@@ -1,24 +1,24 @@
 //! Approval of calls. The policy is data; asking the user is a trait with one implementation per user
 //! interface. The answer is a journal step, so it survives a restart.
 
-mod line;
 pub mod rules;
+mod shell_words;
 
 use std::sync::Arc;
 
 use fusee_journal::BoxFuture;
-use fusee_tools::Category;
+use fusee_tools::Access;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::rules::{Decision, Rules};
+use self::rules::{ApprovalRules, RuleDecision};
 
-use crate::agent::Terms;
+use crate::agent::RunPolicy;
 
 /// When to ask for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Approve {
+pub enum ApprovalMode {
     /// Only for unsandboxed commands, unless the user turned the sandbox off.
     #[default]
     Auto,
@@ -31,7 +31,7 @@ pub enum Approve {
 /// Asks the user.
 pub trait Approver: Send + Sync {
     /// Asks for approval of a call; a non-interactive implementation refuses.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer>;
 
     /// Passes on a question from the model; `None` if there is no user to ask.
     fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
@@ -49,7 +49,7 @@ pub trait Approver: Send + Sync {
 
 /// An approval question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// Id of the call.
     pub call_id: String,
     /// Name of the tool.
@@ -62,7 +62,7 @@ pub struct Question {
 
 /// The answer to an approval question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ApprovalAnswer {
     /// Whether the call may run.
     pub approved: bool,
     /// Reason of a refusal, for the model.
@@ -70,13 +70,13 @@ pub struct Answer {
     pub reason: Option<String>,
     /// How long an approval lasts.
     #[serde(default)]
-    pub lasts: Lasts,
+    pub lasts: ApprovalScope,
 }
 
 /// How long an approval lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lasts {
+pub enum ApprovalScope {
     /// For this call.
     #[default]
     Once,
@@ -86,88 +86,90 @@ pub enum Lasts {
     Always,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// Approves this call.
     #[must_use]
     pub fn yes() -> Self {
-        Self { approved: true, reason: None, lasts: Lasts::Once }
+        Self { approved: true, reason: None, lasts: ApprovalScope::Once }
     }
 
     /// Refuses the call with a reason.
     #[must_use]
     pub fn no(reason: impl Into<String>) -> Self {
-        Self { approved: false, reason: Some(reason.into()), lasts: Lasts::Once }
+        Self { approved: false, reason: Some(reason.into()), lasts: ApprovalScope::Once }
     }
 }
 
-impl Question {
+impl ApprovalQuestion {
     /// The rules that a lasting approval adds.
     #[must_use]
-    pub fn lasting(&self) -> Vec<rules::Rule> {
+    pub fn lasting(&self) -> Vec<rules::ApprovalRule> {
         rules::lasting(&self.name, &self.arguments)
     }
 }
 
 /// Non-interactive approver: refuses every question.
-pub struct Nobody;
+pub struct NonInteractive;
 
-impl Approver for Nobody {
-    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+impl Approver for NonInteractive {
+    fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
         let reason = "nobody is there to approve it; go on without it, or finish as blocked".to_owned();
-        Box::pin(async { Answer::no(reason) })
+        Box::pin(async { ApprovalAnswer::no(reason) })
     }
 }
 
 /// Decides for each call whether it runs, needs approval, or is refused.
 #[derive(Clone)]
-pub struct Gatekeeper {
+pub struct ApprovalPolicy {
     /// The approval mode.
-    pub approve: Approve,
+    pub approve: ApprovalMode,
     /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
     pub commands_settled: bool,
     /// The user's rules.
-    pub rules: Rules,
+    pub rules: ApprovalRules,
     /// Asks the user.
     pub approver: Arc<dyn Approver>,
 }
 
 /// Decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Gate {
+pub(crate) enum ApprovalDecision {
     Open,
     Ask(String),
     Shut(String),
 }
 
-impl Gate {
+impl ApprovalDecision {
     /// Applies the decision of the user's rules.
-    pub(crate) fn ruled(self, decision: Option<Decision>, approve: Approve) -> Self {
+    pub(crate) fn ruled(self, decision: Option<RuleDecision>, approve: ApprovalMode) -> Self {
         match decision {
             None => self,
-            Some(Decision::Allow) => Self::Open,
-            Some(Decision::Deny) => Self::Shut("a rule of the user's refuses it".to_owned()),
-            Some(Decision::Ask) if approve == Approve::Never => {
+            Some(RuleDecision::Allow) => Self::Open,
+            Some(RuleDecision::Deny) => Self::Shut("a rule of the user's refuses it".to_owned()),
+            Some(RuleDecision::Ask) if approve == ApprovalMode::Never => {
                 Self::Shut("a rule of the user's asks about it, and this run may not ask".to_owned())
             }
-            Some(Decision::Ask) => Self::Ask("a user rule requires approval".to_owned()),
+            Some(RuleDecision::Ask) => Self::Ask("a user rule requires approval".to_owned()),
         }
     }
 }
 
-impl Gatekeeper {
-    pub(crate) fn judge(terms: &Terms, category: Category, runs_commands: bool) -> Gate {
-        if category != Category::Write {
-            return Gate::Open;
+impl ApprovalPolicy {
+    pub(crate) fn judge(terms: &RunPolicy, category: Access, runs_commands: bool) -> ApprovalDecision {
+        if category != Access::Write {
+            return ApprovalDecision::Open;
         }
         let unconfined = runs_commands && !terms.commands_settled;
         match terms.approve {
-            Approve::Auto if unconfined => Gate::Ask("commands run without a sandbox".to_owned()),
-            Approve::Auto => Gate::Open,
-            Approve::Ask => Gate::Ask("this run asks before anything is changed".to_owned()),
-            Approve::Never if unconfined => {
-                Gate::Shut("no sandbox holds commands here, and this run may not ask".to_owned())
+            ApprovalMode::Auto if unconfined => {
+                ApprovalDecision::Ask("commands run without a sandbox".to_owned())
             }
-            Approve::Never => Gate::Open,
+            ApprovalMode::Auto => ApprovalDecision::Open,
+            ApprovalMode::Ask => ApprovalDecision::Ask("this run asks before anything is changed".to_owned()),
+            ApprovalMode::Never if unconfined => {
+                ApprovalDecision::Shut("no sandbox holds commands here, and this run may not ask".to_owned())
+            }
+            ApprovalMode::Never => ApprovalDecision::Open,
         }
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use fusee_tools::Toolbox;
 use serde_json::{Map, Value};
 
-use crate::template::{Match, Matching, NotFound, Registered, Registry, typed};
+use crate::template::{
+    MatchOptions, RegisteredTemplate, TemplateMatch, TemplateNotFound, TemplateRegistry, typed,
+};
 
 #[cfg(test)]
 mod tests;
@@ -21,39 +23,39 @@ const AHEAD: f64 = 0.15;
 
 /// Resolution of a task reference.
 #[derive(Debug)]
-pub enum Meant {
+pub enum TaskRef {
     /// Workflow source text.
     Workflow,
     /// A registered template.
-    Template(Arc<Registered>),
+    Template(Arc<RegisteredTemplate>),
     /// A tool, by its canonical name.
     Tool(String),
     /// A subtype shared by several templates; the message lists them.
     Ambiguous(String),
     /// No known name: a natural-language request with the matching templates, best first.
-    Words(Vec<Match>),
+    Words(Vec<TemplateMatch>),
 }
 
 /// Resolves the first word, or the whole sentence if the first word is no known name.
-pub fn meant(first: &str, sentence: &str, registry: &Registry, tools: &Toolbox) -> Meant {
+pub fn meant(first: &str, sentence: &str, registry: &TemplateRegistry, tools: &Toolbox) -> TaskRef {
     if first.trim_start().starts_with(['(', ';', '\'']) {
-        return Meant::Workflow;
+        return TaskRef::Workflow;
     }
     match registry.find_template(first) {
-        Ok(found) => return Meant::Template(Arc::clone(found)),
-        Err(several @ NotFound::Ambiguous { .. }) => return Meant::Ambiguous(several.to_string()),
-        Err(NotFound::Unknown { .. }) => {}
+        Ok(found) => return TaskRef::Template(Arc::clone(found)),
+        Err(several @ TemplateNotFound::Ambiguous { .. }) => return TaskRef::Ambiguous(several.to_string()),
+        Err(TemplateNotFound::Unknown { .. }) => {}
     }
     // In a sentence, `write` and `read` are ordinary words, not the tool aliases that some models use.
     let alone = sentence.trim() == first || sentence.trim().is_empty();
     if let Some(tool) = tools.find(first).filter(|_| alone) {
-        return Meant::Tool(tool.definition().name.to_string());
+        return TaskRef::Tool(tool.definition().name.to_string());
     }
-    Meant::Words(registry.find_matching_tasks(sentence, &Matching::default()))
+    TaskRef::Words(registry.find_matching_tasks(sentence, &MatchOptions::default()))
 }
 
 /// Returns the best match if its score is high enough and clearly ahead of the next.
-pub fn clear(matches: &[Match]) -> Option<&Arc<Registered>> {
+pub fn clear(matches: &[TemplateMatch]) -> Option<&Arc<RegisteredTemplate>> {
     let (best, rest) = matches.split_first()?;
     let ahead = rest.first().is_none_or(|next| best.score - next.score >= AHEAD);
     (best.score >= CLEAR && ahead).then_some(&best.registered)

@@ -7,25 +7,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use fusee_journal::{Clock, Journal, Options, Stamped};
+use fusee_journal::{Clock, EventRecord, Journal, JournalOptions};
 use fusee_model::Models;
-use fusee_tools::{CallContext, Category, CommandSettings, Definition, Prepared, Repeat, Tool, ToolOutput};
+use fusee_tools::{
+    Access, CallContext, CommandSettings, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
+};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::agent::{Limits, TaskOutcome};
-use crate::approval::{Approve, Nobody};
+use crate::approval::{ApprovalMode, NonInteractive};
 use crate::prompt::{Prompt, RenderProblem, TaskFields};
-use crate::run::{self, Resources, RunOutcome, Settings};
+use crate::run::{self, RunDeps, RunOutcome, RunSpec};
 
 /// Result of a custom tool.
-pub type Answer = ToolOutput;
+pub type ToolAnswer = ToolOutput;
 
 /// A tool backed by a function. It may be called again after a crash, so it must be read-only; a tool with
 /// effects implements [`Tool`] and defines how an interrupted call is settled.
 pub struct SimpleTool {
-    definition: Definition,
-    answer: Box<dyn Fn(&Value) -> Answer + Send + Sync>,
+    definition: ToolDefinition,
+    answer: Box<dyn Fn(&Value) -> ToolAnswer + Send + Sync>,
 }
 
 impl SimpleTool {
@@ -34,13 +36,13 @@ impl SimpleTool {
         name: &'static str,
         description: &'static str,
         parameters: Value,
-        answer: impl Fn(&Value) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&Value) -> ToolAnswer + Send + Sync + 'static,
     ) -> Self {
-        let definition = Definition {
+        let definition = ToolDefinition {
             name: name.into(),
             description: description.into(),
             parameters,
-            category: Category::Read,
+            category: Access::Read,
             aliases: &[],
             parameter_aliases: &[],
         };
@@ -49,23 +51,23 @@ impl SimpleTool {
 }
 
 impl Tool for SimpleTool {
-    fn definition(&self) -> &Definition {
+    fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
 
-    fn repeat(&self) -> Repeat {
-        Repeat::Harmless
+    fn repeat(&self) -> RetrySafety {
+        RetrySafety::Harmless
     }
 
     fn prepare<'a>(
         &'a self,
         arguments: Value,
         _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>> {
-        Box::pin(async { Ok(Prepared::new(Value::Null, arguments)) })
+    ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>> {
+        Box::pin(async { Ok(PreparedCall::new(Value::Null, arguments)) })
     }
 
-    fn perform<'a>(&'a self, prepared: Prepared, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+    fn perform<'a>(&'a self, prepared: PreparedCall, _context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             match prepared.into_plan::<Value>() {
                 Ok(arguments) => (self.answer)(&arguments),
@@ -83,7 +85,7 @@ pub enum EmbedError {
     Start(#[from] run::StartError),
     /// The model name could not be resolved.
     #[error(transparent)]
-    Model(#[from] fusee_model::ChoiceError),
+    Model(#[from] fusee_model::OpenError),
     /// The journal could not be opened or read.
     #[error(transparent)]
     Journal(#[from] fusee_journal::JournalError),
@@ -94,14 +96,14 @@ pub enum EmbedError {
 
 /// A task to be run, configured builder-style.
 pub struct Task {
-    settings: Settings,
+    settings: RunSpec,
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Task {
     /// Creates a task from a request. The journal is `.fusee/journal.db` inside the workspace.
     pub fn new(request: &str, model: &str, workspace: &Path) -> Self {
-        Self { settings: Settings::new(request, model, workspace), tools: Vec::new() }
+        Self { settings: RunSpec::new(request, model, workspace), tools: Vec::new() }
     }
 
     /// Creates a task of a custom type with a prompt built for that type. A closed section costs only its
@@ -136,7 +138,7 @@ impl Task {
         model: &str,
         workspace: &Path,
     ) -> Result<Self, RenderProblem> {
-        Ok(Self { settings: Settings::prompted(prompt, task, model, workspace)?, tools: Vec::new() })
+        Ok(Self { settings: RunSpec::prompted(prompt, task, model, workspace)?, tools: Vec::new() })
     }
 
     /// Sets the base URL of the model server.
@@ -161,27 +163,30 @@ impl Task {
     }
 
     /// Runs the task to its end and passes every event to `watch`.
-    pub async fn run(self, mut watch: impl FnMut(&Stamped)) -> Result<TaskOutcome, EmbedError> {
+    pub async fn run(self, mut watch: impl FnMut(&EventRecord)) -> Result<TaskOutcome, EmbedError> {
         let path = self.settings.workspace.join(".fusee/journal.db");
-        let journal = Journal::open(&path, Options::default(), Arc::new(SystemClock))?;
+        let journal = Journal::open(&path, JournalOptions::default(), Arc::new(SystemClock))?;
         let base_url = self.settings.base_url.clone();
-        let served = fusee_model::Settings { base_url, ..fusee_model::Settings::default() };
+        let served = fusee_model::Connection { base_url, ..fusee_model::Connection::default() };
         let model = Models::new(now).open(&self.settings.model, &served)?;
         let id = format!("run-{}", SystemClock.now_ms());
         let run = id.parse().map_err(EmbedError::Stopped)?;
-        let settings =
-            Settings { approve: Approve::Never, sandbox_state: "no commands".to_owned(), ..self.settings };
-        let resources = Resources {
+        let settings = RunSpec {
+            approve: ApprovalMode::Never,
+            sandbox_state: "no commands".to_owned(),
+            ..self.settings
+        };
+        let resources = RunDeps {
             journal,
             model,
             others: Default::default(),
             commands: CommandSettings::default(),
             extra_tools: self.tools,
             commands_settled: false,
-            approver: Arc::new(Nobody),
+            approver: Arc::new(NonInteractive),
             jitter: || 0.0,
             trace: None,
-            templates: run::Templates::default(),
+            templates: run::TemplateSource::default(),
         };
         let running = run::start(&run, settings, resources).await?;
         let mut events = running.events();

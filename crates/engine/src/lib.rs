@@ -8,10 +8,10 @@ pub mod agent;
 pub mod approval;
 pub mod dispatch;
 pub mod embed;
-pub mod flow;
+
 pub mod memory;
 pub mod prompt;
-mod report;
+
 pub mod review;
 pub mod run;
 pub mod task_system;

@@ -1,40 +1,40 @@
 //! File index of a work tree: paths, languages, sizes, symbols and summaries.
 //!
-//! [`Memory`] keeps the index, updates it incrementally, and ranks files against a query. It holds no file
+//! [`MemorySystem`] keeps the index, updates it incrementally, and ranks files against a query. It holds no file
 //! content; callers read that through the handler's tools.
 
-mod base;
-mod coding;
-mod commit;
+mod bm25;
+mod codec;
 mod delta;
 mod entry;
-#[cfg(feature = "grammars")]
-mod grammar;
+mod git_head;
 mod index;
+mod journaled_query;
 mod merge;
-mod rank;
-mod ranking;
-mod step;
+mod model_ranking;
+mod scan;
+mod segment;
 mod symbols;
-mod tokens;
-mod walk;
+mod tokenizer;
+#[cfg(feature = "grammars")]
+mod treesitter;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use entry::Entry;
-use index::{Index, Trouble};
-pub(crate) use ranking::{ARGUMENT as RANKING, Asking, unordered};
-pub use walk::MOST_FILES;
+pub use entry::FileEntry;
+use index::{FileIndex, IndexError};
+pub(crate) use model_ranking::{ARGUMENT as RANKING, RankedSearch, unordered};
+pub use scan::MOST_FILES;
 
 #[cfg(test)]
 mod tests;
 
 /// A search in the file index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Query {
+pub struct MemoryQuery {
     /// Search words. A file whose full path occurs among them is always found.
     pub words: String,
     /// Maximum number of files to return.
@@ -43,16 +43,16 @@ pub struct Query {
 
 /// Search result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct MemoryAnswer {
     /// The matched files in one line.
     pub summary: String,
     /// Matched files, best first.
-    pub matches: Vec<Found>,
+    pub matches: Vec<FileMatch>,
 }
 
 /// A matched file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FileMatch {
     /// Path relative to the work tree.
     pub path: String,
     /// Relevance: above 0, at most 1.
@@ -63,7 +63,7 @@ pub struct Found {
 
 /// Statistics of an index update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Updated {
+pub struct IndexUpdate {
     /// Number of files in the index.
     pub files: usize,
     /// Number of files read because they are new or changed.
@@ -75,26 +75,26 @@ pub struct Updated {
 }
 
 /// File index of one work tree.
-pub struct Memory {
+pub struct MemorySystem {
     root: PathBuf,
     /// Where the index is stored; without a file it lives only as long as this value.
     file: Option<PathBuf>,
-    index: Mutex<Option<Index>>,
+    index: Mutex<Option<FileIndex>>,
 }
 
-impl Memory {
+impl MemorySystem {
     /// Creates the index of a work tree, stored in `file` if one is given.
     pub fn new(root: &Path, file: Option<PathBuf>) -> Self {
         Self { root: root.to_owned(), file, index: Mutex::new(None) }
     }
 
     /// Brings the index up to date with the work tree.
-    pub fn update(&self) -> Result<Updated, String> {
+    pub fn update(&self) -> Result<IndexUpdate, String> {
         self.with(|index| self.refresh(index))
     }
 
     /// Updates the index, then searches it.
-    pub fn relevant(&self, query: &Query) -> Result<Answer, String> {
+    pub fn relevant(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
         self.with(|index| {
             self.refresh(index)?;
             answer(index, query)
@@ -102,47 +102,48 @@ impl Memory {
     }
 
     /// Searches the index without updating it.
-    pub fn query(&self, query: &Query) -> Result<Answer, String> {
+    pub fn query(&self, query: &MemoryQuery) -> Result<MemoryAnswer, String> {
         self.with(|index| answer(index, query))
     }
 
     /// Returns all entries, sorted by path.
-    pub fn global_index(&self) -> Result<Vec<Entry>, String> {
+    pub fn global_index(&self) -> Result<Vec<FileEntry>, String> {
         self.with(|index| Ok(index.entries()?))
     }
 
     /// Returns the entry of one file.
-    pub fn entry(&self, path: &str) -> Result<Option<Entry>, String> {
+    pub fn entry(&self, path: &str) -> Result<Option<FileEntry>, String> {
         self.with(|index| Ok(index.entry(path)?))
     }
 
-    fn with<T>(&self, work: impl Fn(&mut Index) -> Result<T, Trouble>) -> Result<T, String> {
+    fn with<T>(&self, work: impl Fn(&mut FileIndex) -> Result<T, IndexError>) -> Result<T, String> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = index.get_or_insert_with(|| self.file.as_deref().map(Index::open).unwrap_or_default());
+        let known =
+            index.get_or_insert_with(|| self.file.as_deref().map(FileIndex::open).unwrap_or_default());
         let mut done = work(known);
-        if matches!(done, Err(Trouble::Damaged)) {
+        if matches!(done, Err(IndexError::Damaged)) {
             // The index can always be rebuilt from the work tree.
-            *known = Index::default();
+            *known = FileIndex::default();
             done = work(known);
         }
         done.map_err(|trouble| match trouble {
-            Trouble::Damaged => "cannot read the file index".to_owned(),
-            Trouble::Failed(problem) => problem,
+            IndexError::Damaged => "cannot read the file index".to_owned(),
+            IndexError::Failed(problem) => problem,
         })
     }
 
-    fn refresh(&self, index: &mut Index) -> Result<Updated, Trouble> {
+    fn refresh(&self, index: &mut FileIndex) -> Result<IndexUpdate, IndexError> {
         index.refresh(&self.root, self.file.as_deref())
     }
 }
 
-fn answer(index: &mut Index, query: &Query) -> Result<Answer, Trouble> {
-    let matches = rank::rank(index, &query.words, query.limit)?;
-    Ok(Answer { summary: summary(&matches, Some(index.len())), matches })
+fn answer(index: &mut FileIndex, query: &MemoryQuery) -> Result<MemoryAnswer, IndexError> {
+    let matches = bm25::rank(index, &query.words, query.limit)?;
+    Ok(MemoryAnswer { summary: summary(&matches, Some(index.len())), matches })
 }
 
 /// Describes the matched files in one line, with the total number of files if it is known.
-fn summary(matches: &[Found], of: Option<usize>) -> String {
+fn summary(matches: &[FileMatch], of: Option<usize>) -> String {
     if matches.is_empty() {
         return "no file fits".to_owned();
     }

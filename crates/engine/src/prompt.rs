@@ -1,44 +1,44 @@
 //! Prompts for the model: sections that are rendered to text, some of them closed until the model opens them.
 //!
 //! A [`Prompt`] is a tree of sections, checked when it is built. Bound to a task, it renders to exactly the
-//! bytes the model receives ([`Rendered`]). [`open_sections`] opens closed sections, and [`PromptFile`] reads
+//! bytes the model receives ([`RenderedText`]). [`open_sections`] opens closed sections, and [`PromptFile`] reads
 //! a prompt from a file. `default.rs` holds the prompt of a plain run, `environment.rs` its inputs.
 
-mod build;
+mod builder;
 mod default;
 mod delegation;
 mod digest;
 mod documents;
 mod environment;
 mod expansion;
-mod file;
-mod key;
 mod outline;
 mod overrides;
-mod planning;
+mod placeholder;
+mod planning_strategy;
+mod prompt_file;
 mod render;
 mod section;
-mod task;
-mod template;
-mod written;
+mod section_key;
+mod task_fields;
+mod to_file;
 
-pub use build::{Problem, Prompt, PromptBuilder};
+pub use builder::{Prompt, PromptBuilder, PromptProblem};
 pub(crate) use default::usual_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
 pub use delegation::{DelegationPrompt, Recap};
 pub use digest::{DIGEST_FILE, workspace_digest};
 pub use documents::{Document, Skills, references, skills};
-pub use environment::Environment;
+pub use environment::EnvironmentSnapshot;
 pub use expansion::{OpenProblem, VisibilityExpansionRequired, build_expansion_instructions, open_sections};
-pub use file::{FileProblem, PromptFile};
-pub use key::SectionPath;
 pub use outline::{Outlined, SectionState};
 pub(crate) use overrides::worded;
-pub use overrides::{Override, override_file};
-pub use planning::PlanningStrategy;
-pub use render::{Bound, RenderProblem, Rendered, RenderedSection};
-pub use section::{Condition, Section, Shown, Visibility};
-pub use task::{AnyTask, Task, TaskFields};
+pub use overrides::{SectionOverride, override_file};
+pub use planning_strategy::PlanningStrategy;
+pub use prompt_file::{FileProblem, PromptFile};
+pub use render::{BoundPrompt, RenderProblem, RenderedSection, RenderedText};
+pub use section::{Condition, PromptSection, SectionDisplay, Visibility};
+pub use section_key::SectionPath;
+pub use task_fields::{AnyTask, Task, TaskFields};
 
 #[cfg(test)]
 mod properties;

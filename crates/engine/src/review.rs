@@ -1,23 +1,23 @@
 //! The code reviewer: its prompt, its view of the project, and the checks on its findings.
 //!
-//! A review is an ordinary run in review mode with a sectioned prompt. [`material`] collects its context in
+//! A review is an ordinary run in review mode with a sectioned prompt. [`review_context`] collects its context in
 //! one step, [`prompt`] puts it into sections, [`finding`] checks the answer against the files, and
 //! [`report`] formats it for users and programs.
 
 mod finding;
-mod material;
 mod prompt;
 mod report;
+mod review_context;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use finding::{Finding, Findings, FindingsCheck, Severity, findings_schema};
-pub(crate) use material::{Material, Place};
+pub use finding::{Finding, FindingSeverity, Findings, FindingsCheck, findings_schema};
 pub use prompt::CodeReviewTask;
 pub(crate) use prompt::{OVERRIDABLE, disclosure};
-pub use report::Format;
+pub use report::FindingsFormat;
+pub(crate) use review_context::{ReviewContext, ReviewSources};
 
 /// Scope and output of a review; part of a run's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,10 +36,10 @@ pub struct CodeReview {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<PathBuf>,
     /// Output format of the findings.
-    pub format: Format,
+    pub format: FindingsFormat,
     /// Severity at or above which findings make the run fail.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_on: Option<Severity>,
+    pub fail_on: Option<FindingSeverity>,
 }
 
 impl CodeReview {

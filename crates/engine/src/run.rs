@@ -1,16 +1,16 @@
 //! Life cycle of a run: start, resume, replay. User interfaces (terminal, JSON, web) send commands here and
 //! read events.
 
-mod absent;
-mod amended;
-mod continued;
-mod delegated;
+mod context_report;
+mod continuation;
+mod delegation;
+mod no_model;
 mod outcome;
-mod outlook;
-mod prompted;
-mod reviewed;
-mod settings;
-mod work;
+mod policy_changes;
+mod prompt_setup;
+mod review_setup;
+mod run_kind;
+mod spec;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,31 +18,33 @@ use std::sync::atomic::AtomicBool;
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStatus, TurnType};
 use fusee_journal::{
-    Body, BoxFuture, Branch, Call, Embedded, Engine, Events, Journal, JournalError, Kind, RunId, RunStatus,
-    StepKey, Stop,
+    BoxFuture, Branch, DurableRun, EventStream, Journal, JournalError, RunAborted, RunId, RunStatus,
+    SqliteRun, StepBody, StepKey, StepKind, StepRequest,
 };
 use fusee_model::{CancellationToken, Model};
-use fusee_tools::mcp::Remote;
+use fusee_tools::mcp::McpTool;
 use fusee_tools::{CommandSettings, Tool, Toolbox, Workspace};
 use serde_json::Value;
 
-use crate::agent::{AgentTask, Amendment, Progress, Session, TaskOutcome, Terms, TurnStop, remember};
-use crate::approval::{Approver, Gatekeeper, Nobody};
-use crate::memory::Memory;
-use crate::prompt::{self, Environment, PromptFile};
+use crate::agent::{
+    AgentTask, PolicyChange, RunPolicy, TaskContext, TaskOutcome, TaskProgress, TurnInterrupt, remember,
+};
+use crate::approval::{ApprovalPolicy, Approver, NonInteractive};
+use crate::memory::MemorySystem;
+use crate::prompt::{self, EnvironmentSnapshot, PromptFile};
 use crate::task_system::{self, SubtaskRequest, TaskSystem};
-use crate::template::{Registry, TemplateText};
-use crate::workflow::{self, Left, Trace};
+use crate::template::{TemplateRegistry, TemplateText};
+use crate::workflow::{self, EffectTrace, WorkflowExit};
 
-pub use absent::{NO_MODEL, no_model};
-pub use outcome::{Exit, RunOutcome};
-pub use outlook::{Share, Shorter, conversation, shorter, window};
-pub use prompted::{open_section, sections};
-pub use settings::{Carry, Confine, PromptText, SandboxMode, Settings};
-pub use work::{JsonForm, TemplateTask, Work, Workflow};
+pub use context_report::{CompactionSavings, ContextShare, conversation, shorter, window};
+pub use no_model::{NO_MODEL, no_model};
+pub use outcome::{ExitStatus, RunOutcome};
+pub use prompt_setup::{open_section, sections};
+pub use run_kind::{JsonOutput, RunKind, TemplateRun, WorkflowRun};
+pub use spec::{CarryOver, PromptText, RunSpec, SandboxMode, SandboxOptions};
 
 /// Dependencies that the process provides for a run.
-pub struct Resources {
+pub struct RunDeps {
     /// Journal the run is written to.
     pub journal: Journal,
     /// Main model.
@@ -60,16 +62,16 @@ pub struct Resources {
     /// Random number from -1 to 1, for backoff.
     pub jitter: fn() -> f64,
     /// Templates and the file index.
-    pub templates: Templates,
+    pub templates: TemplateSource,
     /// Called for every effect of a workflow, if set.
-    pub trace: Option<Trace>,
+    pub trace: Option<EffectTrace>,
 }
 
 /// Templates and the location of the file index.
 #[derive(Clone, Debug, Default)]
-pub struct Templates {
+pub struct TemplateSource {
     /// Registered templates.
-    pub registry: Arc<Registry>,
+    pub registry: Arc<TemplateRegistry>,
     /// Where the file index of the workspace is stored.
     pub memory_file: Option<PathBuf>,
 }
@@ -109,21 +111,21 @@ pub enum StartError {
 }
 
 /// A run in progress.
-pub struct Running {
-    embedded: Arc<Embedded>,
+pub struct RunHandle {
+    embedded: Arc<SqliteRun>,
     cancel: CancellationToken,
-    progress: Arc<Progress>,
-    work: tokio::task::JoinHandle<Result<TaskOutcome, Stop>>,
+    progress: Arc<TaskProgress>,
+    work: tokio::task::JoinHandle<Result<TaskOutcome, RunAborted>>,
 }
 
-impl Running {
+impl RunHandle {
     /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         self.embedded.run()
     }
 
     /// Subscribes to the events from now on. All subscribers see the same events.
-    pub fn events(&self) -> Events {
+    pub fn events(&self) -> EventStream {
         self.embedded.events()
     }
 
@@ -139,12 +141,12 @@ impl Running {
 
     /// Returns the handle that interrupts single turns: the current work ends, and the user is asked what to
     /// do next.
-    pub fn turn_stop(&self) -> TurnStop {
+    pub fn turn_stop(&self) -> TurnInterrupt {
         self.progress.turn_stop.clone()
     }
 
     /// Returns the progress of the run.
-    pub fn progress(&self) -> &Progress {
+    pub fn progress(&self) -> &TaskProgress {
         &self.progress
     }
 
@@ -159,47 +161,47 @@ impl Running {
 }
 
 /// Starts a run.
-pub async fn start(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
+pub async fn start(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
-    prompted::check(&settings)?;
+    prompt_setup::check(&settings)?;
     if let Some(earlier) = &settings.continues {
-        continued::check(&resources.journal, earlier)?;
+        continuation::check(&resources.journal, earlier)?;
     }
-    let embedded = Embedded::begin(&resources.journal, run, &settings.title(), None).await?;
+    let embedded = SqliteRun::begin(&resources.journal, run, &settings.title(), None).await?;
     workspace.keep_first_look(first_look(&resources.journal, run));
-    Ok(spawn(embedded, settings, resources, workspace, Past::default()))
+    Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
 }
 
 /// Returns the settings a run was started with, updated by its resumes.
-pub fn settings_of(journal: &Journal, run: &RunId) -> Result<Settings, StartError> {
+pub fn settings_of(journal: &Journal, run: &RunId) -> Result<RunSpec, StartError> {
     let key = StepKey { branch: Branch::main(), n: 0 };
-    let first = journal.step(run, &key)?.filter(|step| step.kind == Kind::Settings);
+    let first = journal.step(run, &key)?.filter(|step| step.kind == StepKind::Settings);
     let first = first.and_then(|step| step.result);
     let value = first.ok_or_else(|| StartError::NoSettings { run: run.clone() })?;
-    let mut settings: Settings = serde_json::from_value(value)
+    let mut settings: RunSpec = serde_json::from_value(value)
         .map_err(|error| StartError::Unreadable { run: run.clone(), cause: error.to_string() })?;
-    if let Some(last) = amended::read(journal, run)?.pop() {
+    if let Some(last) = policy_changes::read(journal, run)?.pop() {
         settings.set_terms(last.terms);
     }
     Ok(settings)
 }
 
 /// Resumes a run. A run that has ended returns its result again.
-pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<Running, StartError> {
+pub fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunHandle, StartError> {
     let workspace = open_workspace(&settings)?;
     let open = resources.journal.run(run.as_str())?.status == RunStatus::Open;
     let in_force = settings_of(&resources.journal, run)?.terms();
-    let mut amendments = amended::read(&resources.journal, run)?;
-    let embedded = Embedded::resume(&resources.journal, run, None)?;
+    let mut amendments = policy_changes::read(&resources.journal, run)?;
+    let embedded = SqliteRun::resume(&resources.journal, run, None)?;
     if open {
-        let terms = Terms { commands_settled: resources.commands_settled, ..settings.terms() };
-        let new = (terms != in_force).then(|| amended::from_here(&embedded, terms));
-        let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(amended::written));
+        let terms = RunPolicy { commands_settled: resources.commands_settled, ..settings.terms() };
+        let new = (terms != in_force).then(|| policy_changes::from_here(&embedded, terms));
+        let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(policy_changes::written));
         embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
         amendments.extend(new);
         workspace.keep_first_look(first_look(&resources.journal, run));
     }
-    Ok(spawn(embedded, settings, resources, workspace, Past { resumed: true, amendments }))
+    Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, amendments }))
 }
 
 /// Replays a run from the journal alone: no model is called, no workspace is read, and no tool runs.
@@ -207,36 +209,36 @@ pub fn resume(run: &RunId, settings: Settings, resources: Resources) -> Result<R
 pub async fn replay(
     journal: &Journal,
     run: &RunId,
-    settings: Settings,
+    settings: RunSpec,
     extra_tools: Vec<Arc<dyn Tool>>,
 ) -> Result<RunOutcome, StartError> {
-    let embedded = Embedded::replay(journal, run, None)?;
+    let embedded = SqliteRun::replay(journal, run, None)?;
     // The directory is never read, because no tool runs in a replay.
     let workspace = Workspace::open(std::path::Path::new("/"));
     let workspace = workspace.map_err(|error| StartError::Workspace(error.to_string()))?;
-    let resources = Resources {
+    let resources = RunDeps {
         journal: journal.clone(),
-        model: Arc::new(absent::Absent::new(&settings)),
-        others: absent::others(&settings),
+        model: Arc::new(no_model::NoModel::new(&settings)),
+        others: no_model::others(&settings),
         commands: CommandSettings::default(),
         extra_tools,
         commands_settled: settings.commands_settled,
-        approver: Arc::new(Nobody),
+        approver: Arc::new(NonInteractive),
         jitter: || 0.0,
-        templates: Templates::default(),
+        templates: TemplateSource::default(),
         trace: None,
     };
-    let past = Past { resumed: false, amendments: amended::read(journal, run)? };
+    let past = RunHistory { resumed: false, amendments: policy_changes::read(journal, run)? };
     Ok(spawn(embedded, settings, resources, Arc::new(workspace), past).outcome().await)
 }
 
 /// State left by earlier processes.
 #[derive(Default)]
-struct Past {
+struct RunHistory {
     /// Whether another process worked on the run before, so that files may have changed.
     resumed: bool,
     /// Policy changes made by resumes.
-    amendments: Vec<Amendment>,
+    amendments: Vec<PolicyChange>,
 }
 
 /// Path of the workspace snapshot taken before the run's first command: next to the journal, until the run
@@ -245,7 +247,7 @@ pub(crate) fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
     journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
 
-fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
+fn open_workspace(settings: &RunSpec) -> Result<Arc<Workspace>, StartError> {
     match Workspace::open(&settings.workspace) {
         Ok(workspace) => Ok(Arc::new(workspace)),
         Err(error) => {
@@ -257,13 +259,13 @@ fn open_workspace(settings: &Settings) -> Result<Arc<Workspace>, StartError> {
 }
 
 fn spawn(
-    embedded: Arc<Embedded>,
-    settings: Settings,
-    resources: Resources,
+    embedded: Arc<SqliteRun>,
+    settings: RunSpec,
+    resources: RunDeps,
     workspace: Arc<Workspace>,
-    past: Past,
-) -> Running {
-    let (cancel, progress) = (CancellationToken::new(), Arc::new(Progress::default()));
+    past: RunHistory,
+) -> RunHandle {
+    let (cancel, progress) = (CancellationToken::new(), Arc::new(TaskProgress::default()));
     let work = work(
         Arc::clone(&embedded),
         settings,
@@ -274,22 +276,22 @@ fn spawn(
         Arc::clone(&progress),
     );
     let work = tokio::spawn(work);
-    Running { embedded, cancel, progress, work }
+    RunHandle { embedded, cancel, progress, work }
 }
 
 async fn work(
-    embedded: Arc<Embedded>,
-    settings: Settings,
-    resources: Resources,
+    embedded: Arc<SqliteRun>,
+    settings: RunSpec,
+    resources: RunDeps,
     workspace: Arc<Workspace>,
-    past: Past,
+    past: RunHistory,
     cancel: CancellationToken,
-    progress: Arc<Progress>,
-) -> Result<TaskOutcome, Stop> {
+    progress: Arc<TaskProgress>,
+) -> Result<TaskOutcome, RunAborted> {
     let looked_at = Arc::clone(&workspace);
     let result = Box::pin(task(&embedded, settings, resources, workspace, past, cancel, progress)).await;
     let result = match result {
-        Ok(Left::Cancelled(outcome)) => match embedded.flush().await {
+        Ok(WorkflowExit::Cancelled(outcome)) => match embedded.flush().await {
             // The run stays open: unfinished work is cut off as if killed, and a resume continues from there.
             Ok(()) => {
                 let last = workflow::complete_event(embedded.run().as_str(), &outcome, None);
@@ -298,7 +300,7 @@ async fn work(
             }
             Err(stop) => Err(stop),
         },
-        Ok(Left::Ended(outcome)) => {
+        Ok(WorkflowExit::Ended(outcome)) => {
             let status = match outcome.status {
                 TaskStatus::Completed => RunStatus::Completed,
                 TaskStatus::Failed => RunStatus::Failed,
@@ -319,22 +321,23 @@ async fn work(
 }
 
 async fn task(
-    embedded: &Arc<Embedded>,
-    settings: Settings,
-    resources: Resources,
+    embedded: &Arc<SqliteRun>,
+    settings: RunSpec,
+    resources: RunDeps,
     workspace: Arc<Workspace>,
-    past: Past,
+    past: RunHistory,
     cancel: CancellationToken,
-    progress: Arc<Progress>,
-) -> Result<Left, Stop> {
+    progress: Arc<TaskProgress>,
+) -> Result<WorkflowExit, RunAborted> {
     let branch = Branch::main();
-    let engine: Arc<dyn Engine> = Arc::clone(embedded) as Arc<dyn Engine>;
+    let engine: Arc<dyn DurableRun> = Arc::clone(embedded) as Arc<dyn DurableRun>;
     let written = serde_json::to_value(&settings).unwrap_or_default();
-    let recorded = engine.step(call(&branch, Kind::Settings, "run"), value_body(async { written })).await?;
+    let recorded =
+        engine.step(call(&branch, StepKind::Settings, "run"), value_body(async { written })).await?;
     let started_ms = recorded.at_ms;
-    let settings: Settings = recorded.read()?;
+    let settings: RunSpec = recorded.read()?;
 
-    let earlier = continued::earlier(&*engine, &branch, &resources.journal, &settings).await?;
+    let earlier = continuation::earlier(&*engine, &branch, &resources.journal, &settings).await?;
     let environment = match earlier.as_ref().and_then(|earlier| earlier.environment.clone()) {
         // The session has read its environment already, and messages that were sent are never edited.
         Some(environment) => environment,
@@ -344,11 +347,11 @@ async fn task(
                 settings.prompt.as_ref().is_some_and(|prompt| PromptFile::wants_digest(&prompt.text));
             let kept = digest_file(&resources.journal);
             let look = async move {
-                let found = Environment::look(&directory, started_ms);
+                let found = EnvironmentSnapshot::look(&directory, started_ms);
                 let found = if digest { found.digested(&directory, Some(&kept)) } else { found };
                 serde_json::to_value(found).unwrap_or_default()
             };
-            engine.step(call(&branch, Kind::Environment, "session"), value_body(look)).await?.read()?
+            engine.step(call(&branch, StepKind::Environment, "session"), value_body(look)).await?.read()?
         }
     };
 
@@ -361,15 +364,16 @@ async fn task(
     for offered in &settings.mcp {
         // If the server is connected, its tool already has the name; otherwise a call reports that it is
         // missing.
-        let _ = toolbox.insert(Arc::new(Remote::absent(offered.clone())));
+        let _ = toolbox.insert(Arc::new(McpTool::absent(offered.clone())));
     }
     let kept = digest_file(&resources.journal);
     let material =
-        reviewed::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept).await?;
+        review_setup::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept)
+            .await?;
     if material.is_some() {
-        toolbox = reviewed::looking(&toolbox);
+        toolbox = review_setup::looking(&toolbox);
     }
-    let session = Session {
+    let session = TaskContext {
         model: resources.model,
         others: resources.others,
         options: settings.options.clone(),
@@ -379,7 +383,7 @@ async fn task(
         limits: settings.limits,
         secrets,
         turn_stop: progress.turn_stop.clone(),
-        gatekeeper: Gatekeeper {
+        gatekeeper: ApprovalPolicy {
             approve: settings.approve,
             commands_settled: settings.commands_settled,
             rules: settings.rules.clone(),
@@ -395,18 +399,18 @@ async fn task(
     };
     // Conversation that a template or workflow task can request as context.
     let history = match &settings.work {
-        Work::Request => Arc::default(),
+        RunKind::Request => Arc::default(),
         _ => Arc::new(earlier.as_ref().map(|earlier| earlier.messages.clone()).unwrap_or_default()),
     };
     match &settings.work {
-        Work::Request => {}
-        Work::Workflow(work) => {
+        RunKind::Request => {}
+        RunKind::Workflow(work) => {
             if past.resumed {
                 remember(&*session.model, &resources.journal.steps(embedded.run())?);
             }
             let trace = resources.trace;
             let templates = resources.templates;
-            let place = workflow::Place {
+            let place = workflow::WorkflowScope {
                 session,
                 engine,
                 branch,
@@ -419,13 +423,13 @@ async fn task(
             };
             return workflow::run(work, &settings.request, place).await;
         }
-        Work::Template(work) => {
+        RunKind::Template(work) => {
             if past.resumed {
                 remember(&*session.model, &resources.journal.steps(embedded.run())?);
             }
             let system = TaskSystem {
                 registry: resources.templates.registry,
-                memory: Arc::new(Memory::new(&settings.workspace, resources.templates.memory_file)),
+                memory: Arc::new(MemorySystem::new(&settings.workspace, resources.templates.memory_file)),
                 base: Arc::new(session),
                 engine,
                 environment,
@@ -433,9 +437,9 @@ async fn task(
             let request = SubtaskRequest::named(work.name.as_str(), work.inputs.clone());
             let request = SubtaskRequest { limits: work.limits, ..request };
             let text = TemplateText { file: work.file.clone(), text: work.text.clone() };
-            let place = task_system::Place::main(started_ms, cancel, progress);
-            let place = task_system::Place { history, ..place };
-            return Arc::new(system).execute(request, Some(text), place).await.map(Left::Ended);
+            let place = task_system::TaskScope::main(started_ms, cancel, progress);
+            let place = task_system::TaskScope { history, ..place };
+            return Arc::new(system).execute(request, Some(text), place).await.map(WorkflowExit::Ended);
         }
     }
     let task = AgentTask::new(
@@ -443,15 +447,15 @@ async fn task(
         engine,
         branch,
         embedded.run().to_string(),
-        prompt::default_system(&environment, prompted::kind(&settings)),
+        prompt::default_system(&environment, prompt_setup::kind(&settings)),
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
     .watched(cancel, progress);
-    let task =
-        prompted::dressed(task, &settings, &environment, earlier, material).map_err(Stop::Unreadable)?;
-    let task = delegated::delegating(task, &settings, &environment, resources.templates, started_ms);
-    crate::flow::work(task, &settings.flow, started_ms).await.map(Left::Ended)
+    let task = prompt_setup::dressed(task, &settings, &environment, earlier, material)
+        .map_err(RunAborted::Unreadable)?;
+    let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);
+    crate::agent::flow::work(task, &settings.flow, started_ms).await.map(WorkflowExit::Ended)
 }
 
 /// Path of the digest cache, next to the journal.
@@ -459,16 +463,16 @@ fn digest_file(journal: &Journal) -> PathBuf {
     journal.path().with_file_name(prompt::DIGEST_FILE)
 }
 
-fn call(branch: &Branch, kind: Kind, callee: &str) -> Call {
-    Call { branch: branch.clone(), kind, callee: callee.to_owned(), args: Value::Null }
+fn call(branch: &Branch, kind: StepKind, callee: &str) -> StepRequest {
+    StepRequest { branch: branch.clone(), kind, callee: callee.to_owned(), args: Value::Null }
 }
 
-fn value_body<'a>(value: impl Future<Output = Value> + Send + 'a) -> Body<'a> {
+fn value_body<'a>(value: impl Future<Output = Value> + Send + 'a) -> StepBody<'a> {
     Box::new(move || Box::pin(value) as BoxFuture<'a, Value>)
 }
 
 /// Final event of a run whose journal failed.
-fn stopped(embedded: &Embedded, stop: &Stop) -> Event {
+fn stopped(embedded: &SqliteRun, stop: &RunAborted) -> Event {
     let error = TaskError {
         code: fusee_journal::event::ErrorCode::TurnFailed,
         reason: "unexpected_error".to_owned(),

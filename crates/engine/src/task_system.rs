@@ -1,39 +1,39 @@
 //! Atomic tasks as values: their requests, results and errors, and the system that runs them.
 //!
 //! A [`SubtaskRequest`] names a template and contains everything it needs. Templates, tools and workflows all
-//! answer with a [`TaskResult`]; a failed task is a result with a [`TaskError`].
+//! answer with a [`TaskResult`]; a failed task is a result with a [`TemplateTaskError`].
 
-mod compose;
 mod context;
+mod context_loader;
 mod error;
-mod execute;
 mod executor;
-mod finish;
+mod file_sources;
 mod handler;
-mod history;
-mod listing;
+mod history_excerpt;
 pub mod output;
-mod prepare;
+mod output_handling;
+mod pipeline;
 mod preview;
+mod prompt;
 mod request;
 mod result;
-mod subtask;
+mod subtasks;
 
-pub use compose::{Composed, Handover, Prepared, ReadFile, compose};
 pub use context::{Conflict, ContextSettings, SetBy, defaults, effective};
-pub use error::{Cause, ErrorType, Mismatch, Reason, ResourceMetrics, TaskError};
-pub use execute::{Place, Ready, TaskSystem, ready};
+pub use error::{ErrorCause, ErrorType, Mismatch, Reason, ResourceMetrics, TemplateTaskError};
 pub use handler::{check_tools, limits, toolbox};
-pub(crate) use history::part as history_part;
+pub(crate) use history_excerpt::part as history_part;
+pub use pipeline::{ResolvedRequest, TaskScope, TaskSystem, ready};
 pub use preview::{Preview, preview};
+pub use prompt::{ComposedPrompt, Handover, PreparedContext, SourceFile, compose};
 pub use request::AccumulationFormat;
 pub use request::{
     ContextOverrides, ContextPart, FreshContext, HistoryConfig, InheritContext, InheritedContext,
     LimitOverrides, SubtaskRequest,
 };
 pub use result::{ExecutionPath, Status, TaskResult};
-pub use subtask::DEEPEST;
-pub(crate) use subtask::Subtasks;
+pub use subtasks::DEEPEST;
+pub(crate) use subtasks::Subtasks;
 
 #[cfg(test)]
 mod tests;

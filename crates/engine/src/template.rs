@@ -2,25 +2,25 @@
 //!
 //! The table in `schema.rs` defines what a template may contain; the checker ([`Template::read`]), the
 //! XSD ([`xsd`]) and
-//! the reference page are derived from it. [`Registry`] finds templates by name, subtype or
+//! the reference page are derived from it. [`TemplateRegistry`] finds templates by name, subtype or
 //! description;
 //! [`crate::task_system`] runs them.
 
+mod build;
+mod builtin;
 mod check;
-mod command;
-mod filled;
 mod inputs;
 mod load;
-mod make;
-mod matching;
 pub(crate) mod placeholder;
 mod reference;
 mod registry;
+mod render;
 pub(crate) mod schema;
-mod shipped;
+mod shell_quoting;
+mod similarity;
 mod xsd;
 
-use fusee_text::xml::{self, Document};
+use fusee_text::xml::{self, XmlDocument};
 use fusee_text::{Diagnostic, Diagnostics, Source, Span};
 use fusee_tools::ContentHash;
 use serde::{Deserialize, Serialize};
@@ -28,14 +28,14 @@ use serde_json::Value;
 
 use crate::task_system::{ContextOverrides, LimitOverrides};
 
+pub use builtin::{SKELETON, shipped};
 pub use inputs::{InputProblem, bind, typed};
-pub use load::{Folder, Loaded, load};
-pub use matching::{Match, Matching};
-pub(crate) use matching::{stem, words};
+pub use load::{LoadedTemplates, TemplateFolder, load};
 pub(crate) use placeholder::shown;
 pub use reference::reference;
-pub use registry::{Layer, NotFound, Registered, Registry, Twice};
-pub use shipped::{SKELETON, shipped};
+pub use registry::{DuplicateName, RegisteredTemplate, TemplateLayer, TemplateNotFound, TemplateRegistry};
+pub use similarity::{MatchOptions, TemplateMatch};
+pub(crate) use similarity::{stem, words};
 pub use xsd::xsd;
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ pub struct Template {
     /// System prompt, if not the default one.
     pub system: Option<String>,
     /// Declared inputs, which `{{name}}` can refer to.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<TemplateInput>,
     /// Prompt sections.
     pub sections: Vec<SectionText>,
     /// Required format of the answer.
@@ -93,7 +93,7 @@ pub struct Template {
 
 /// A declared input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Input {
+pub struct TemplateInput {
     /// Name of the input.
     pub name: String,
     /// Type of the input.
@@ -215,17 +215,17 @@ impl Template {
 
     /// Parses the text of a template. Reports all problems; returns a template if none of them is an error.
     pub fn read(source: &Source) -> (Option<Self>, Diagnostics) {
-        let (document, mut problems): (Document, Diagnostics) = xml::read(source);
+        let (document, mut problems): (XmlDocument, Diagnostics) = xml::read(source);
         let whole = !problems.has_errors();
         check::check(source, &document, whole, &mut problems);
         if problems.has_errors() {
             // Schema violations are already reported; the semantic checks add the rest.
             if whole {
-                make::check_meaning(source, &document, &mut problems);
+                build::check_meaning(source, &document, &mut problems);
             }
             return (None, problems);
         }
-        let template = make::make(source, &document, &mut problems);
+        let template = build::make(source, &document, &mut problems);
         (template.filter(|_| !problems.has_errors()), problems)
     }
 
@@ -235,7 +235,7 @@ impl Template {
     }
 
     /// Returns the input of this name.
-    pub fn input(&self, name: &str) -> Option<&Input> {
+    pub fn input(&self, name: &str) -> Option<&TemplateInput> {
         self.inputs.iter().find(|input| input.name == name)
     }
 }

@@ -8,8 +8,8 @@ mod git;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fusee_journal::{Journal, JournalError, Kind, RunId, StepRow};
-use fusee_tools::workspace::{Kept, KeptContent, PutBack, Standing};
+use fusee_journal::{Journal, JournalError, RunId, StepKind, StepRow};
+use fusee_tools::workspace::{Backup, BackupContent, FileState, RestoreStep};
 use fusee_tools::{ContentHash, DirectoryChange, FileChange, ToolOutput, Workspace};
 use serde_json::Value;
 
@@ -24,9 +24,9 @@ const PLAIN_FILE: u32 = 0o100644;
 
 /// The plan for undoing a run.
 #[derive(Debug, Default)]
-pub struct Undo {
+pub struct UndoPlan {
     /// Files to restore, remove or recreate.
-    pub files: Vec<PutBack>,
+    pub files: Vec<RestoreStep>,
     /// Files that already have their original content.
     pub already: Vec<String>,
     /// Files left unchanged, each with the reason.
@@ -42,7 +42,7 @@ pub struct Undo {
 
 /// History of a file within a run.
 #[derive(Default)]
-struct Trail {
+struct FileTrail {
     before: Option<ContentHash>,
     after: Option<ContentHash>,
     mode: Option<u32>,
@@ -51,13 +51,13 @@ struct Trail {
 
 /// Whether a directory existed before the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum DirectoryBefore {
     There,
     Absent,
 }
 
 /// Where the original content comes from.
-enum Source {
+enum RestoreSource {
     /// The file did not exist.
     Nowhere,
     Kept(Vec<u8>, u32),
@@ -66,24 +66,24 @@ enum Source {
 
 /// All changes found in the journal.
 #[derive(Default)]
-struct Found {
-    trails: BTreeMap<String, Trail>,
-    kept: HashMap<String, Vec<Kept>>,
+struct RecordedChanges {
+    trails: BTreeMap<String, FileTrail>,
+    kept: HashMap<String, Vec<Backup>>,
     commands: Vec<String>,
     /// Directories created or removed, and whether each existed before the run.
-    directories: BTreeMap<String, Before>,
+    directories: BTreeMap<String, DirectoryBefore>,
     /// Whether a command was interrupted and its effects are unknown.
     cut_off: bool,
 }
 
-impl Undo {
+impl UndoPlan {
     /// Determines what can be undone.
     pub fn plan(journal: &Journal, run: &RunId, workspace: &Workspace) -> Result<Self, JournalError> {
-        let effects = |step: &StepRow| matches!(step.kind, Kind::Tool | Kind::Environment);
+        let effects = |step: &StepRow| matches!(step.kind, StepKind::Tool | StepKind::Environment);
         let mut steps: Vec<StepRow> = journal.steps(run)?.into_iter().filter(effects).collect();
         // In chronological order, across branches.
         steps.sort_by_key(|step| step.at_ms);
-        let mut found = Found::default();
+        let mut found = RecordedChanges::default();
         for step in &steps {
             found.note(step);
         }
@@ -107,7 +107,7 @@ impl Undo {
 
     /// Leaves files that changed since an interrupted command began: it cannot be determined whether the
     /// command or something later changed them.
-    fn leave_unknown(&mut self, found: &Found, workspace: &Workspace, look: std::path::PathBuf) {
+    fn leave_unknown(&mut self, found: &RecordedChanges, workspace: &Workspace, look: std::path::PathBuf) {
         workspace.keep_first_look(look);
         let told = found.trails.iter().map(|(path, trail)| FileChange {
             path: path.clone(),
@@ -128,16 +128,16 @@ impl Undo {
     fn judge(
         &mut self,
         path: &str,
-        trail: &Trail,
-        kept: &[Kept],
+        trail: &FileTrail,
+        kept: &[Backup],
         workspace: &Workspace,
-    ) -> Option<(Option<Standing>, Source)> {
-        let known = |standing: &Standing| {
+    ) -> Option<(Option<FileState>, RestoreSource)> {
+        let known = |standing: &FileState| {
             [trail.before, trail.after].into_iter().flatten().any(|name| standing.is(name))
         };
         let now = match workspace.standing(path, MOST_BYTES) {
             // Tools write through symlinks, so the content is at the target.
-            Ok(Some(link @ Standing::Link(_))) if !known(&link) => {
+            Ok(Some(link @ FileState::Link(_))) if !known(&link) => {
                 workspace.standing_behind(path, MOST_BYTES)
             }
             now => now,
@@ -170,18 +170,18 @@ impl Undo {
     }
 
     /// Loads the original content.
-    fn fetch(&mut self, pending: Vec<(String, Option<Standing>, Source)>, workspace: &Workspace) {
+    fn fetch(&mut self, pending: Vec<(String, Option<FileState>, RestoreSource)>, workspace: &Workspace) {
         let wanted = pending.iter().filter_map(|(_, _, source)| match source {
-            Source::Git(id, _) => Some(*id),
-            Source::Nowhere | Source::Kept(..) => None,
+            RestoreSource::Git(id, _) => Some(*id),
+            RestoreSource::Nowhere | RestoreSource::Kept(..) => None,
         });
         let objects = git::blobs(workspace.root(), &wanted.collect::<Vec<_>>(), MOST_AT_ONCE);
         let mut bytes = 0;
         for (path, now, source) in pending {
             let before = match source {
-                Source::Nowhere => None,
-                Source::Kept(content, mode) => Some((content, mode)),
-                Source::Git(id, mode) => match objects.find(&id) {
+                RestoreSource::Nowhere => None,
+                RestoreSource::Kept(content, mode) => Some((content, mode)),
+                RestoreSource::Git(id, mode) => match objects.find(&id) {
                     Ok(content) => Some((content, mode)),
                     Err(why) => {
                         self.left.push((path, why));
@@ -195,7 +195,7 @@ impl Undo {
                 self.left.push((path, why.to_owned()));
                 continue;
             }
-            self.files.push(PutBack { path, now, before });
+            self.files.push(RestoreStep { path, now, before });
         }
     }
 
@@ -203,18 +203,18 @@ impl Undo {
     fn drop_second_names(&mut self, workspace: &Workspace) {
         let names: HashSet<String> = self.files.iter().map(|file| file.path.clone()).collect();
         self.files.retain(|file| match (&file.now, workspace.real_name(&file.path)) {
-            (Some(Standing::File { .. }), Some(real)) => real == file.path || !names.contains(&real),
+            (Some(FileState::File { .. }), Some(real)) => real == file.path || !names.contains(&real),
             _ => true,
         });
     }
 
     /// Finds the directories created by the run that will be empty, and the directories it removed that are
     /// still missing.
-    fn judge_directories(&mut self, directories: &BTreeMap<String, Before>, workspace: &Workspace) {
+    fn judge_directories(&mut self, directories: &BTreeMap<String, DirectoryBefore>, workspace: &Workspace) {
         let removed: HashSet<&str> =
             self.files.iter().filter(|file| file.before.is_none()).map(|file| file.path.as_str()).collect();
         // In reverse order, the contents of a directory come before it.
-        for (path, _) in directories.iter().rev().filter(|(_, before)| **before == Before::Absent) {
+        for (path, _) in directories.iter().rev().filter(|(_, before)| **before == DirectoryBefore::Absent) {
             let Some(names) = workspace.names_in(path) else { continue };
             let goes = |(name, is_directory): &(String, bool)| {
                 let inner = format!("{path}/{name}");
@@ -229,7 +229,7 @@ impl Undo {
         let below =
             |path: &str, outer: &str| path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
         let missing = directories.iter().filter(|(path, before)| {
-            **before == Before::There
+            **before == DirectoryBefore::There
                 && workspace.names_in(path).is_none()
                 && !brought.iter().any(|file| below(file, path))
         });
@@ -255,17 +255,17 @@ impl Undo {
     }
 }
 
-impl Found {
+impl RecordedChanges {
     fn note(&mut self, step: &StepRow) {
         let read = |value: Option<&Value>, name: &str| value.and_then(|value| value.get(name)).cloned();
         let command = read(step.intent.as_ref(), "command");
-        let by_command = command.is_some() || step.kind == Kind::Environment;
+        let by_command = command.is_some() || step.kind == StepKind::Environment;
         if let Some(Value::String(command)) = command {
             self.cut_off |= step.result.is_none();
             self.commands.push(command);
         }
         let kept = read(step.intent.as_ref(), "kept")
-            .and_then(|kept| serde_json::from_value::<Vec<Kept>>(kept).ok());
+            .and_then(|kept| serde_json::from_value::<Vec<Backup>>(kept).ok());
         for kept in kept.into_iter().flatten() {
             self.kept.entry(kept.path.clone()).or_default().push(kept);
         }
@@ -283,20 +283,21 @@ impl Found {
             self.note_directories(read(step, "directories"));
         }
         for change in changed {
-            let first = Trail { before: change.before, mode: change.mode, by_command, ..Trail::default() };
+            let first =
+                FileTrail { before: change.before, mode: change.mode, by_command, ..FileTrail::default() };
             self.trails.entry(change.path).or_insert(first).after = change.after;
         }
     }
 }
 
-impl Found {
+impl RecordedChanges {
     /// The first change of a directory tells whether it existed before.
     fn note_directories(&mut self, told: Option<Value>) {
         let told = told.and_then(|told| serde_json::from_value::<Vec<DirectoryChange>>(told).ok());
         for change in told.into_iter().flatten() {
             let (path, before) = match change {
-                DirectoryChange::Made(path) => (path, Before::Absent),
-                DirectoryChange::Removed(path) => (path, Before::There),
+                DirectoryChange::Made(path) => (path, DirectoryBefore::Absent),
+                DirectoryChange::Removed(path) => (path, DirectoryBefore::There),
             };
             self.directories.entry(path).or_insert(before);
         }
@@ -304,17 +305,17 @@ impl Found {
 }
 
 /// The source of a file's original content, or why it is unavailable.
-fn source(trail: &Trail, kept: &[Kept]) -> Result<Source, String> {
-    let Some(hash) = trail.before else { return Ok(Source::Nowhere) };
+fn source(trail: &FileTrail, kept: &[Backup]) -> Result<RestoreSource, String> {
+    let Some(hash) = trail.before else { return Ok(RestoreSource::Nowhere) };
     let mut copies = kept.iter().filter_map(|kept| Some((kept.content.bytes()?, kept.mode)));
     if let Some((content, mode)) = copies.find(|(content, _)| hash.is_of(content)) {
-        return Ok(Source::Kept(content, mode));
+        return Ok(RestoreSource::Kept(content, mode));
     }
     if let Some(id) = hash.git_blob() {
-        return Ok(Source::Git(id, trail.mode.unwrap_or(PLAIN_FILE)));
+        return Ok(RestoreSource::Git(id, trail.mode.unwrap_or(PLAIN_FILE)));
     }
     Err(match kept.first().map(|kept| &kept.content) {
-        Some(KeptContent::TooLarge(bytes)) => {
+        Some(BackupContent::TooLarge(bytes)) => {
             format!("its original content ({bytes} bytes) was too large for the journal")
         }
         Some(_) => "its original content held a secret, which is never stored, or is damaged in the journal"

@@ -1,30 +1,30 @@
 //! Workflows: programs of tasks. `fusee_lang` defines the language; this module performs its effects.
 //!
-//! [`Loading`] finds the text, and [`catalog()`] lists what a program may call. `start` takes a
+//! [`WorkflowLoader`] finds the text, and [`catalog()`] lists what a program may call. `run` takes a
 //! workflow from its text to
 //! its outcome; `driver` performs the effects of its machine, step by step.
 
-mod asking;
+mod ask_user;
+mod atom_prompt;
 mod budget;
 mod catalog;
-mod context;
 mod driver;
-mod element;
-mod loading;
+mod get_context;
+mod loader;
 mod outcome;
-mod parallel;
-mod prompting;
-mod script;
-mod start;
+mod pmap;
+mod pmap_element;
+mod run;
+mod run_script;
 mod subworkflow;
-mod tasks;
-mod template;
-mod tools;
-mod world;
+mod task_calls;
+mod template_calls;
+mod tool_calls;
+mod workflow_context;
 
+pub use atom_prompt::substitute as rendered;
 pub use catalog::{catalog, standard_tools};
-pub use loading::{Loading, MOST_BYTES};
-pub use prompting::substitute as rendered;
-pub use script::{Printed, RunScript, printed};
-pub(crate) use start::{Left, Place, complete_event, run};
-pub use world::Trace;
+pub use loader::{MOST_BYTES, WorkflowLoader};
+pub(crate) use run::{WorkflowExit, WorkflowScope, complete_event, run};
+pub use run_script::{RunScript, ScriptOutput, printed};
+pub use workflow_context::EffectTrace;

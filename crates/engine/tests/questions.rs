@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fusee_engine::approval::{Answer, Approver, Question};
-use fusee_engine::run::{self, Resources, RunOutcome, SandboxMode, Settings, Work, Workflow};
-use fusee_journal::{Clock, Event, Journal, Options, RunId};
+use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, Approver};
+use fusee_engine::run::{self, RunDeps, RunKind, RunOutcome, RunSpec, SandboxMode, WorkflowRun};
+use fusee_journal::{Clock, Event, Journal, JournalOptions, RunId};
 use fusee_model::{BoxFuture, Models};
 use fusee_tools::CommandSettings;
 
@@ -26,8 +26,8 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::yes() })
+    fn ask<'a>(&'a self, _question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(async { ApprovalAnswer::yes() })
     }
 
     fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
@@ -60,7 +60,7 @@ impl World {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000)));
         let path = directory.path().join(".fusee/journal.db");
-        let journal = Journal::open(&path, Options::default(), clock).expect("a journal");
+        let journal = Journal::open(&path, JournalOptions::default(), clock).expect("a journal");
         std::fs::write(directory.path().join("script.jsonl"), "").expect("a script");
         Self { directory, journal }
     }
@@ -69,21 +69,22 @@ impl World {
         format!("script:{}", self.directory.path().join("script.jsonl").display())
     }
 
-    fn settings(&self) -> Settings {
-        let work = Workflow { name: "workflow".to_owned(), text: TEXT.to_owned(), ..Workflow::default() };
-        Settings {
-            work: Work::Workflow(Box::new(work)),
+    fn settings(&self) -> RunSpec {
+        let work =
+            WorkflowRun { name: "workflow".to_owned(), text: TEXT.to_owned(), ..WorkflowRun::default() };
+        RunSpec {
+            work: RunKind::Workflow(Box::new(work)),
             sandbox: SandboxMode::Off,
             commands_settled: true,
-            ..Settings::new("ask", self.model_name(), self.directory.path())
+            ..RunSpec::new("ask", self.model_name(), self.directory.path())
         }
     }
 
-    fn resources(&self, person: &Arc<Person>) -> Resources {
+    fn resources(&self, person: &Arc<Person>) -> RunDeps {
         let models = Models::new(|| std::time::UNIX_EPOCH);
-        Resources {
+        RunDeps {
             journal: self.journal.clone(),
-            model: models.open(&self.model_name(), &fusee_model::Settings::default()).expect("a script"),
+            model: models.open(&self.model_name(), &fusee_model::Connection::default()).expect("a script"),
             others: Default::default(),
             commands: CommandSettings::default(),
             extra_tools: Vec::new(),
@@ -91,7 +92,7 @@ impl World {
             approver: Arc::clone(person) as Arc<dyn Approver>,
             jitter: || 0.0,
             trace: None,
-            templates: fusee_engine::run::Templates::default(),
+            templates: fusee_engine::run::TemplateSource::default(),
         }
     }
 }

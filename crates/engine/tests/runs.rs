@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fusee_engine::agent::Restrictions;
-use fusee_engine::approval::Nobody;
-use fusee_engine::prompt::{Prompt, Section};
-use fusee_engine::run::{self, Exit, Resources, RunOutcome, SandboxMode, Settings};
-use fusee_journal::event::{Event, Fate, TaskStatus};
-use fusee_journal::{Clock, Journal, Options, RunId, Stamped};
+use fusee_engine::agent::ReviewPolicy;
+use fusee_engine::approval::NonInteractive;
+use fusee_engine::prompt::{Prompt, PromptSection};
+use fusee_engine::run::{self, ExitStatus, RunDeps, RunOutcome, RunSpec, SandboxMode};
+use fusee_journal::event::{CallFate, Event, TaskStatus};
+use fusee_journal::{Clock, EventRecord, Journal, JournalOptions, RunId};
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Model, ModelError, Models, Reply,
+    BoxFuture, CancellationToken, Conversation, Dialect, Model, ModelError, Models, Reply, ReplyDelta,
     RequestOptions,
 };
 use fusee_tools::CommandSettings;
@@ -37,7 +37,7 @@ impl World {
         std::fs::write(directory.path().join("script.jsonl"), script).expect("the script");
         let clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000)));
         let path = directory.path().join(".fusee/journal.db");
-        let journal = Journal::open(&path, Options::default(), clock).expect("a journal");
+        let journal = Journal::open(&path, JournalOptions::default(), clock).expect("a journal");
         Self { directory, journal }
     }
 
@@ -49,40 +49,40 @@ impl World {
         format!("script:{}", self.path().join("script.jsonl").display())
     }
 
-    fn settings(&self, request: &str) -> Settings {
-        Settings {
+    fn settings(&self, request: &str) -> RunSpec {
+        RunSpec {
             sandbox: SandboxMode::Off,
             sandbox_state: "off".into(),
             commands_settled: true,
-            ..Settings::new(request, self.model_name(), self.path())
+            ..RunSpec::new(request, self.model_name(), self.path())
         }
     }
 
     fn model(&self) -> Arc<dyn Model> {
         let models = Models::new(|| std::time::UNIX_EPOCH);
-        models.open(&self.model_name(), &fusee_model::Settings::default()).expect("a script")
+        models.open(&self.model_name(), &fusee_model::Connection::default()).expect("a script")
     }
 
-    fn resources(&self) -> Resources {
+    fn resources(&self) -> RunDeps {
         self.resources_with(self.model())
     }
 
-    fn resources_with(&self, model: Arc<dyn Model>) -> Resources {
-        Resources {
+    fn resources_with(&self, model: Arc<dyn Model>) -> RunDeps {
+        RunDeps {
             journal: self.journal.clone(),
             model,
             others: Default::default(),
             commands: CommandSettings::default(),
             extra_tools: Vec::new(),
             commands_settled: true,
-            approver: Arc::new(Nobody),
+            approver: Arc::new(NonInteractive),
             jitter: || 0.0,
             trace: None,
-            templates: fusee_engine::run::Templates::default(),
+            templates: fusee_engine::run::TemplateSource::default(),
         }
     }
 
-    async fn run(&self, id: &str, settings: Settings) -> (RunOutcome, Vec<Arc<Stamped>>) {
+    async fn run(&self, id: &str, settings: RunSpec) -> (RunOutcome, Vec<Arc<EventRecord>>) {
         let running = run::start(&run_id(id), settings, self.resources()).await.expect("it starts");
         let mut reader = running.events();
         let mut events = Vec::new();
@@ -97,7 +97,7 @@ fn run_id(id: &str) -> RunId {
     id.parse().expect("a run id")
 }
 
-fn names(events: &[Arc<Stamped>]) -> Vec<String> {
+fn names(events: &[Arc<EventRecord>]) -> Vec<String> {
     events
         .iter()
         .map(|event| {
@@ -116,7 +116,7 @@ const EDITING: &str = r#"{"text":"I will look.","tool_calls":[{"name":"write_fil
 async fn a_task_runs_to_its_end_with_one_terminal_event() {
     let world = World::new(EDITING);
     let (outcome, events) = world.run("first", world.settings("change a")).await;
-    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(outcome.exit(), ExitStatus::Completed);
     assert_eq!(std::fs::read_to_string(world.path().join("a.txt")).expect("a"), "two\n");
     let expected = "task_started turn_start message tool_call file_changed tool_result turn_complete \
                     turn_start tool_call tool_result tool_call file_changed tool_result turn_complete \
@@ -141,7 +141,7 @@ async fn a_finished_run_replays_without_model_and_workspace_and_resumes_to_the_s
     }
     let again =
         run::resume(&run_id("kept"), settings, world.resources()).expect("it resumes").outcome().await;
-    assert_eq!(again.exit(), Exit::Completed);
+    assert_eq!(again.exit(), ExitStatus::Completed);
     assert!(!world.path().join("a.txt").exists(), "nothing ran again");
 }
 
@@ -161,9 +161,9 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
 "#,
     );
     let prompt: Prompt<Inquiry> = Prompt::builder()
-        .section(Section::text("guidance", "Guidance", "You answer those who bought ${articles}."))
-        .section(Section::literal("terms", "Terms", "It costs $5.").summarised("What holds."))
-        .section(Section::task())
+        .section(PromptSection::text("guidance", "Guidance", "You answer those who bought ${articles}."))
+        .section(PromptSection::literal("terms", "Terms", "It costs $5.").summarised("What holds."))
+        .section(PromptSection::task())
         .build()
         .expect("a prompt");
     let task = Inquiry {
@@ -171,9 +171,9 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
         background: Some("Bought yesterday.".to_owned()),
         articles: vec!["a lamp".to_owned(), "a $bulb".to_owned()],
     };
-    let settings = Settings::prompted(&prompt, &task, world.model_name(), world.path()).expect("bound");
+    let settings = RunSpec::prompted(&prompt, &task, world.model_name(), world.path()).expect("bound");
     let (outcome, events) = world.run("typed", settings).await;
-    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(outcome.exit(), ExitStatus::Completed);
     assert_eq!(names(&events).iter().filter(|name| *name == "expansion").count(), 1);
     let steps = world.journal.steps(&run_id("typed")).expect("steps");
     let shown: Vec<&str> = steps.iter().filter_map(|step| step.args["system"].as_str()).collect();
@@ -186,7 +186,7 @@ async fn a_prompt_made_in_rust_drives_a_run_that_replays_without_it() {
     );
     let kept = run::settings_of(&world.journal, &run_id("typed")).expect("settings");
     let again = run::replay(&world.journal, &run_id("typed"), kept, Vec::new()).await.expect("it replays");
-    assert_eq!(again.exit(), Exit::Completed);
+    assert_eq!(again.exit(), ExitStatus::Completed);
 }
 
 #[tokio::test]
@@ -209,10 +209,10 @@ async fn limits_and_failures_have_their_exit_codes() {
     let world = World::new(&endless.repeat(3));
     let mut settings = world.settings("go on");
     settings.limits.max_turns = 2;
-    assert_eq!(world.run("turns", settings).await.0.exit(), Exit::Limit);
+    assert_eq!(world.run("turns", settings).await.0.exit(), ExitStatus::Limit);
 
     let world = World::new(r#"{"error":{"status":401,"message":"no key"}}"#);
-    assert_eq!(world.run("auth", world.settings("x")).await.0.exit(), Exit::Failed);
+    assert_eq!(world.run("auth", world.settings("x")).await.0.exit(), ExitStatus::Failed);
 
     let mut down = String::new();
     for _ in 0..5 {
@@ -222,7 +222,7 @@ async fn limits_and_failures_have_their_exit_codes() {
     let mut settings = world.settings("x");
     settings.limits.retry_policy.backoff_ms = 1;
     let (outcome, events) = world.run("down", settings).await;
-    assert_eq!(outcome.exit(), Exit::Unreachable);
+    assert_eq!(outcome.exit(), ExitStatus::Unreachable);
     assert_eq!(names(&events).iter().filter(|name| *name == "retry").count(), 4);
 }
 
@@ -232,7 +232,7 @@ async fn a_blocked_task_completes_and_exits_with_one() {
         r#"{"tool_calls":[{"name":"finish","arguments":{"status":"blocked","summary":"no access"}}]}"#;
     let world = World::new(script);
     let (outcome, _) = world.run("blocked", world.settings("x")).await;
-    assert_eq!(outcome.exit(), Exit::Failed);
+    assert_eq!(outcome.exit(), ExitStatus::Failed);
     let RunOutcome::Ended(outcome) = outcome else { panic!("ended") };
     assert_eq!((outcome.status, outcome.answer.as_str()), (TaskStatus::Completed, "no access"));
 }
@@ -243,7 +243,7 @@ async fn every_call_is_answered_whatever_was_wrong_with_it() {
 {"text":"I give up."}"#;
     let world = World::new(script);
     let (outcome, events) = world.run("odd", world.settings("x")).await;
-    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(outcome.exit(), ExitStatus::Completed);
     let answers: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.event {
@@ -265,11 +265,11 @@ async fn cancelling_ends_a_waiting_model_and_says_so() {
             running.cancel();
         }
     }
-    assert_eq!(running.outcome().await.exit(), Exit::Cancelled);
+    assert_eq!(running.outcome().await.exit(), ExitStatus::Cancelled);
     let settings = run::settings_of(&world.journal, &run_id("slow")).expect("settings");
     let replayed =
         run::replay(&world.journal, &run_id("slow"), settings, Vec::new()).await.expect("it replays");
-    assert_eq!(replayed.exit(), Exit::Cancelled);
+    assert_eq!(replayed.exit(), ExitStatus::Cancelled);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -305,7 +305,7 @@ async fn five_hundred_tasks_share_one_process_and_lose_nothing() {
                     task_report task_complete";
     for task in tasks {
         let (names, exit) = task.await.expect("it ends");
-        assert_eq!((names.join(" ").as_str(), exit), (expected, Exit::Completed));
+        assert_eq!((names.join(" ").as_str(), exit), (expected, ExitStatus::Completed));
     }
     assert_eq!(world.journal.runs().expect("listed").len(), TASKS);
 }
@@ -316,9 +316,9 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
 {"text":"Nothing to find."}"#;
     let world = World::new(script);
     let mut settings = world.settings("review it");
-    settings.review = Some(Restrictions::default());
+    settings.review = Some(ReviewPolicy::default());
     let (outcome, events) = world.run("review", settings).await;
-    assert_eq!(outcome.exit(), Exit::Completed);
+    assert_eq!(outcome.exit(), ExitStatus::Completed);
     assert!(!world.path().join("x").exists());
     let refused: Vec<_> = events
         .iter()
@@ -327,7 +327,7 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
             _ => None,
         })
         .collect();
-    assert_eq!(refused, [(true, None), (false, Some(Fate::Refused))]);
+    assert_eq!(refused, [(true, None), (false, Some(CallFate::Refused))]);
     assert!(names(&events).contains(&"approval_requested".to_owned()));
     let settings = run::settings_of(&world.journal, &run_id("review")).expect("settings");
     assert_eq!(
@@ -335,7 +335,7 @@ async fn a_review_may_look_and_is_refused_what_it_may_not_do() {
             .await
             .expect("it replays")
             .exit(),
-        Exit::Completed
+        ExitStatus::Completed
     );
 }
 
@@ -358,7 +358,7 @@ impl Model for Spy {
         &'a self,
         conversation: &'a Conversation,
         options: &'a RequestOptions,
-        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         self.bodies.lock().expect("unpoisoned").push(conversation.body(options).to_vec());
@@ -379,7 +379,7 @@ async fn each_request_begins_with_the_bytes_of_the_one_before() {
     settings.limits.retry_policy.backoff_ms = 1;
     let resources = world.resources_with(Arc::clone(&spy) as Arc<dyn Model>);
     let running = run::start(&run_id("spied"), settings, resources).await.expect("it starts");
-    assert_eq!(running.outcome().await.exit(), Exit::Completed);
+    assert_eq!(running.outcome().await.exit(), ExitStatus::Completed);
     let bodies = spy.bodies.lock().expect("unpoisoned");
     assert_eq!(bodies.len(), 5);
     for pair in bodies.windows(2) {

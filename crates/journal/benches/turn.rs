@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use fusee_journal::event::{Role, ToolResult};
 use fusee_journal::{
-    Body, Branch, Call, Clock, Durability, Embedded, Engine, Event, Intend, Intention, Journal, Kind,
-    Options, RunId,
+    Branch, Clock, Durability, DurableRun, Event, IntentFn, Intention, Journal, JournalOptions, RunId,
+    SqliteRun, StepBody, StepKind, StepRequest,
 };
 use serde_json::{Value, json};
 
@@ -71,16 +71,16 @@ fn run(name: &str) -> RunId {
 }
 
 fn journal(directory: &tempfile::TempDir, durability: Durability) -> Journal {
-    let options = Options { durability, ..Options::default() };
+    let options = JournalOptions { durability, ..JournalOptions::default() };
     Journal::open(&directory.path().join("journal.db"), options, Arc::new(Wall)).expect("it opens")
 }
 
-fn body<'a>(value: Value) -> Body<'a> {
+fn body<'a>(value: Value) -> StepBody<'a> {
     Box::new(|| Box::pin(async { value }))
 }
 
 /// First half of a turn: a reply of a few hundred words that calls a command, and its events.
-async fn reply(engine: &Embedded, n: usize, added: &Value) {
+async fn reply(engine: &SqliteRun, n: usize, added: &Value) {
     let main = Branch::main();
     let text = format!("Turn {n}. {}", "The parser drops the last token of a line. ".repeat(8));
     let reply = json!({
@@ -88,9 +88,9 @@ async fn reply(engine: &Embedded, n: usize, added: &Value) {
             "usage": {"input_tokens": 5000 + n, "output_tokens": 150}},
         "attempt": 1,
     });
-    let call = Call {
+    let call = StepRequest {
         branch: main.clone(),
-        kind: Kind::Model,
+        kind: StepKind::Model,
         callee: "m".into(),
         args: json!({"messages": added}),
     };
@@ -102,12 +102,13 @@ async fn reply(engine: &Embedded, n: usize, added: &Value) {
 }
 
 /// Second half of a turn: the command, its 2 kB of output, and its events.
-async fn command(engine: &Embedded, n: usize) -> Value {
+async fn command(engine: &SqliteRun, n: usize) -> Value {
     let main = Branch::main();
     let content = format!("turn {n}\n{}", "test parser::drops_nothing ... ok\n".repeat(60));
     let args = json!({"command": "cargo test"});
-    let call = Call { branch: main.clone(), kind: Kind::Tool, callee: "shell".into(), args };
-    let intend: Intend<'_> = Box::new(|| Box::pin(async { Intention::Go(json!({"command": "cargo test"})) }));
+    let call = StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "shell".into(), args };
+    let intend: IntentFn<'_> =
+        Box::new(|| Box::pin(async { Intention::Go(json!({"command": "cargo test"})) }));
     let result = json!({"output": {"ok": true, "content": content, "exit_code": 0, "truncated": false}});
     engine.once(call, intend, body(result)).await.expect("it runs");
     engine.emit(
@@ -139,7 +140,7 @@ fn percentiles(name: &str, mut times: Vec<Duration>) {
 async fn turns(durability: Durability) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, durability);
-    let engine = Embedded::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
     let count = if durability == Durability::Power { 300 } else { 5000 };
     let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
     let before = worked();
@@ -175,7 +176,7 @@ async fn side_by_side() {
             let journal = journal.clone();
             tokio::spawn(async move {
                 let engine =
-                    Embedded::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
+                    SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
                 let mut added = json!([]);
                 for n in 0..20 {
                     reply(&engine, n, &added).await;
@@ -215,7 +216,7 @@ async fn weight() {
     let mut open = Vec::new();
     let before = resident();
     for n in 0..5000 {
-        open.push(Embedded::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run"));
+        open.push(SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run"));
     }
     let empty = resident();
     println!("{:<44} {:>12.2} kB", "an open run, nothing asked", (empty - before) as f64 / 5000.0);
@@ -244,7 +245,7 @@ async fn weight() {
 async fn reading_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
-    let engine = Embedded::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
     let mut added = json!([]);
     for n in 0..500 {
         reply(&engine, n, &added).await;
@@ -253,7 +254,7 @@ async fn reading_back() {
     engine.flush().await.expect("committed");
     drop(engine);
     let started = Instant::now();
-    let engine = Embedded::resume(&journal, &run("r"), None).expect("resumable");
+    let engine = SqliteRun::resume(&journal, &run("r"), None).expect("resumable");
     let opened = started.elapsed();
     let mut added = json!([]);
     for n in 0..500 {
@@ -275,7 +276,7 @@ async fn collecting() {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
     for n in 0..1000 {
-        let engine = Embedded::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
+        let engine = SqliteRun::begin(&journal, &run(&format!("r{n}")), "", None).await.expect("a run");
         let mut added = json!([]);
         for turn in 0..20 {
             reply(&engine, n * 100 + turn, &added).await;
@@ -296,12 +297,12 @@ async fn collecting() {
 async fn encode(turns: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = journal(&directory, Durability::Process);
-    let engine = Embedded::begin(&journal, &run("r"), "", None).await.expect("a run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", None).await.expect("a run");
     let main = Branch::main();
     for n in 0..turns {
         let content = format!("turn {n}\n{}", "test parser::drops_nothing ... ok\n".repeat(60));
         let args = json!({"command": "cargo test", "n": n});
-        let call = Call { branch: main.clone(), kind: Kind::Tool, callee: "shell".into(), args };
+        let call = StepRequest { branch: main.clone(), kind: StepKind::Tool, callee: "shell".into(), args };
         engine.step(call, body(json!({"output": {"ok": true, "content": content}}))).await.expect("it runs");
         engine.emit(&main, Event::Message { role: Role::Assistant, text: content });
     }

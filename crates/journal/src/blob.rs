@@ -112,7 +112,7 @@ impl Writer<'_> {
 }
 
 /// Why a value cannot be reassembled.
-pub(crate) enum Unfolding<E> {
+pub(crate) enum BlobError<E> {
     /// No blob has this hash.
     Missing(String),
     /// The reference was not written by [`write`], or blobs are nested too deeply.
@@ -125,7 +125,7 @@ pub(crate) enum Unfolding<E> {
 pub(crate) fn unfold<E>(
     value: Value,
     find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
-) -> Result<Value, Unfolding<E>> {
+) -> Result<Value, BlobError<E>> {
     unfold_within(value, find, NESTED)
 }
 
@@ -133,14 +133,14 @@ fn unfold_within<E>(
     value: Value,
     find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
     nested: usize,
-) -> Result<Value, Unfolding<E>> {
+) -> Result<Value, BlobError<E>> {
     match value {
         Value::Array(items) => items.into_iter().map(|item| unfold_within(item, find, nested)).collect(),
         Value::Object(mut fields) if fields.len() == 1 && fields.contains_key(KEY) => {
             let mut content = |hash: String| match find(&hash) {
                 Ok(Some(text)) => Ok(text),
-                Ok(None) => Err(Unfolding::Missing(hash)),
-                Err(error) => Err(Unfolding::Failed(error)),
+                Ok(None) => Err(BlobError::Missing(hash)),
+                Err(error) => Err(BlobError::Failed(error)),
             };
             match fields.remove(KEY) {
                 Some(Value::String(hash)) => content(hash).map(Value::String),
@@ -148,12 +148,12 @@ fn unfold_within<E>(
                 Some(Value::Array(mut items)) => match (items.pop(), nested.checked_sub(1)) {
                     (Some(Value::String(hash)), Some(nested)) => {
                         let text = content(hash)?;
-                        let inner = serde_json::from_str(&text).map_err(|_| Unfolding::Malformed)?;
+                        let inner = serde_json::from_str(&text).map_err(|_| BlobError::Malformed)?;
                         unfold_within(inner, find, nested)
                     }
-                    _ => Err(Unfolding::Malformed),
+                    _ => Err(BlobError::Malformed),
                 },
-                _ => Err(Unfolding::Malformed),
+                _ => Err(BlobError::Malformed),
             }
         }
         Value::Object(fields) => unfold_fields(fields, find, nested),
@@ -165,7 +165,7 @@ fn unfold_fields<E>(
     fields: Map<String, Value>,
     find: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
     nested: usize,
-) -> Result<Value, Unfolding<E>> {
+) -> Result<Value, BlobError<E>> {
     let unfolded = fields.into_iter().map(|(key, value)| Ok((key, unfold_within(value, find, nested)?)));
     unfolded.collect::<Result<Map<_, _>, _>>().map(Value::Object)
 }

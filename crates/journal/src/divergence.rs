@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::{Call, Kind, StepKey};
+use crate::{StepKey, StepKind, StepRequest};
 
 /// Maximum number of diff lines shown.
 const LINES: usize = 200;
@@ -37,7 +37,7 @@ impl fmt::Display for Divergence {
 
 impl Divergence {
     /// The recorded step has another kind or callee.
-    pub(crate) fn callee(key: &StepKey, kind: Kind, callee: &str, now: &Call) -> Self {
+    pub(crate) fn callee(key: &StepKey, kind: StepKind, callee: &str, now: &StepRequest) -> Self {
         Self {
             at: key.to_string(),
             what: format!("recorded {kind} `{callee}`, now {} `{}`", now.kind, now.callee),
@@ -46,7 +46,7 @@ impl Divergence {
     }
 
     /// Same kind and callee, different arguments.
-    pub(crate) fn arguments(key: &StepKey, recorded: &Value, now: &Call) -> Self {
+    pub(crate) fn arguments(key: &StepKey, recorded: &Value, now: &StepRequest) -> Self {
         Self {
             at: key.to_string(),
             what: format!("{} `{}` has different arguments", now.kind, now.callee),

@@ -1,6 +1,6 @@
 //! The event type. The terminal, `--json`, the log and the journal all consume the same stream of events.
 //!
-//! [`Stamped`] adds an event's envelope; [`Delta`] is the part of the stream that is never journaled;
+//! [`EventRecord`] adds an event's envelope; [`EventDelta`] is the part of the stream that is never journaled;
 //! `schema.rs` generates the JSON Schema from these types.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::{Branch, RunId};
 
+mod record;
 mod schema;
-mod stamped;
 
+pub use record::EventRecord;
 pub use schema::json_schema;
-pub use stamped::Stamped;
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +101,7 @@ pub enum Event {
         /// Path relative to the workspace.
         path: String,
         /// Kind of change.
-        change: Change,
+        change: ChangeKind,
     },
     /// The conversation was compacted.
     Compaction {
@@ -244,7 +244,7 @@ pub enum Event {
 
 /// A streamed fragment, which is published but never journaled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Delta {
+pub enum EventDelta {
     /// A fragment of a reply.
     Text(String),
     /// A fragment of reasoning.
@@ -258,7 +258,7 @@ pub enum Delta {
     },
 }
 
-impl Delta {
+impl EventDelta {
     /// Text of the fragment.
     pub(crate) fn text(&self) -> &str {
         match self {
@@ -267,12 +267,12 @@ impl Delta {
     }
 }
 
-impl From<Delta> for Event {
-    fn from(delta: Delta) -> Self {
+impl From<EventDelta> for Event {
+    fn from(delta: EventDelta) -> Self {
         match delta {
-            Delta::Text(text) => Self::MessageDelta { text },
-            Delta::Reasoning(text) => Self::ReasoningDelta { text },
-            Delta::Output { call_id, text } => Self::ToolOutput { call_id, text },
+            EventDelta::Text(text) => Self::MessageDelta { text },
+            EventDelta::Reasoning(text) => Self::ReasoningDelta { text },
+            EventDelta::Output { call_id, text } => Self::ToolOutput { call_id, text },
         }
     }
 }
@@ -318,13 +318,13 @@ pub struct ToolResult {
     pub exit_code: Option<i32>,
     /// Why the call did not run to completion; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fate: Option<Fate>,
+    pub fate: Option<CallFate>,
 }
 
 /// Why a tool call did not run to completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum CallFate {
     /// Stopped by a cancellation.
     Aborted,
     /// Started before a crash; its effects are unknown.
@@ -437,7 +437,7 @@ pub enum TurnType {
 /// Kind of change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum ChangeKind {
     /// The file is new.
     Created,
     /// The content differs.

@@ -1,5 +1,5 @@
 //! A journal file and its handle: opening, listing, reading, removing. One handle serves all runs of a
-//! process; [`crate::Embedded`] is one run on it.
+//! process; [`crate::SqliteRun`] is one run on it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::reader::Reader;
-use crate::writer::{Place, Writer};
-use crate::{Clock, Collected, JournalError, Kind, RunId, RunStatus, Stamped, StepKey, collect, sqlite};
+use crate::writer::{QueueSlot, Writer};
+use crate::{Clock, EventRecord, GcReport, JournalError, RunId, RunStatus, StepKey, StepKind, gc, schema};
 
 /// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub enum Durability {
 
 /// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct JournalOptions {
     /// Which failures a commit survives.
     pub durability: Durability,
     /// Size in bytes above which the oldest ended runs are removed when a new run starts.
     pub max_bytes: u64,
 }
 
-impl Default for Options {
+impl Default for JournalOptions {
     fn default() -> Self {
         Self { durability: Durability::Process, max_bytes: 1 << 30 }
     }
@@ -72,7 +72,7 @@ pub struct StepRow {
     /// Position of the step.
     pub key: StepKey,
     /// Kind of step.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// Name of the model, tool or task that was called.
     pub callee: String,
     /// Arguments of the call.
@@ -89,8 +89,8 @@ pub struct StepRow {
 
 impl Journal {
     /// Opens a journal for writing and creates it if it does not exist.
-    pub fn open(path: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
-        let connection = sqlite::open_to_write(path, options.durability)?;
+    pub fn open(path: &Path, options: JournalOptions, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+        let connection = schema::open_to_write(path, options.durability)?;
         let writer = Writer::start(path, connection, options.durability)?;
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
@@ -104,7 +104,7 @@ impl Journal {
 
     /// Opens an existing journal read-only.
     pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
-        let reader = Reader::new(path.to_owned(), sqlite::open_to_read(path)?);
+        let reader = Reader::new(path.to_owned(), schema::open_to_read(path)?);
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             clock,
@@ -177,7 +177,7 @@ impl Journal {
         after: u64,
         to: u64,
         limit: usize,
-    ) -> Result<Vec<Stamped>, JournalError> {
+    ) -> Result<Vec<EventRecord>, JournalError> {
         let key = self.run(run.as_str())?.key;
         self.read(|reader| reader.events(key, run, after, to, limit))
     }
@@ -197,13 +197,13 @@ impl Journal {
     }
 
     /// Removes all ended runs except the newest `keep`, and content that is no longer referenced.
-    pub async fn collect(&self, keep: usize) -> Result<Collected, JournalError> {
-        self.write_alone(move |connection| collect::collect(connection, keep)).await
+    pub async fn collect(&self, keep: usize) -> Result<GcReport, JournalError> {
+        self.write_alone(move |connection| gc::collect(connection, keep)).await
     }
 
     /// Verifies the database structure, then every row and blob of every run. Returns the problems found.
     pub fn check(&self) -> Result<Vec<String>, JournalError> {
-        let mut reader = Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?);
+        let mut reader = Reader::new(self.0.path.clone(), schema::open_to_read(&self.0.path)?);
         let mut problems = reader.structure()?;
         for run in reader.runs()? {
             problems.extend(reader.verify(&run).err().map(|error| error.to_string()));
@@ -216,7 +216,7 @@ impl Journal {
         let (max_bytes, durability) = (self.0.max_bytes, self.0.durability);
         let added = self
             .write_alone(move |connection| {
-                collect::make_room(connection, max_bytes)?;
+                gc::make_room(connection, max_bytes)?;
                 // A run killed before its first step never started, so its name is free again.
                 connection.execute(
                     "DELETE FROM runs WHERE name = ? AND status = 'open' \
@@ -228,7 +228,7 @@ impl Journal {
                     params![name.as_str(), title, now],
                 )?;
                 let run = (added == 1).then(|| connection.last_insert_rowid());
-                sqlite::settle(connection, durability)?;
+                schema::settle(connection, durability)?;
                 Ok(run)
             })
             .await?;
@@ -253,7 +253,7 @@ impl Journal {
     }
 
     /// Waits for a slot in the writer's queue.
-    pub(crate) async fn place(&self) -> Result<Place<'_>, JournalError> {
+    pub(crate) async fn place(&self) -> Result<QueueSlot<'_>, JournalError> {
         let Some(writer) = &self.0.writer else {
             let cause = "it was opened read-only".to_owned();
             return Err(JournalError::ReadOnly { path: self.0.path.clone(), cause });
@@ -268,7 +268,7 @@ impl Journal {
         let mut reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner);
         work(match &mut *reader {
             Some(reader) => reader,
-            none => none.insert(Reader::new(self.0.path.clone(), sqlite::open_to_read(&self.0.path)?)),
+            none => none.insert(Reader::new(self.0.path.clone(), schema::open_to_read(&self.0.path)?)),
         })
     }
 }

@@ -1,39 +1,41 @@
 //! The journal: recorded steps, events and content, and the engine that runs a program on top of them.
 //!
-//! Everything nondeterministic enters a run through [`Engine`]. [`Embedded`] implements it on a SQLite file
+//! Everything nondeterministic enters a run through [`DurableRun`]. [`SqliteRun`] implements it on a SQLite file
 //! ([`Journal`]) in the project. The crate knows nothing about models or tools: a step is a fingerprint and a
 //! JSON value.
 
 mod blob;
 mod branch;
-mod call;
+mod broadcast;
+mod checksum;
 mod clock;
-mod collect;
 mod divergence;
-mod embedded;
-mod engine;
+mod durable_run;
 mod error;
 pub mod event;
-mod follow;
-mod hub;
+mod gc;
 mod journal;
 mod lock;
+mod ops;
 mod reader;
-mod rows;
 mod run;
-mod sqlite;
-mod sum;
+mod schema;
+mod sqlite_run;
+mod step;
+mod subscription;
 mod writer;
 
 pub use branch::Branch;
-pub use call::{Call, Kind, StepKey};
 pub use clock::{Clock, FixedClock};
-pub use collect::Collected;
 pub use divergence::Divergence;
-pub use embedded::{Embedded, Mode, Perform};
-pub use engine::{Body, BoxFuture, Engine, Fault, Intend, Intention, Outcome, Recorded, Stop};
+pub use durable_run::{
+    BoxFuture, ChildFailure, DurableRun, IntentFn, Intention, OnceOutcome, RunAborted, StepBody, StepResult,
+};
 pub use error::JournalError;
-pub use event::{Event, Stamped};
-pub use follow::Events;
-pub use journal::{Durability, Journal, Options, RunRow, StepRow};
+pub use event::{Event, EventRecord};
+pub use gc::GcReport;
+pub use journal::{Durability, Journal, JournalOptions, RunRow, StepRow};
 pub use run::{RunId, RunStatus};
+pub use sqlite_run::{ChildBody, RunMode, SqliteRun};
+pub use step::{StepKey, StepKind, StepRequest};
+pub use subscription::EventStream;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use crate::blob::{self, Unfolding};
-use crate::{Branch, JournalError, Kind, RunId, RunRow, RunStatus, Stamped, StepKey, StepRow, sum};
+use crate::blob::{self, BlobError};
+use crate::{
+    Branch, EventRecord, JournalError, RunId, RunRow, RunStatus, StepKey, StepKind, StepRow, checksum,
+};
 
 /// Size limit of the content cache in bytes.
 const CACHE: usize = 4 << 20;
@@ -118,7 +120,7 @@ impl Reader {
             return Err(self.damaged(&format!("{at} does not match its checksum")));
         }
         Ok(StepRow {
-            kind: Kind::parse(&raw.kind)
+            kind: StepKind::parse(&raw.kind)
                 .ok_or_else(|| self.damaged(&format!("{at} has unknown kind `{}`", raw.kind)))?,
             args: self.unfold(&at, &raw.args)?,
             intent: raw.intent.map(|text| self.unfold(&at, &text)).transpose()?,
@@ -138,7 +140,7 @@ impl Reader {
         after: u64,
         to: u64,
         limit: usize,
-    ) -> Result<Vec<Stamped>, JournalError> {
+    ) -> Result<Vec<EventRecord>, JournalError> {
         let sql = "SELECT seq, task, k, ts_ms, body, sum FROM events \
                    WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?";
         let raw = self.rows(sql, params![run, signed(after), signed(to), limit], raw_event)?;
@@ -147,7 +149,7 @@ impl Reader {
                 let (at, body) = self.whole_event(run, name, &raw)?;
                 let event = serde_json::from_value(body)
                     .map_err(|error| self.damaged(&format!("{at} cannot be read: {error}")))?;
-                Ok(Stamped { seq: raw.seq, ts_ms: raw.ts_ms, run: name.clone(), task: raw.task, event })
+                Ok(EventRecord { seq: raw.seq, ts_ms: raw.ts_ms, run: name.clone(), task: raw.task, event })
             })
             .collect()
     }
@@ -174,7 +176,7 @@ impl Reader {
     ) -> Result<(String, Value), JournalError> {
         let RawEvent { seq, task, k, ts_ms, body, sum } = raw;
         let at = format!("event {seq} of run {name}");
-        if sum::event(run, *seq, task.as_str(), *k, *ts_ms, body) != *sum {
+        if checksum::event(run, *seq, task.as_str(), *k, *ts_ms, body) != *sum {
             return Err(self.damaged(&format!("{at} does not match its checksum")));
         }
         let body = self.unfold(&at, body)?;
@@ -201,13 +203,11 @@ impl Reader {
             return Ok(value);
         }
         blob::unfold(value, &mut |hash| self.content(hash)).map_err(|error| match error {
-            Unfolding::Missing(hash) => {
+            BlobError::Missing(hash) => {
                 self.damaged(&format!("{at} refers to content {hash}, which is missing"))
             }
-            Unfolding::Malformed => {
-                self.damaged(&format!("{at} has a malformed content reference"))
-            }
-            Unfolding::Failed(error) => error,
+            BlobError::Malformed => self.damaged(&format!("{at} has a malformed content reference")),
+            BlobError::Failed(error) => error,
         })
     }
 
@@ -254,8 +254,8 @@ struct RawStep {
 impl RawStep {
     fn is_as_written(&self, run: i64) -> bool {
         let Self { key, kind, callee, args, intent, at_ms, duration_ms, .. } = self;
-        let done = |result: &String| sum::done(run, key, result, *at_ms, *duration_ms);
-        sum::asked(run, key, kind, callee, args, intent.as_deref()) == self.asked_sum
+        let done = |result: &String| checksum::done(run, key, result, *at_ms, *duration_ms);
+        checksum::asked(run, key, kind, callee, args, intent.as_deref()) == self.asked_sum
             && self.result.as_ref().map(done) == self.done_sum
     }
 }

@@ -1,4 +1,4 @@
-//! The single writer of a journal, shared by all runs of a process. Events are published (`hub.rs`) once
+//! The single writer of a journal, shared by all runs of a process. Events are published (`broadcast.rs`) once
 //! committed.
 //!
 //! A run that is the only one writing commits on its own thread, because waking another thread and being
@@ -16,9 +16,9 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::hub::{Hub, Kept};
-use crate::rows::{self, Op};
-use crate::sqlite::PATIENCE;
+use crate::broadcast::{Broadcast, RingEvent};
+use crate::ops::{self, WriteOp};
+use crate::schema::PATIENCE;
 use crate::{Durability, JournalError};
 
 /// Capacity of the request queue; a run that finds it full waits.
@@ -35,19 +35,19 @@ const LOG_PAGES: i32 = 1000;
 
 /// The writes of one run that form one transaction.
 pub(crate) struct Batch {
-    pub(crate) ops: Vec<Op>,
+    pub(crate) ops: Vec<WriteOp>,
     pub(crate) commit: Commit,
 }
 
 /// A commit in flight. Dropping it unsettled counts as a failure.
 pub(crate) struct Commit {
-    hub: Arc<Hub>,
-    events: Vec<Kept>,
+    hub: Arc<Broadcast>,
+    events: Vec<RingEvent>,
     settled: bool,
 }
 
 impl Commit {
-    pub(crate) fn new(hub: Arc<Hub>, events: Vec<Kept>) -> Self {
+    pub(crate) fn new(hub: Arc<Broadcast>, events: Vec<RingEvent>) -> Self {
         Self { hub, events, settled: false }
     }
 
@@ -66,22 +66,22 @@ impl Drop for Commit {
 }
 
 /// A job that needs the writing connection exclusively, such as starting a run or collecting garbage.
-pub(crate) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+pub(crate) type ExclusiveJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
 enum Request {
     Batch(Batch),
-    Job(Job),
+    Job(ExclusiveJob),
     Checkpoint,
 }
 
 /// Owner of the writer thread. Dropping it commits everything submitted and joins the thread.
 pub(crate) struct Writer {
-    desk: Arc<Desk>,
+    desk: Arc<WriterState>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 /// State shared by the runs and the writer thread.
-struct Desk {
+struct WriterState {
     path: PathBuf,
     durability: Durability,
     places: Semaphore,
@@ -124,7 +124,7 @@ impl Writer {
             Ok(())
         };
         connection.wal_hook(Some(note)).map_err(|error| JournalError::from_sqlite(path, &error))?;
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(WriterState {
             path: path.to_owned(),
             durability,
             places: Semaphore::new(QUEUE),
@@ -137,16 +137,16 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .stack_size(512 * 1024)
-            .spawn(move || Attended(theirs).work())
+            .spawn(move || WriterGuard(theirs).work())
             .map_err(|error| JournalError::from_io(path, &error))?;
         Ok(Self { desk, thread: Some(thread) })
     }
 
     /// Waits for a queue slot. Submitting with the slot is then synchronous and cannot be cancelled half-way.
-    pub(crate) async fn place(&self) -> Result<Place<'_>, JournalError> {
+    pub(crate) async fn place(&self) -> Result<QueueSlot<'_>, JournalError> {
         let desk = &*self.desk;
         match desk.places.acquire().await {
-            Ok(permit) => Ok(Place { desk, permit }),
+            Ok(permit) => Ok(QueueSlot { desk, permit }),
             Err(_) => Err(desk.ended()),
         }
     }
@@ -164,29 +164,29 @@ impl Drop for Writer {
 }
 
 /// A slot in the writer's queue.
-pub(crate) struct Place<'a> {
-    desk: &'a Desk,
+pub(crate) struct QueueSlot<'a> {
+    desk: &'a WriterState,
     permit: SemaphorePermit<'a>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> QueueSlot<'a> {
     /// Submits a batch. It will be committed before everything submitted later. If the writer is idle, the
-    /// caller gets a `Turn` and must commit it after releasing its own locks.
+    /// caller gets a `CommitPermit` and must commit it after releasing its own locks.
     #[must_use]
-    pub(crate) fn hand_over(self, batch: Batch) -> Option<Turn<'a>> {
+    pub(crate) fn hand_over(self, batch: Batch) -> Option<CommitPermit<'a>> {
         let mut queue = self.desk.queue();
         if self.desk.durability == Durability::Process
             && queue.is_quiet(batch.commit.hub.key)
             && let Some(connection) = self.desk.try_connection()
         {
-            return Some(Turn { place: self, connection, batch });
+            return Some(CommitPermit { place: self, connection, batch });
         }
         self.enter(&mut queue, Request::Batch(batch));
         None
     }
 
     /// Submits a job to the writer thread.
-    pub(crate) fn job(self, job: Job) {
+    pub(crate) fn job(self, job: ExclusiveJob) {
         let mut queue = self.desk.queue();
         self.enter(&mut queue, Request::Job(job));
     }
@@ -202,13 +202,13 @@ impl<'a> Place<'a> {
 }
 
 /// Permission and obligation to commit a batch on the calling thread.
-pub(crate) struct Turn<'a> {
-    place: Place<'a>,
+pub(crate) struct CommitPermit<'a> {
+    place: QueueSlot<'a>,
     connection: MutexGuard<'a, Connection>,
     batch: Batch,
 }
 
-impl Turn<'_> {
+impl CommitPermit<'_> {
     pub(crate) fn commit(self) {
         let Self { place, connection, batch } = self;
         let desk = place.desk;
@@ -237,7 +237,7 @@ impl Turn<'_> {
     }
 }
 
-impl Desk {
+impl WriterState {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -260,9 +260,9 @@ impl Desk {
 }
 
 /// Guard on the writer thread: when the thread ends for any reason, all waiters are released.
-struct Attended(Arc<Desk>);
+struct WriterGuard(Arc<WriterState>);
 
-impl Drop for Attended {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
         let left = {
             let mut queue = self.0.queue();
@@ -274,7 +274,7 @@ impl Drop for Attended {
     }
 }
 
-impl Attended {
+impl WriterGuard {
     fn work(self) {
         let desk = &*self.0;
         loop {
@@ -299,7 +299,7 @@ impl Attended {
     }
 
     /// Takes batches up to the next job, and that job.
-    fn take_some(&self) -> (Vec<Batch>, Option<Job>) {
+    fn take_some(&self) -> (Vec<Batch>, Option<ExclusiveJob>) {
         let mut queue = self.0.queue();
         let (mut batches, mut job) = (Vec::new(), None);
         while job.is_none() && batches.len() < TOGETHER {
@@ -357,7 +357,7 @@ fn write_all(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()>
 fn write_ops(connection: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     for batch in batches {
         for op in &batch.ops {
-            rows::write(connection, batch.commit.hub.key, op)?;
+            ops::write(connection, batch.commit.hub.key, op)?;
         }
     }
     Ok(())

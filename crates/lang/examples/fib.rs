@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fusee_lang::{Catalog, Input, Limits, Machine, NoFiles, Yield, compile};
+use fusee_lang::{Catalog, EvaluationLimits, Machine, NoFiles, ResumeInput, Yield, compile};
 use fusee_text::Source;
 use serde_json::Map as JsonMap;
 
@@ -58,12 +58,13 @@ fn beginning(text: &str) -> Result<Duration, String> {
 fn start(text: &str) -> Result<Machine, String> {
     let compiled = compile(&Source::new("bench.fusee", text), &Catalog::new(), &mut NoFiles);
     let program = compiled.program.ok_or_else(|| format!("{:?}", compiled.diagnostics.into_sorted()))?;
-    Machine::start(&program, &JsonMap::new(), Limits::default()).map_err(|problems| format!("{problems:?}"))
+    Machine::start(&program, &JsonMap::new(), EvaluationLimits::default())
+        .map_err(|problems| format!("{problems:?}"))
 }
 
 fn run(machine: &mut Machine) -> Result<String, String> {
     loop {
-        match machine.resume(Input::Go) {
+        match machine.resume(ResumeInput::Go) {
             Yield::Done(value) => return Ok(value.display(100)),
             Yield::Pause => {}
             Yield::Fault(fault) => return Err(fault.to_string()),

@@ -17,10 +17,10 @@ pub(crate) use text::places_and_values;
 use std::sync::LazyLock;
 
 use crate::effect::EffectKind;
-use crate::fault::Problem;
-use crate::machine::Begun;
-use crate::meter::Meter;
-use crate::table::Table;
+use crate::fuel::Fuel;
+use crate::lookup::LookupTable;
+use crate::machine::NativeStart;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{Text, Value, brief};
 
 /// A library function.
@@ -77,11 +77,11 @@ impl std::fmt::Display for Arity {
 /// How a library function is executed.
 pub(crate) enum Run {
     /// Computed directly. May be executed again with the same arguments after it ran out of memory.
-    Pure(fn(&mut Meter, &[Value]) -> Result<Value, Problem>),
+    Pure(fn(&mut Fuel, &[Value]) -> Result<Value, UnlocatedError>),
     /// Calls functions passed as arguments; the machine steps it.
-    Native(fn(&mut Meter, &[Value]) -> Result<Begun, Problem>),
+    Native(fn(&mut Fuel, &[Value]) -> Result<NativeStart, UnlocatedError>),
     /// Yields an effect to the driver.
-    Effect(fn(&mut Meter, &[Value]) -> Result<EffectKind, Problem>),
+    Effect(fn(&mut Fuel, &[Value]) -> Result<EffectKind, UnlocatedError>),
     /// `pmap`: yields branches that the driver runs concurrently.
     FanOut,
 }
@@ -94,7 +94,7 @@ impl Builtin {
 
     /// Looks up a function by name.
     pub fn find(name: &str) -> Option<&'static Builtin> {
-        static BY_NAME: LazyLock<Table<Builtin>> =
+        static BY_NAME: LazyLock<LookupTable<Builtin>> =
             LazyLock::new(|| Builtin::all().map(|builtin| (builtin.name, builtin)).collect());
         BY_NAME.get(name).copied()
     }
@@ -132,18 +132,21 @@ const fn pure(
     arity: Arity,
     signature: &'static str,
     doc: &'static str,
-    run: fn(&mut Meter, &[Value]) -> Result<Value, Problem>,
+    run: fn(&mut Fuel, &[Value]) -> Result<Value, UnlocatedError>,
 ) -> Builtin {
     Builtin { name, signature, doc, arity, run: Run::Pure(run) }
 }
 
 /// A type error: "`name` needs a string, not a list (1 2 3)".
-fn wrong(name: &str, needs: &str, value: &Value) -> Problem {
-    Problem::new("wrong-type", format!("`{name}` needs {needs}, not {} {}", value.kind(), brief(value)))
+fn wrong(name: &str, needs: &str, value: &Value) -> UnlocatedError {
+    UnlocatedError::new(
+        "wrong-type",
+        format!("`{name}` needs {needs}, not {} {}", value.kind(), brief(value)),
+    )
 }
 
 /// The text of a string, a symbol, or a result that did not fail.
-fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, Problem> {
+fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, UnlocatedError> {
     match value {
         Value::Text(text) | Value::Symbol(text) => Ok(text),
         Value::Result(result) => Ok(result.content()?),
@@ -152,7 +155,7 @@ fn text_of<'v>(name: &str, value: &'v Value) -> Result<&'v Text, Problem> {
 }
 
 /// The map key denoted by a string, symbol or keyword.
-fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, Problem> {
+fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, UnlocatedError> {
     match value {
         Value::Text(text) => Ok(text),
         Value::Symbol(text) => Ok(text.strip_prefix(':').unwrap_or(text)),
@@ -160,14 +163,14 @@ fn key_of<'v>(name: &str, value: &'v Value) -> Result<&'v str, Problem> {
     }
 }
 
-fn list_of<'v>(name: &str, value: &'v Value) -> Result<&'v crate::value::List, Problem> {
+fn list_of<'v>(name: &str, value: &'v Value) -> Result<&'v crate::value::List, UnlocatedError> {
     match value {
         Value::List(list) => Ok(list),
         other => Err(wrong(name, "a list", other)),
     }
 }
 
-fn int_of(name: &str, value: &Value) -> Result<i64, Problem> {
+fn int_of(name: &str, value: &Value) -> Result<i64, UnlocatedError> {
     match value {
         Value::Int(value) => Ok(*value),
         other => Err(wrong(name, "an integer", other)),

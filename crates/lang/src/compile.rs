@@ -1,22 +1,22 @@
 //! The compiler, which is also the checker: turns text into a [`Program`] and reports everything wrong with
 //! it.
 //!
-//! [`files`] reads the text and the files it loads, [`scan`] collects the names it defines, [`lower`]
-//! compiles expressions to instructions. Expressions can nest deeper than the host's stack, so [`lower`]
-//! processes a work list of [`lower::Work`] items instead of recursing. The forms are in files named after
+//! [`files`] reads the text and the files it loads, [`scan`] collects the names it defines, [`compiler`]
+//! compiles expressions to instructions. Expressions can nest deeper than the host's stack, so [`compiler`]
+//! processes a work list of [`compiler::CompileJob`] items instead of recursing. The forms are in files named after
 //! their groups; [`scope`] resolves names.
 
-mod atom;
-mod bind;
+mod bindings;
 mod call;
-mod choose;
+mod compiler;
+mod conditionals;
+mod defatom;
 mod define;
 mod emit;
 mod expr;
 mod failure;
 mod files;
-mod looping;
-mod lower;
+mod loops;
 mod pattern;
 mod scan;
 mod scope;
@@ -27,14 +27,14 @@ use std::sync::Arc;
 use fusee_text::sexpr::read;
 use fusee_text::{Diagnostics, Source};
 
+use crate::bytecode::Program;
 use crate::catalog::Catalog;
-use crate::code::Program;
 use crate::param::Param;
-use files::Files;
-use lower::Lower;
+use compiler::Compiler;
+use files::SourceFiles;
 
 /// Resolves `load`. The language itself does not access files.
-pub trait Load {
+pub trait FileLoader {
     /// Returns the source that `path`, as written in the workflow `from`, refers to, or why it cannot be
     /// loaded.
     ///
@@ -46,7 +46,7 @@ pub trait Load {
 /// A loader without files, for workflows that consist of a single text.
 pub struct NoFiles;
 
-impl Load for NoFiles {
+impl FileLoader for NoFiles {
     fn load(&mut self, _from: &Source, _path: &str) -> Result<Source, String> {
         Err("loading files is not supported here".to_owned())
     }
@@ -73,10 +73,10 @@ pub fn params(source: &Source) -> Vec<Param> {
 }
 
 /// Checks and compiles a workflow without running anything.
-pub fn compile(source: &Source, catalog: &Catalog, loader: &mut dyn Load) -> Compiled {
-    let (files, diagnostics) = Files::read(source, loader);
+pub fn compile(source: &Source, catalog: &Catalog, loader: &mut dyn FileLoader) -> Compiled {
+    let (files, diagnostics) = SourceFiles::read(source, loader);
     let sources = files.sources();
-    let (program, diagnostics) = Lower::program(&files, catalog, diagnostics);
+    let (program, diagnostics) = Compiler::program(&files, catalog, diagnostics);
     let program = (!diagnostics.has_errors()).then(|| Arc::new(program));
     Compiled { program, diagnostics, sources }
 }

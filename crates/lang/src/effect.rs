@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::atom::Atom;
-use crate::fault::{Fault, Place};
+use crate::defatom::Atom;
 use crate::machine::FanOut;
-use crate::result::Reply;
+use crate::result::CallReply;
+use crate::runtime_error::{RuntimeError, SourceLocation};
 use crate::value::{Text, Value};
 
 /// Why [`crate::Machine::resume`] returned.
@@ -20,10 +20,10 @@ pub enum Yield {
     /// The workflow completed with this value.
     Done(Value),
     /// The workflow failed with an uncaught error.
-    Fault(Box<Fault>),
+    Fault(Box<RuntimeError>),
     /// The workflow waits for the result of this effect.
     Effect(Effect),
-    /// A slice of steps is used up. Resume with [`Input::Go`], or with a failure if time is up.
+    /// A slice of steps is used up. Resume with [`ResumeInput::Go`], or with a failure if time is up.
     Pause,
 }
 
@@ -32,42 +32,42 @@ pub struct Effect {
     /// The requested effect.
     pub kind: EffectKind,
     /// Location of the form.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// The kinds of effects.
 pub enum EffectKind {
-    /// Run a task; answered with [`Input::Reply`].
+    /// Run a task; answered with [`ResumeInput::Reply`].
     Task(Box<TaskCall>),
-    /// Call a tool; answered with [`Input::Reply`].
+    /// Call a tool; answered with [`ResumeInput::Reply`].
     Tool(ToolCall),
-    /// Query context; answered with [`Input::Json`], an object `{ summary, matches }`.
+    /// Query context; answered with [`ResumeInput::Json`], an object `{ summary, matches }`.
     Context(JsonMap<String, Json>),
-    /// Evaluate elements concurrently; answered with [`Input::Branches`].
+    /// Evaluate elements concurrently; answered with [`ResumeInput::Branches`].
     FanOut(FanOut),
-    /// Ask the user; answered with [`Input::Json`], a string.
+    /// Ask the user; answered with [`ResumeInput::Json`], a string.
     AskUser {
         /// The text of the question.
         question: String,
     },
-    /// Write a log message; answered with [`Input::Go`].
+    /// Write a log message; answered with [`ResumeInput::Go`].
     Log {
         /// The log message.
         message: String,
     },
-    /// Wait before a retry; answered with [`Input::Go`].
+    /// Wait before a retry; answered with [`ResumeInput::Go`].
     Wait {
         /// Duration of the wait.
         seconds: f64,
     },
-    /// Apply limits to all effects until [`EffectKind::LeaveLimits`]; answered with [`Input::Go`].
+    /// Apply limits to all effects until [`EffectKind::LeaveLimits`]; answered with [`ResumeInput::Go`].
     EnterLimits {
         /// Identifies this `with-limits` among the active ones.
         id: LimitsId,
         /// The limits to apply.
         limits: RunLimits,
     },
-    /// Remove the innermost limits; answered with [`Input::Go`].
+    /// Remove the innermost limits; answered with [`ResumeInput::Go`].
     LeaveLimits {
         /// Id they were entered with.
         id: LimitsId,
@@ -107,8 +107,8 @@ impl EffectKind {
             EffectKind::Task(call) => json!({
                 "form": call.form,
                 "atom": match &call.target {
-                    Target::Atom(atom) => json!(atom),
-                    Target::Named(_) | Target::Described(_) => Json::Null,
+                    TaskTarget::Atom(atom) => json!(atom),
+                    TaskTarget::Named(_) | TaskTarget::Described(_) => Json::Null,
                 },
                 "inputs": call.inputs,
                 "settings": call.settings,
@@ -126,27 +126,27 @@ impl EffectKind {
 }
 
 /// Input to [`crate::Machine::resume`]: the answer to the previous [`Yield`].
-pub enum Input {
+pub enum ResumeInput {
     /// Start, continue after a pause, or confirm an effect without a value.
     Go,
     /// Reply of a task or tool.
-    Reply(Reply),
+    Reply(CallReply),
     /// Result of an effect as JSON.
     Json(Json),
     /// Values of all branches, in order.
     Branches(Vec<Value>),
     /// A branch failed; its fault is raised at the form that started the branches.
-    BranchFailed(Box<Fault>),
+    BranchFailed(Box<RuntimeError>),
     /// The effect failed; the error is raised at its form. Also accepted after a pause.
-    Failed(Failure),
+    Failed(EffectFailure),
     /// A limit was reached. With the id of a `with-limits`, the error is raised there and only a `try` around
     /// it can catch it. With `None`, the run's own limit was reached and nothing can catch the error.
-    LimitReached(Option<LimitsId>, Failure),
+    LimitReached(Option<LimitsId>, EffectFailure),
 }
 
 /// Why an effect failed, in terms of task errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct EffectFailure {
     /// Error type: `TASK_FAILURE`, `RESOURCE_EXHAUSTION`, ….
     #[serde(rename = "type")]
     pub kind: String,
@@ -184,7 +184,7 @@ pub struct RunLimits {
 #[derive(Clone, Debug)]
 pub struct TaskCall {
     /// The task to run.
-    pub target: Target,
+    pub target: TaskTarget,
     /// Form the task was called with.
     pub form: CallForm,
     /// Inputs by parameter name.
@@ -198,16 +198,16 @@ impl TaskCall {
     /// Name of the callee for the journal and for messages.
     pub fn callee(&self) -> &str {
         match &self.target {
-            Target::Named(name) => name,
-            Target::Atom(atom) => &atom.name,
-            Target::Described(text) => text,
+            TaskTarget::Named(name) => name,
+            TaskTarget::Atom(atom) => &atom.name,
+            TaskTarget::Described(text) => text,
         }
     }
 }
 
 /// The task a call refers to.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum TaskTarget {
     /// A registered template or workflow with this name.
     Named(Text),
     /// A task defined by the workflow itself.

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use fusee_text::sexpr::Indent;
 
-use crate::table::Table;
+use crate::lookup::LookupTable;
 
 /// A special form. Its name cannot be bound.
 #[derive(Debug)]
-pub struct Form {
+pub struct SpecialForm {
     /// Name of the form.
     pub name: &'static str,
     /// Syntax of the form.
@@ -61,16 +61,16 @@ pub(crate) enum Special {
     Quote,
 }
 
-impl Form {
+impl SpecialForm {
     /// Looks up a form by name.
-    pub fn find(name: &str) -> Option<&'static Form> {
-        static BY_NAME: LazyLock<Table<Form>> =
+    pub fn find(name: &str) -> Option<&'static SpecialForm> {
+        static BY_NAME: LazyLock<LookupTable<SpecialForm>> =
             LazyLock::new(|| FORMS.iter().map(|form| (form.name, form)).collect());
         BY_NAME.get(name).copied()
     }
 
     /// All forms, ordered by group.
-    pub fn all() -> &'static [Form] {
+    pub fn all() -> &'static [SpecialForm] {
         FORMS
     }
 }
@@ -82,13 +82,13 @@ const fn form(
     indent: Indent,
     signature: &'static str,
     doc: &'static str,
-) -> Form {
-    Form { name, signature, doc, group, indent, special }
+) -> SpecialForm {
+    SpecialForm { name, signature, doc, group, indent, special }
 }
 
 use Indent::{Align, Body};
 
-static FORMS: &[Form] = &[
+static FORMS: &[SpecialForm] = &[
     form(
         "bind",
         "let",
@@ -125,7 +125,14 @@ static FORMS: &[Form] = &[
     form("bind", "set!", Special::Set, Body(1), "(set! name expr)", "Assigns to a bound name."),
     form("bind", "lambda", Special::Lambda, Body(1), "(lambda (name …) body …)", "Creates a function."),
     form("bind", "defun", Special::Defun, Body(2), "(defun name (name …) body …)", "Defines a function."),
-    form("bind", "quote", Special::Quote, Align, "(quote x), 'x", "Returns the expression as data, unevaluated."),
+    form(
+        "bind",
+        "quote",
+        Special::Quote,
+        Align,
+        "(quote x), 'x",
+        "Returns the expression as data, unevaluated.",
+    ),
     form(
         "choose",
         "if",
@@ -191,7 +198,14 @@ static FORMS: &[Form] = &[
         "Evaluates expressions in order and returns the last value.",
     ),
     form("sequence", "begin", Special::Progn, Body(0), "(begin expr …)", "Same as progn."),
-    form("sequence", "loop", Special::Loop, Body(1), "(loop n body …)", "Evaluates the body n times and returns the last value."),
+    form(
+        "sequence",
+        "loop",
+        Special::Loop,
+        Body(1),
+        "(loop n body …)",
+        "Evaluates the body n times and returns the last value.",
+    ),
     form(
         "sequence",
         "while",
@@ -305,14 +319,7 @@ static FORMS: &[Form] = &[
         "(catch (e) body …)",
         "Inside try: handles the error e.",
     ),
-    form(
-        "failure",
-        "finally",
-        Special::Clause,
-        Body(0),
-        "(finally body …)",
-        "Inside try: always evaluated.",
-    ),
+    form("failure", "finally", Special::Clause, Body(0), "(finally body …)", "Inside try: always evaluated."),
     form(
         "failure",
         "retry",

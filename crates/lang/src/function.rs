@@ -42,11 +42,11 @@ impl Drop for Closure {
 /// A mutable variable shared between closures.
 pub struct Cell {
     value: Mutex<Value>,
-    branch: Arc<Branch>,
+    branch: Arc<EvaluationBranch>,
 }
 
 impl Cell {
-    pub(crate) fn new(value: Value, branch: &Arc<Branch>) -> Self {
+    pub(crate) fn new(value: Value, branch: &Arc<EvaluationBranch>) -> Self {
         Self { value: Mutex::new(value), branch: branch.clone() }
     }
 
@@ -60,9 +60,9 @@ impl Cell {
     }
 
     /// Sets the variable; fails if it belongs to a branch that may run concurrently with `branch`.
-    pub(crate) fn set(&self, value: Value, branch: &Arc<Branch>) -> Result<(), NotYours> {
+    pub(crate) fn set(&self, value: Value, branch: &Arc<EvaluationBranch>) -> Result<(), ForeignCell> {
         if !Arc::ptr_eq(&self.branch, branch) && !self.branch.came_back_to(branch) {
-            return Err(NotYours);
+            return Err(ForeignCell);
         }
         let before = std::mem::replace(&mut *self.lock(), value);
         drop(before);
@@ -82,21 +82,21 @@ impl Drop for Cell {
 }
 
 /// The variable belongs to a branch that is still running, or to a sibling.
-pub(crate) struct NotYours;
+pub(crate) struct ForeignCell;
 
 /// One thread of evaluation: the main one, or one element of a `pmap`.
 ///
 /// Elements of a `pmap` run concurrently in no fixed order. If one could change a variable that another one
 /// reads, the result would depend on that order and a replay could differ. A branch may therefore only change
 /// variables created by itself or by branches that it started and that have finished.
-pub(crate) struct Branch {
-    parent: Option<Arc<Branch>>,
+pub(crate) struct EvaluationBranch {
+    parent: Option<Arc<EvaluationBranch>>,
     /// Number of enclosing branches.
     nesting: usize,
     finished: AtomicBool,
 }
 
-impl Branch {
+impl EvaluationBranch {
     pub(crate) fn main() -> Arc<Self> {
         Arc::new(Self { parent: None, nesting: 0, finished: AtomicBool::new(false) })
     }
@@ -118,7 +118,7 @@ impl Branch {
         self.finished.store(true, Ordering::Release);
     }
 
-    fn came_back_to(&self, ancestor: &Arc<Branch>) -> bool {
+    fn came_back_to(&self, ancestor: &Arc<EvaluationBranch>) -> bool {
         let mut branch = self;
         while let Some(parent) = &branch.parent {
             if !branch.finished.load(Ordering::Acquire) {

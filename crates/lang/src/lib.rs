@@ -6,37 +6,38 @@
 //! driver performs the effect and resumes the machine; the driver in the engine crate journals every result.
 //! This crate performs no I/O, has no clock, and never recurses to a depth that a program controls.
 
-mod atom;
 mod builtin;
+mod bytecode;
 mod catalog;
-mod code;
 mod compile;
+mod defatom;
 mod effect;
-mod fault;
 mod form;
+mod fuel;
 mod function;
 mod layout;
+mod lookup;
 mod machine;
-mod meter;
 mod param;
 mod result;
-mod table;
+mod runtime_error;
 mod value;
 
-pub use atom::{Atom, OutputFormat};
 pub use builtin::{Arity, Builtin};
+pub use bytecode::{Argument, GET_CONTEXT, PlannedCall, Program};
 pub use catalog::{Callable, CallableKind, Catalog};
-pub use code::{Argument, GET_CONTEXT, PlannedCall, Program};
-pub use compile::{Compiled, Load, NoFiles, compile, params};
+pub use compile::{Compiled, FileLoader, NoFiles, compile, params};
+pub use defatom::{Atom, OutputFormat};
 pub use effect::{
-    CallForm, Effect, EffectKind, Failure, Input, LimitsId, RunLimits, Target, TaskCall, ToolCall, Yield,
+    CallForm, Effect, EffectFailure, EffectKind, LimitsId, ResumeInput, RunLimits, TaskCall, TaskTarget,
+    ToolCall, Yield,
 };
-pub use fault::{Call, Fault, Place};
-pub use form::Form;
+pub use form::SpecialForm;
+pub use fuel::EvaluationLimits;
 pub use function::{Cell, Closure};
 pub use layout::{format, indent};
 pub use machine::{FanOut, InputProblem, Machine};
-pub use meter::Limits;
 pub use param::{Param, ParamType};
-pub use result::{Reply, Status, TaskResult};
+pub use result::{CallReply, Status, TaskResult};
+pub use runtime_error::{RuntimeError, SourceLocation, TraceEntry};
 pub use value::{JsonProblem, List, ListIter, MAX_JSON_DEPTH, Map, Slot, Text, Value};

@@ -1,35 +1,35 @@
 //! The machine that runs a [`Program`], with its own value stack and frame stack instead of the host's.
 //!
 //! [`Machine::resume`] runs until the program is done, fails, or requests an effect; then the machine is
-//! suspended until it is resumed with the answer. `run` and `rare` implement the instructions, `invoke`
+//! suspended until it is resumed with the answer. `interpreter` and `cold_ops` implement the instructions, `invoke`
 //! calls, `unwind` error handling, `request` effects.
 
+mod agent_loops;
+mod cold_ops;
 mod fan_out;
+mod higher_order;
+mod interpreter;
 mod invoke;
-mod matching;
 mod memory;
-mod native;
-mod rare;
+mod pattern_match;
 mod request;
-mod run;
 mod sort;
 mod start;
 mod unwind;
-mod work;
 
 use std::sync::Arc;
 
-use crate::code::Program;
-use crate::effect::{Effect, EffectKind, Input, LimitsId, Yield};
-use crate::fault::{Call, Fault, Place, Problem};
-use crate::function::Branch;
-use crate::meter::Meter;
+use crate::bytecode::Program;
+use crate::effect::{Effect, EffectKind, LimitsId, ResumeInput, Yield};
+use crate::fuel::Fuel;
+use crate::function::EvaluationBranch;
 use crate::result::TaskResult;
+use crate::runtime_error::{RuntimeError, SourceLocation, TraceEntry, UnlocatedError};
 use crate::value::{Text, Value};
 
 pub use fan_out::FanOut;
+pub(crate) use higher_order::{HigherOrderCall, ItemAction, NativeStart};
 use memory::Cells;
-pub(crate) use native::{Begun, Each, Native};
 pub use start::InputProblem;
 
 /// A running workflow, or one element of a `pmap`.
@@ -38,30 +38,30 @@ pub struct Machine {
     globals: Arc<Vec<Value>>,
     stack: Vec<Value>,
     frames: Vec<Frame>,
-    handlers: Vec<Handler>,
-    meter: Meter,
-    branch: Arc<Branch>,
+    handlers: Vec<ErrorHandler>,
+    meter: Fuel,
+    branch: Arc<EvaluationBranch>,
     cells: Arc<Cells>,
-    state: State,
+    state: MachineState,
     next_limits: u64,
     /// Location of the workflow, or of the `pmap` this machine evaluates an element of.
-    home: Place,
+    home: SourceLocation,
 }
 
 /// Execution state: what the machine is waiting for.
-enum State {
+enum MachineState {
     /// Not started yet. A branch has a function on the stack, with this many arguments above it.
     Ready(Option<usize>),
     /// Between two slices of steps.
     Paused,
     /// Executing; only seen from outside after a panic in `resume`.
     Running,
-    Waiting(Waiting, Place),
+    Waiting(PendingEffect, SourceLocation),
     Over,
 }
 
 /// How the answer to an effect is used.
-enum Waiting {
+enum PendingEffect {
     Reply(Text),
     Json,
     Branches(usize),
@@ -71,14 +71,14 @@ enum Waiting {
     /// Pushes nothing: the value is already on the stack.
     LeaveLimits,
     /// Continues unwinding with this error.
-    Unwind(Box<Fault>),
+    Unwind(Box<RuntimeError>),
     /// Starts the next attempt.
     Retry,
 }
 
 enum Frame {
     Code(CodeFrame),
-    Native(Box<Native>),
+    Native(Box<HigherOrderCall>),
 }
 
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ struct CodeFrame {
 }
 
 /// An error handler and the state to restore for it.
-struct Handler {
+struct ErrorHandler {
     kind: HandlerKind,
     /// Number of frames to restore.
     frames: usize,
@@ -109,7 +109,7 @@ enum HandlerKind {
 }
 
 /// How execution continues.
-enum Flow {
+enum ControlFlow {
     /// In the frame on top.
     Go,
     /// Suspended until the machine is resumed.
@@ -120,20 +120,20 @@ impl Machine {
     /// Continues with the answer to the last [`Yield`] until the next one.
     ///
     /// An answer of the wrong kind and resuming a finished machine are faults, not panics.
-    pub fn resume(&mut self, input: Input) -> Yield {
-        let flow = match std::mem::replace(&mut self.state, State::Running) {
-            State::Over => return self.misused("the workflow has already ended"),
-            State::Ready(arguments) => match (input, arguments) {
-                (Input::Go, None) => Ok(Flow::Go),
-                (Input::Go, Some(count)) => self.invoke(count),
+    pub fn resume(&mut self, input: ResumeInput) -> Yield {
+        let flow = match std::mem::replace(&mut self.state, MachineState::Running) {
+            MachineState::Over => return self.misused("the workflow has already ended"),
+            MachineState::Ready(arguments) => match (input, arguments) {
+                (ResumeInput::Go, None) => Ok(ControlFlow::Go),
+                (ResumeInput::Go, Some(count)) => self.invoke(count),
                 (input, _) => self.not_an_answer(input, self.here()),
             },
-            State::Paused => match input {
-                Input::Go => Ok(Flow::Go),
+            MachineState::Paused => match input {
+                ResumeInput::Go => Ok(ControlFlow::Go),
                 other => self.not_an_answer(other, self.here()),
             },
-            State::Running => return self.misused("the workflow was interrupted while running"),
-            State::Waiting(waiting, place) => {
+            MachineState::Running => return self.misused("the workflow was interrupted while running"),
+            MachineState::Waiting(waiting, place) => {
                 self.meter.refill();
                 self.answered(waiting, place, input)
             }
@@ -151,11 +151,11 @@ impl Machine {
         self.frames.len()
     }
 
-    fn run_on(&mut self, mut flow: Result<Flow, Problem>) -> Yield {
+    fn run_on(&mut self, mut flow: Result<ControlFlow, UnlocatedError>) -> Yield {
         loop {
             let found = match flow {
-                Ok(Flow::Go) => None,
-                Ok(Flow::Yield(found)) => Some(found),
+                Ok(ControlFlow::Go) => None,
+                Ok(ControlFlow::Yield(found)) => Some(found),
                 Err(problem) => self.fail(problem),
             };
             if let Some(found) = found {
@@ -167,71 +167,82 @@ impl Machine {
             flow = match self.frames.last() {
                 Some(Frame::Code(frame)) => self.run_code(*frame),
                 Some(Frame::Native(_)) => self.run_native(),
-                None => Ok(Flow::Yield(Yield::Done(self.stack.pop().unwrap_or_default()))),
+                None => Ok(ControlFlow::Yield(Yield::Done(self.stack.pop().unwrap_or_default()))),
             };
         }
     }
 
-    fn answered(&mut self, waiting: Waiting, place: Place, input: Input) -> Result<Flow, Problem> {
+    fn answered(
+        &mut self,
+        waiting: PendingEffect,
+        place: SourceLocation,
+        input: ResumeInput,
+    ) -> Result<ControlFlow, UnlocatedError> {
         match (waiting, input) {
-            (Waiting::Reply(callee), Input::Reply(reply)) => {
+            (PendingEffect::Reply(callee), ResumeInput::Reply(reply)) => {
                 self.meter.note(reply.content.len());
                 self.stack.push(Value::Result(Arc::new(TaskResult::new(reply, callee, place))));
             }
-            (Waiting::Json, Input::Json(json)) => self.stack.push(Value::from_json(json)),
-            (Waiting::Branches(count), Input::Branches(values)) if values.len() == count => {
+            (PendingEffect::Json, ResumeInput::Json(json)) => self.stack.push(Value::from_json(json)),
+            (PendingEffect::Branches(count), ResumeInput::Branches(values)) if values.len() == count => {
                 self.stack.push(Value::list(values));
             }
-            (Waiting::Nil, Input::Go) => self.stack.push(Value::Nil),
-            (Waiting::EnterLimits(id), Input::Go) => self.push_handler(HandlerKind::Limits { id }),
-            (Waiting::LeaveLimits, Input::Go) => {}
-            (Waiting::Unwind(fault), Input::Go) => return self.unwind(fault),
-            (Waiting::Retry, Input::Go) => self.try_again(),
+            (PendingEffect::Nil, ResumeInput::Go) => self.stack.push(Value::Nil),
+            (PendingEffect::EnterLimits(id), ResumeInput::Go) => {
+                self.push_handler(HandlerKind::Limits { id })
+            }
+            (PendingEffect::LeaveLimits, ResumeInput::Go) => {}
+            (PendingEffect::Unwind(fault), ResumeInput::Go) => return self.unwind(fault),
+            (PendingEffect::Retry, ResumeInput::Go) => self.try_again(),
             (_, input) => return self.not_an_answer(input, place),
         }
-        Ok(Flow::Go)
+        Ok(ControlFlow::Go)
     }
 
     /// Handles an input that is not the expected answer: an error, or misuse by the driver.
-    fn not_an_answer(&mut self, input: Input, place: Place) -> Result<Flow, Problem> {
+    fn not_an_answer(
+        &mut self,
+        input: ResumeInput,
+        place: SourceLocation,
+    ) -> Result<ControlFlow, UnlocatedError> {
         match input {
-            Input::Failed(failure) => {
+            ResumeInput::Failed(failure) => {
                 let fault = self.fault_of(failure, place);
                 self.unwind(Box::new(fault))
             }
-            Input::LimitReached(id, failure) => {
+            ResumeInput::LimitReached(id, failure) => {
                 let mut fault = self.fault_of(failure, place);
                 match id {
                     Some(LimitsId(id)) => {
                         fault.beyond = Some(id);
                         self.unwind(Box::new(fault))
                     }
-                    None => Ok(Flow::Yield(Yield::Fault(Box::new(fault)))),
+                    None => Ok(ControlFlow::Yield(Yield::Fault(Box::new(fault)))),
                 }
             }
-            Input::BranchFailed(mut fault) => {
-                fault.trail.push(Call { name: Text::from("pmap"), place: Some(place) });
+            ResumeInput::BranchFailed(mut fault) => {
+                fault.trail.push(TraceEntry { name: Text::from("pmap"), place: Some(place) });
                 fault.trail.extend(self.trail());
-                fault.trail.truncate(Fault::TRAIL);
+                fault.trail.truncate(RuntimeError::TRAIL);
                 self.unwind(fault)
             }
-            _ => Ok(Flow::Yield(self.misused("the answer does not match the effect"))),
+            _ => Ok(ControlFlow::Yield(self.misused("the answer does not match the effect"))),
         }
     }
 
     /// Yields an effect and waits for its answer.
-    fn want(&mut self, kind: EffectKind, waiting: Waiting) -> Flow {
+    fn want(&mut self, kind: EffectKind, waiting: PendingEffect) -> ControlFlow {
         let place = self.here();
-        self.state = State::Waiting(waiting, place.clone());
-        Flow::Yield(Yield::Effect(Effect { kind, place }))
+        self.state = MachineState::Waiting(waiting, place.clone());
+        ControlFlow::Yield(Yield::Effect(Effect { kind, place }))
     }
 
     fn push_handler(&mut self, kind: HandlerKind) {
-        self.handlers.push(Handler { kind, frames: self.frames.len(), height: self.stack.len() });
+        self.handlers.push(ErrorHandler { kind, frames: self.frames.len(), height: self.stack.len() });
     }
 
     fn end(&mut self) {
-        self.state = State::Over;
+        self.state = MachineState::Over;
         self.branch.finish();
         self.stack.clear();
         self.frames.clear();
@@ -239,7 +250,7 @@ impl Machine {
     }
 
     fn misused(&mut self, message: &str) -> Yield {
-        let fault = self.fault(Problem::new("misused-machine", message).into_report());
+        let fault = self.fault(UnlocatedError::new("misused-machine", message).into_report());
         self.end();
         Yield::Fault(Box::new(fault))
     }

@@ -1,12 +1,12 @@
 //! Results of tasks and tools as values of the language. The engine runs the task and passes in the
-//! [`Reply`].
+//! [`CallReply`].
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::fault::{Fault, Place};
+use crate::runtime_error::{RuntimeError, SourceLocation};
 use crate::value::{Map, Text, Value, unlink};
 
 /// Outcome of a task or tool.
@@ -33,7 +33,7 @@ impl fmt::Display for Status {
 
 /// Reply to a task or tool call: the JSON object printed by `fusee task --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct CallReply {
     /// Outcome of the call.
     pub status: Status,
     /// The answer as text.
@@ -47,7 +47,7 @@ pub struct Reply {
     pub notes: serde_json::Map<String, Json>,
 }
 
-impl Reply {
+impl CallReply {
     /// A completed reply that contains only text.
     pub fn complete(content: impl Into<String>) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Reply {
     }
 }
 
-/// A [`Reply`] as a value of the program, with the call it belongs to.
+/// A [`CallReply`] as a value of the program, with the call it belongs to.
 pub struct TaskResult {
     /// Outcome of the call.
     pub status: Status,
@@ -72,11 +72,11 @@ pub struct TaskResult {
     /// Name of the task or tool.
     pub(crate) callee: Text,
     /// Location of the call.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 impl TaskResult {
-    pub(crate) fn new(reply: Reply, callee: Text, place: Place) -> Self {
+    pub(crate) fn new(reply: CallReply, callee: Text, place: SourceLocation) -> Self {
         Self {
             status: reply.status,
             content: reply.content.into(),
@@ -98,12 +98,12 @@ impl TaskResult {
     }
 
     /// The text; the error if the task failed.
-    pub fn content(&self) -> Result<&Text, Box<Fault>> {
+    pub fn content(&self) -> Result<&Text, Box<RuntimeError>> {
         if self.is_ok() { Ok(&self.content) } else { Err(Box::new(self.fault())) }
     }
 
     /// The parsed answer, or `None` if the task declares no data format; the error if the task failed.
-    pub(crate) fn data(&self) -> Result<Option<&Value>, Box<Fault>> {
+    pub(crate) fn data(&self) -> Result<Option<&Value>, Box<RuntimeError>> {
         if !self.is_ok() {
             return Err(Box::new(self.fault()));
         }
@@ -119,7 +119,7 @@ impl TaskResult {
     }
 
     /// The failure as a runtime error at the call, with its chain of causes.
-    pub(crate) fn fault(&self) -> Fault {
+    pub(crate) fn fault(&self) -> RuntimeError {
         let error = self.note("error").cloned().unwrap_or_default();
         let field = |name: &str| match &error {
             Value::Map(error) => error.get(name).and_then(|value| match value {
@@ -130,7 +130,7 @@ impl TaskResult {
             _ => None,
         };
         let said = field("message").unwrap_or_else(|| Text::from("no reason given"));
-        Fault {
+        RuntimeError {
             kind: field("type").unwrap_or_else(|| Text::from("TASK_FAILURE")),
             reason: field("reason"),
             code: "task-failed",
@@ -143,7 +143,7 @@ impl TaskResult {
         }
     }
 
-    /// The result as a map with the fields of a [`Reply`].
+    /// The result as a map with the fields of a [`CallReply`].
     pub(crate) fn to_value(&self) -> Value {
         let mut entries = vec![
             (Text::from("status"), Value::text(self.status.to_string())),
@@ -156,8 +156,8 @@ impl TaskResult {
         Value::Map(entries.into_iter().collect::<Map>())
     }
 
-    /// Converts the result back to a [`Reply`].
-    pub fn to_reply(&self) -> Reply {
+    /// Converts the result back to a [`CallReply`].
+    pub fn to_reply(&self) -> CallReply {
         let notes = match self.notes.to_json() {
             Ok(Json::Object(notes)) => notes,
             _ => serde_json::Map::new(),
@@ -166,7 +166,7 @@ impl TaskResult {
             Value::Nil => None,
             parsed => parsed.to_json().ok(),
         };
-        Reply { status: self.status, content: self.content.to_string(), parsed, notes }
+        CallReply { status: self.status, content: self.content.to_string(), parsed, notes }
     }
 
     pub(crate) fn take_apart(&mut self, pending: &mut Vec<Value>) {

@@ -1,32 +1,32 @@
 //! Values of the language: JSON values, symbols, functions, task results and caught errors.
 //!
 //! Values are immutable; lists and maps are shared and never modified, and `set!` changes a variable, not a
-//! value. Values can be nested to any depth, so everything that traverses them ([`equal`], [`show`],
-//! [`json`], dropping in [`unlink`]) uses its own stack or a bounded depth.
+//! value. Values can be nested to any depth, so everything that traverses them ([`equal`], [`display`],
+//! [`json`], dropping in [`iterative_drop`]) uses its own stack or a bounded depth.
 
+mod display;
 mod equal;
+mod iterative_drop;
 mod json;
 mod list;
 mod map;
-mod show;
 mod text;
-mod unlink;
 
 use std::sync::Arc;
 
 use crate::builtin::Builtin;
-use crate::fault::Fault;
 use crate::function::{Cell, Closure};
 use crate::result::TaskResult;
+use crate::runtime_error::RuntimeError;
 
-pub(crate) use equal::{Order, compare, equal};
+pub(crate) use display::{brief, show_within};
+pub(crate) use equal::{ValueOrder, compare, equal};
+pub(crate) use iterative_drop::unlink;
 pub use json::{JsonProblem, MAX_JSON_DEPTH};
 pub(crate) use json::{Results, encode};
 pub use list::{List, ListIter};
 pub use map::Map;
-pub(crate) use show::{brief, show_within};
 pub use text::Text;
-pub(crate) use unlink::unlink;
 
 /// A value. Two words wide; cloning shares its contents.
 #[derive(Clone, Default)]
@@ -55,7 +55,7 @@ pub enum Value {
     /// Result of a task or tool call.
     Result(Arc<TaskResult>),
     /// A caught error.
-    Error(Arc<Fault>),
+    Error(Arc<RuntimeError>),
     /// Internal to the machine; programs and drivers never see one.
     Slot(Slot),
 }
@@ -112,15 +112,15 @@ impl Value {
     pub fn display(&self, max_bytes: usize) -> String {
         match self {
             Value::Text(text) if text.len() <= max_bytes => text.to_string(),
-            Value::Text(_) => show::cut(self, max_bytes, show::Strings::Bare),
-            _ => show::cut(self, max_bytes, show::Strings::Quoted),
+            Value::Text(_) => display::cut(self, max_bytes, display::StringQuoting::Bare),
+            _ => display::cut(self, max_bytes, display::StringQuoting::Quoted),
         }
     }
 }
 
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&show::cut(self, 2000, show::Strings::Quoted))
+        f.write_str(&display::cut(self, 2000, display::StringQuoting::Quoted))
     }
 }
 

@@ -1,14 +1,14 @@
 //! A conversation: system prompt, tools and append-only messages, each encoded once when it is pushed. A
-//! request is a list of references to existing bytes ([`Frames`]), so that the cost of turn 500 is only what
+//! request is a list of references to existing bytes ([`BodyChunks`]), so that the cost of turn 500 is only what
 //! turn 500 adds. [`crate::wire`] defines the encoding.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::schema_calls::More;
-use crate::wire::{Before, Dialect};
-use crate::{Frames, Image, Message, RequestOptions, ToolSpec};
+use crate::schema_calls::AddedMessages;
+use crate::wire::{Dialect, MessagePrefix};
+use crate::{BodyChunks, Image, Message, RequestOptions, ToolSpec};
 
 /// The tail is copied into every request, so it is sealed into a shared chunk before it grows beyond this
 /// size.
@@ -37,17 +37,17 @@ pub struct Conversation {
 
 /// Text appended after the last message for a single request; undone by [`Conversation::take_back`].
 #[must_use = "pass it to `take_back` to restore the conversation"]
-pub struct Lent(Owed);
+pub struct TemporaryTail(TailRestore);
 
 /// State to restore afterwards.
-enum Owed {
+enum TailRestore {
     /// Original text of the last user message.
     Words(String),
     /// Encoded state before the appended message.
-    Encoded(Box<Encoded>),
+    Encoded(Box<EncodedMessage>),
 }
 
-struct Encoded {
+struct EncodedMessage {
     sealed: usize,
     tail: BytesMut,
     owed: BytesMut,
@@ -104,15 +104,15 @@ impl Conversation {
     /// Appends text after the last message for a single request. It is not part of the conversation and must
     /// be removed with [`take_back`](Self::take_back) before anything else happens. After a user message the
     /// text is added to that message, since some servers reject two user messages in a row.
-    pub fn lend(&mut self, words: &str) -> Lent {
+    pub fn lend(&mut self, words: &str) -> TemporaryTail {
         if let Some(Message::User { text }) = self.messages.last_mut() {
             let kept = text.clone();
             text.push_str("\n\n");
             text.push_str(words);
             self.encode_again();
-            return Lent(Owed::Words(kept));
+            return TemporaryTail(TailRestore::Words(kept));
         }
-        let before = Encoded {
+        let before = EncodedMessage {
             sealed: self.sealed.len(),
             tail: self.tail.clone(),
             owed: self.owed.clone(),
@@ -120,19 +120,19 @@ impl Conversation {
             hash: self.hash.clone(),
         };
         self.push(Message::User { text: words.to_owned() });
-        Lent(Owed::Encoded(Box::new(before)))
+        TemporaryTail(TailRestore::Encoded(Box::new(before)))
     }
 
     /// Removes lent text and restores the conversation byte for byte.
-    pub fn take_back(&mut self, lent: Lent) {
+    pub fn take_back(&mut self, lent: TemporaryTail) {
         match lent.0 {
-            Owed::Words(kept) => {
+            TailRestore::Words(kept) => {
                 if let Some(Message::User { text }) = self.messages.last_mut() {
                     *text = kept;
                 }
                 self.encode_again();
             }
-            Owed::Encoded(before) => {
+            TailRestore::Encoded(before) => {
                 self.messages.pop();
                 self.sealed.truncate(before.sealed);
                 self.tail = before.tail;
@@ -157,18 +157,23 @@ impl Conversation {
     }
 
     /// Request body for `options.model`.
-    pub fn body(&self, options: &RequestOptions) -> Frames {
+    pub fn body(&self, options: &RequestOptions) -> BodyChunks {
         self.body_for(&options.model, options)
     }
 
     /// Request body for the model `id`, ignoring `options.model`.
-    pub fn body_for(&self, id: &str, options: &RequestOptions) -> Frames {
+    pub fn body_for(&self, id: &str, options: &RequestOptions) -> BodyChunks {
         self.body_with(None, id, options)
     }
 
     /// Like `body_for`, plus a partially made tool call, which the conversation does not keep in this form.
-    pub(crate) fn body_with(&self, more: Option<More<'_>>, id: &str, options: &RequestOptions) -> Frames {
-        let mut frames = Frames::with_room(self.sealed.len() + 4);
+    pub(crate) fn body_with(
+        &self,
+        more: Option<AddedMessages<'_>>,
+        id: &str,
+        options: &RequestOptions,
+    ) -> BodyChunks {
+        let mut frames = BodyChunks::with_room(self.sealed.len() + 4);
         frames.push(self.head.clone());
         for chunk in &self.sealed {
             frames.push(chunk.clone());
@@ -199,9 +204,9 @@ impl Conversation {
     }
 
     /// The predecessor of the message at `index`.
-    fn before(&self, index: usize) -> Before<'_> {
+    fn before(&self, index: usize) -> MessagePrefix<'_> {
         match index.checked_sub(1).and_then(|index| self.messages.get(index)) {
-            Some(message) => Before::Message(message),
+            Some(message) => MessagePrefix::Message(message),
             None => self.dialect.before_first(&self.system, &self.tools),
         }
     }

@@ -1,4 +1,4 @@
-//! Model request errors. [`crate::retry`] decides how to handle them; [`crate::fault`] classifies a server's
+//! Model request errors. [`crate::retry`] decides how to handle them; [`crate::error_classifier`] classifies a server's
 //! error response.
 
 use serde::{Deserialize, Serialize};

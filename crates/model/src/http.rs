@@ -1,11 +1,11 @@
 //! Models behind HTTP: transfers bytes between a conversation and a server. [`crate::stream`] decodes them,
-//! [`crate::fault`] classifies error responses; `endpoint` connects, `gate` limits the rate, `context`
+//! [`crate::error_classifier`] classifies error responses; `endpoint` connects, `rate_gate` limits the rate, `context_size`
 //! queries the context size.
 
-pub(crate) mod catalog;
-mod context;
+mod context_size;
 pub(crate) mod endpoint;
-mod gate;
+pub(crate) mod list_models;
+mod rate_gate;
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use reqwest::{Body, Response};
 use tokio::time::timeout;
 
 use self::endpoint::Endpoint;
-use crate::schema_calls::{Exchange, More};
-use crate::stream::{Decoder, Progress, Sink};
+use crate::schema_calls::{AddedMessages, SchemaRequest};
+use crate::stream::{Decoder, DeltaSink, ReplyProgress};
 use crate::{
-    BoxFuture, CancellationToken, Conversation, Delta, Dialect, ErrorKind, Model, ModelError, Reply,
-    RequestOptions, asking, fault, retry,
+    BoxFuture, CancellationToken, Conversation, Dialect, ErrorKind, Model, ModelError, Reply, ReplyDelta,
+    RequestOptions, call_protocol, error_classifier, retry,
 };
 
 /// Limits in bytes and time for reading the body of an error response.
@@ -33,7 +33,7 @@ const TRAILER_TIME: Duration = Duration::from_secs(5);
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Client for an address other than a model's, with the same TLS, proxy and timeout settings.
-pub fn http_client(url: &str, settings: &crate::Settings) -> Result<reqwest::Client, crate::ChoiceError> {
+pub fn http_client(url: &str, settings: &crate::Connection) -> Result<reqwest::Client, crate::OpenError> {
     endpoint::client_for(url, settings)
 }
 
@@ -57,9 +57,9 @@ impl HttpModel {
     async fn request(
         &self,
         conversation: &Conversation,
-        more: Option<More<'_>>,
+        more: Option<AddedMessages<'_>>,
         options: &RequestOptions,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
         self.endpoint.gate.pass(sink).await;
         let id = if options.model.is_empty() { &self.id } else { &options.model };
@@ -80,7 +80,7 @@ impl HttpModel {
         &self,
         mut response: Response,
         seed: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
         let coding = response.headers().get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
         if let Some(coding) = coding {
@@ -88,23 +88,23 @@ impl HttpModel {
             return Err(ModelError::new(ErrorKind::Protocol, message));
         }
         let mut decoder = Decoder::new(self.dialect.wire, seed);
-        let mut progress = Progress::Open;
+        let mut progress = ReplyProgress::Open;
         let mut started = false;
-        while progress != Progress::Done {
+        while progress != ReplyProgress::Done {
             let patience = match progress {
-                Progress::Open => self.endpoint.silence,
-                Progress::Stopped | Progress::Done => TRAILER_TIME.min(self.endpoint.silence),
+                ReplyProgress::Open => self.endpoint.silence,
+                ReplyProgress::Stopped | ReplyProgress::Done => TRAILER_TIME.min(self.endpoint.silence),
             };
             match timeout(patience, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     if !std::mem::replace(&mut started, true) {
-                        sink(Delta::Started);
+                        sink(ReplyDelta::Started);
                     }
                     progress = decoder.feed(&bytes, sink)?;
                 }
                 Ok(Ok(None)) => return decoder.finish(sink),
                 // The model had stopped: the reply is complete, only the usage figures may be missing.
-                _ if progress == Progress::Stopped => return decoder.finish(sink),
+                _ if progress == ReplyProgress::Stopped => return decoder.finish(sink),
                 Ok(Err(error)) => {
                     let message = format!("the reply ended prematurely: {}", root_cause(&error));
                     return Err(ModelError::new(ErrorKind::Cut, message));
@@ -132,7 +132,8 @@ impl HttpModel {
         };
         // Whatever arrived until the timeout is enough to classify the error.
         let _ = timeout(REFUSAL_TIME.min(self.endpoint.silence), reading).await;
-        let mut error = fault::in_response(status, retry_after_ms, &String::from_utf8_lossy(&body));
+        let mut error =
+            error_classifier::in_response(status, retry_after_ms, &String::from_utf8_lossy(&body));
         if let Some(to) = location {
             error.message = format!("{} ({to})", error.message);
         }
@@ -179,14 +180,14 @@ impl Model for HttpModel {
         &'a self,
         conversation: &'a Conversation,
         options: &'a RequestOptions,
-        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(ModelError::cancelled()),
-                outcome = asking::attempt(self, self.dialect, conversation, options, sink) => outcome,
+                outcome = call_protocol::attempt(self, self.dialect, conversation, options, sink) => outcome,
             }
         })
     }
@@ -195,20 +196,20 @@ impl Model for HttpModel {
         Box::pin(async {
             let mut known = self.context.lock().await;
             if known.is_none() {
-                *known = Some(context::ask(&self.endpoint, &self.id).await);
+                *known = Some(context_size::ask(&self.endpoint, &self.id).await);
             }
             known.flatten()
         })
     }
 }
 
-impl Exchange for HttpModel {
+impl SchemaRequest for HttpModel {
     fn exchange<'a>(
         &'a self,
         conversation: &'a Conversation,
-        more: Option<More<'a>>,
+        more: Option<AddedMessages<'a>>,
         options: &'a RequestOptions,
-        sink: &'a mut Sink<'_>,
+        sink: &'a mut DeltaSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(self.request(conversation, more, options, sink))
     }

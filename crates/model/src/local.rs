@@ -1,15 +1,15 @@
 //! In-process models: `local:PATH.gguf`, with the feature `local`. They receive the same request bytes as a
-//! server (`asked`), use the chat template in the model file (`template`), and a grammar constrains replies
+//! server (`request`), use the chat template in the model file (`template`), and a grammar constrains replies
 //! to a schema (`schema_grammar`, `sampling`). llama.cpp does the inference on a thread of its own
 //! (`worker`).
 
-mod asked;
-mod complaints;
 mod file;
+mod load_log;
+mod reasoning;
+mod request;
 mod sampling;
 mod schema_grammar;
 mod template;
-mod thinking;
 mod worker;
 
 use std::path::Path;
@@ -20,14 +20,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use self::asked::Asked;
-use self::thinking::{Part, Thinking};
-use self::worker::{Ended, Held, Job, Piece};
-use crate::schema_calls::{Exchange, More};
-use crate::stream::Sink;
+use self::reasoning::{ReasoningPart, ReasoningSplitter};
+use self::request::LocalRequest;
+use self::worker::{Job, ModelHandle, Piece, ReplyEnd};
+use crate::schema_calls::{AddedMessages, SchemaRequest};
+use crate::stream::DeltaSink;
 use crate::{
-    BoxFuture, CancellationToken, ChoiceError, Conversation, Delta, Dialect, ErrorKind, Model, ModelError,
-    Reasoning, Reply, RequestOptions, Settings, StopReason, Usage, asking,
+    BoxFuture, CancellationToken, Connection, Conversation, Dialect, ErrorKind, Model, ModelError, OpenError,
+    Reasoning, Reply, ReplyDelta, RequestOptions, StopReason, Usage, call_protocol,
 };
 
 /// Capacity of the channel between the worker and the reader of a reply.
@@ -50,41 +50,41 @@ impl LocalModel {
         name: &str,
         path: &Path,
         dialect: Dialect,
-        settings: &Settings,
-    ) -> Result<LocalModel, ChoiceError> {
-        file::check(path).map_err(ChoiceError::File)?;
+        settings: &Connection,
+    ) -> Result<LocalModel, OpenError> {
+        file::check(path).map_err(OpenError::File)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let held = Held {
+        let held = ModelHandle {
             path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
             context_tokens: settings.context_tokens,
             threads: settings.threads.unwrap_or(cores).clamp(1, MOST_THREADS),
         };
         let asking = in_memory(held)
-            .map_err(|error| ChoiceError::Settings(format!("cannot start a thread for the model: {error}")))?;
+            .map_err(|error| OpenError::Settings(format!("cannot start a thread for the model: {error}")))?;
         Ok(LocalModel { name: name.to_owned(), dialect, asking })
     }
 
     async fn request(
         &self,
         conversation: &Conversation,
-        more: Option<More<'_>>,
+        more: Option<AddedMessages<'_>>,
         options: &RequestOptions,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
-        let asked = Asked::read(&conversation.body_with(more, &self.name, options).to_vec())?;
+        let asked = LocalRequest::read(&conversation.body_with(more, &self.name, options).to_vec())?;
         let (telling, mut pieces) = mpsc::channel(AHEAD);
         self.line_up(Job::Ask(Box::new(asked), telling))?;
-        let mut told = Told::default();
-        let mut thinking = Thinking::new(false);
+        let mut told = ReplyProgress::default();
+        let mut thinking = ReasoningSplitter::new(false);
         while let Some(piece) = pieces.recv().await {
             match piece {
                 Piece::Begins { thinks } => {
-                    sink(Delta::Started);
-                    thinking = Thinking::new(thinks);
+                    sink(ReplyDelta::Started);
+                    thinking = ReasoningSplitter::new(thinks);
                 }
                 Piece::Text(more) => thinking.take(&more, &mut |part| told.take(part, sink)),
                 Piece::End(ended) => {
-                    let Ended { stop, usage } = ended?;
+                    let ReplyEnd { stop, usage } = ended?;
                     thinking.end(&mut |part| told.take(part, sink));
                     return Ok(told.reply(stop, usage));
                 }
@@ -105,20 +105,20 @@ impl LocalModel {
 
 /// The parts of a reply received so far.
 #[derive(Default)]
-struct Told {
+struct ReplyProgress {
     text: String,
     thought: String,
 }
 
-impl Told {
-    fn take(&mut self, part: Part<'_>, sink: &mut Sink<'_>) {
+impl ReplyProgress {
+    fn take(&mut self, part: ReasoningPart<'_>, sink: &mut DeltaSink<'_>) {
         match part {
-            Part::Thought(more) => {
-                sink(Delta::Reasoning(more));
+            ReasoningPart::Thought(more) => {
+                sink(ReplyDelta::Reasoning(more));
                 self.thought.push_str(more);
             }
-            Part::Said(more) => {
-                sink(Delta::Text(more));
+            ReasoningPart::Said(more) => {
+                sink(ReplyDelta::Text(more));
                 self.text.push_str(more);
             }
         }
@@ -148,14 +148,14 @@ impl Model for LocalModel {
         &'a self,
         conversation: &'a Conversation,
         options: &'a RequestOptions,
-        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let outcome = tokio::select! {
                 biased;
                 () = cancel.cancelled() => None,
-                outcome = asking::attempt(self, self.dialect, conversation, options, sink) => Some(outcome),
+                outcome = call_protocol::attempt(self, self.dialect, conversation, options, sink) => Some(outcome),
             };
             if let Some(outcome) = outcome {
                 return outcome;
@@ -176,13 +176,13 @@ impl Model for LocalModel {
     }
 }
 
-impl Exchange for LocalModel {
+impl SchemaRequest for LocalModel {
     fn exchange<'a>(
         &'a self,
         conversation: &'a Conversation,
-        more: Option<More<'a>>,
+        more: Option<AddedMessages<'a>>,
         options: &'a RequestOptions,
-        sink: &'a mut Sink<'_>,
+        sink: &'a mut DeltaSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(self.request(conversation, more, options, sink))
     }
@@ -190,13 +190,13 @@ impl Exchange for LocalModel {
 
 /// Models in memory. A conversation opens its model anew for every request, so the last one is kept along
 /// with its context; others stay as long as they are referenced.
-struct InMemory {
+struct LoadedModels {
     last: Option<Arc<SyncSender<Job>>>,
-    all: Vec<(Held, Weak<SyncSender<Job>>)>,
+    all: Vec<(ModelHandle, Weak<SyncSender<Job>>)>,
 }
 
-fn in_memory(held: Held) -> std::io::Result<Arc<SyncSender<Job>>> {
-    static MODELS: Mutex<InMemory> = Mutex::new(InMemory { last: None, all: Vec::new() });
+fn in_memory(held: ModelHandle) -> std::io::Result<Arc<SyncSender<Job>>> {
+    static MODELS: Mutex<LoadedModels> = Mutex::new(LoadedModels { last: None, all: Vec::new() });
     let mut models = MODELS.lock().unwrap_or_else(PoisonError::into_inner);
     models.all.retain(|(_, asking)| asking.strong_count() > 0);
     let known = models.all.iter().find(|(known, _)| *known == held).and_then(|(_, asking)| asking.upgrade());

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Names, entries_for, read_entries};
-use crate::{ChoiceError, Usage};
+use crate::profile::{ModelNames, entries_for, read_entries};
+use crate::{OpenError, Usage};
 
 const SHIPPED: &str = include_str!("price/prices.toml");
 
@@ -48,21 +48,21 @@ impl Price {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
     /// The last matching entry wins.
-    entries: Vec<(Names, Price)>,
+    entries: Vec<(ModelNames, Price)>,
 }
 
 const KEYS: &[&str] = &["input", "output", "cached", "cache_write"];
 
 impl Prices {
     /// The built-in table. Prices change: add a user's file with [`Prices::add`].
-    pub fn shipped() -> Result<Prices, ChoiceError> {
+    pub fn shipped() -> Result<Prices, OpenError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", SHIPPED)?;
         Ok(prices)
     }
 
     /// The part of the built-in table that may apply to a model of this provider.
-    pub fn shipped_for(provider: Option<&str>) -> Result<Prices, ChoiceError> {
+    pub fn shipped_for(provider: Option<&str>) -> Result<Prices, OpenError> {
         let mut prices = Prices::default();
         prices.add("prices.toml", &entries_for(SHIPPED, provider))?;
         Ok(prices)
@@ -70,7 +70,7 @@ impl Prices {
 
     /// Adds the entries of a file in the same format; they override existing ones. `file` is used in error
     /// messages.
-    pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), OpenError> {
         self.entries.extend(read_entries(file, text, "price", KEYS)?);
         Ok(())
     }

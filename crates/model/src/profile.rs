@@ -5,7 +5,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::ChoiceError;
+use crate::OpenError;
 
 const SHIPPED: &str = include_str!("profile/profiles.toml");
 
@@ -75,7 +75,7 @@ pub enum LimitField {
 /// How Anthropic's models are told how much to reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Thinking {
+pub enum ThinkingStyle {
     /// A token budget.
     #[default]
     Budget,
@@ -112,7 +112,7 @@ impl ProviderTools {
 /// The part of a profile that determines how to talk to a server. Stored in a run's settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Traits {
+pub struct ModelTraits {
     /// How tool calls are requested.
     pub tool_format: ToolFormat,
     /// Whether tool calls written as text are recognized.
@@ -126,7 +126,7 @@ pub struct Traits {
     /// The field that limits the length of a reply.
     pub limit_field: LimitField,
     /// How the amount of reasoning is specified.
-    pub thinking: Thinking,
+    pub thinking: ThinkingStyle,
     /// How edits are requested; used by the engine's flows.
     pub edit_format: EditFormat,
     /// Provider-defined tools offered instead of ours; only the Anthropic API has any.
@@ -140,10 +140,10 @@ pub struct Traits {
     pub fixed_sampling: bool,
 }
 
-impl Traits {
+impl ModelTraits {
     /// Whether all traits have their default values.
     pub fn are_usual(&self) -> bool {
-        *self == Traits::default()
+        *self == ModelTraits::default()
     }
 }
 
@@ -151,27 +151,27 @@ impl Traits {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// See [`Traits::tool_format`].
+    /// See [`ModelTraits::tool_format`].
     pub tool_format: Option<ToolFormat>,
-    /// See [`Traits::text_calls`].
+    /// See [`ModelTraits::text_calls`].
     pub text_calls: Option<bool>,
-    /// See [`Traits::one_call`].
+    /// See [`ModelTraits::one_call`].
     pub one_call: Option<bool>,
-    /// See [`Traits::reasoning_replay`].
+    /// See [`ModelTraits::reasoning_replay`].
     pub reasoning_replay: Option<ReasoningReplay>,
-    /// See [`Traits::constraint`].
+    /// See [`ModelTraits::constraint`].
     pub constraint: Option<Constraint>,
-    /// See [`Traits::limit_field`].
+    /// See [`ModelTraits::limit_field`].
     pub limit_field: Option<LimitField>,
-    /// See [`Traits::thinking`].
-    pub thinking: Option<Thinking>,
-    /// See [`Traits::edit_format`].
+    /// See [`ModelTraits::thinking`].
+    pub thinking: Option<ThinkingStyle>,
+    /// See [`ModelTraits::edit_format`].
     pub edit_format: Option<EditFormat>,
-    /// See [`Traits::provider_tools`].
+    /// See [`ModelTraits::provider_tools`].
     pub provider_tools: Option<ProviderTools>,
-    /// See [`Traits::images`].
+    /// See [`ModelTraits::images`].
     pub images: Option<bool>,
-    /// See [`Traits::fixed_sampling`].
+    /// See [`ModelTraits::fixed_sampling`].
     pub fixed_sampling: Option<bool>,
     /// Sampling temperature, unless the user sets one.
     pub temperature: Option<f64>,
@@ -192,9 +192,9 @@ impl Profile {
     }
 
     /// The traits of this profile, with defaults for what it does not set.
-    pub fn traits(&self) -> Traits {
-        let usual = Traits::default();
-        Traits {
+    pub fn traits(&self) -> ModelTraits {
+        let usual = ModelTraits::default();
+        ModelTraits {
             tool_format: self.tool_format.unwrap_or(usual.tool_format),
             text_calls: self.text_calls.unwrap_or(usual.text_calls),
             one_call: self.one_call.unwrap_or(usual.one_call),
@@ -234,19 +234,19 @@ impl Profile {
 /// A list of profiles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profiles {
-    entries: Vec<(Names, Profile)>,
+    entries: Vec<(ModelNames, Profile)>,
 }
 
 impl Profiles {
     /// The built-in profiles.
-    pub fn shipped() -> Result<Profiles, ChoiceError> {
+    pub fn shipped() -> Result<Profiles, OpenError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", SHIPPED)?;
         Ok(profiles)
     }
 
     /// The built-in profiles that may apply to a model of this provider.
-    pub fn shipped_for(provider: Option<&str>) -> Result<Profiles, ChoiceError> {
+    pub fn shipped_for(provider: Option<&str>) -> Result<Profiles, OpenError> {
         let mut profiles = Profiles::default();
         profiles.add("profiles.toml", &entries_for(SHIPPED, provider))?;
         Ok(profiles)
@@ -254,7 +254,7 @@ impl Profiles {
 
     /// Adds the entries of a file in the same format; they override existing ones. `file` is used in error
     /// messages.
-    pub fn add(&mut self, file: &str, text: &str) -> Result<(), ChoiceError> {
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), OpenError> {
         self.entries.extend(read_entries(file, text, "profile", KEYS)?);
         Ok(())
     }
@@ -290,7 +290,7 @@ pub(crate) fn read_entries<T: DeserializeOwned>(
     text: &str,
     sort: &str,
     keys: &[&str],
-) -> Result<Vec<(Names, T)>, ChoiceError> {
+) -> Result<Vec<(ModelNames, T)>, OpenError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct File {
@@ -320,7 +320,7 @@ fn read_entry<T: DeserializeOwned>(
     mut table: toml::Table,
     sort: &str,
     keys: &[&str],
-) -> Result<(Names, T), String> {
+) -> Result<(ModelNames, T), String> {
     let mut names = toml::Table::new();
     for key in ["provider", "model"] {
         names.extend(table.remove(key).map(|value| (key.to_owned(), value)));
@@ -331,7 +331,7 @@ fn read_entry<T: DeserializeOwned>(
         let near = if near.is_empty() { keys.join(", ") } else { near.join(" or ") };
         return Err(format!("unknown key `{other}` in a {sort}; expected {near}"));
     }
-    let names = Names::deserialize(names).map_err(|error| error.to_string())?;
+    let names = ModelNames::deserialize(names).map_err(|error| error.to_string())?;
     let said = T::deserialize(table).map_err(|error| error.to_string())?;
     Ok((names, said))
 }
@@ -358,14 +358,14 @@ const KEYS: &[&str] = &[
 /// The models an entry of a data file applies to.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Names {
+pub(crate) struct ModelNames {
     /// Any of these providers; all if empty.
     pub(crate) provider: Vec<String>,
     /// A model id that matches any of these patterns; all if empty.
     pub(crate) model: Vec<String>,
 }
 
-impl Names {
+impl ModelNames {
     pub(crate) fn fit(&self, provider: Option<&str>, model: &str) -> bool {
         let provider_fits = self.provider.is_empty()
             || provider.is_some_and(|name| self.provider.iter().any(|one| one == name));
@@ -391,16 +391,16 @@ fn looks_like(pattern: &str, text: &str) -> bool {
 }
 
 /// Parses a data file; an error names file, line and column.
-fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ChoiceError> {
+fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, OpenError> {
     toml::from_str(text)
         .map_err(|error| fault(file, text, error.span().map_or(0, |span| span.start), error.message()))
 }
 
-fn fault(file: &str, text: &str, at: usize, why: &str) -> ChoiceError {
+fn fault(file: &str, text: &str, at: usize, why: &str) -> OpenError {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    ChoiceError::File(format!("{file}:{line}:{column}: {}", why.trim().replace('\n', "; ")))
+    OpenError::File(format!("{file}:{line}:{column}: {}", why.trim().replace('\n', "; ")))
 }
 
 #[cfg(test)]

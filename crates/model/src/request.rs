@@ -35,7 +35,7 @@ pub struct RequestOptions {
     /// replies (`tool_format = "schema"`) cannot call anything else; for others it is only a hint, and the
     /// executor of the calls refuses the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub open: Option<Open>,
+    pub open: Option<AllowedOutput>,
     /// Fields added to the body verbatim (`response_format`, `grammar`, `seed`, …), in this order.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
@@ -83,23 +83,23 @@ impl ToolChoice {
 /// open and close between turns without changing the prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Open {
+pub struct AllowedOutput {
     /// Tools that may be called.
-    pub tools: Vec<OpenTool>,
+    pub tools: Vec<AllowedTool>,
     /// Whether the model may answer with text instead.
     pub answer: bool,
 }
 
-impl Default for Open {
+impl Default for AllowedOutput {
     fn default() -> Self {
-        Open { tools: Vec::new(), answer: true }
+        AllowedOutput { tools: Vec::new(), answer: true }
     }
 }
 
 /// A tool that may be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct OpenTool {
+pub struct AllowedTool {
     /// Name of the tool.
     pub name: String,
     /// Allowed values of its `path` (or of each of its `paths`); any if empty.
@@ -110,8 +110,8 @@ pub struct OpenTool {
     pub bare: bool,
 }
 
-impl From<&str> for OpenTool {
+impl From<&str> for AllowedTool {
     fn from(name: &str) -> Self {
-        OpenTool { name: name.to_owned(), ..OpenTool::default() }
+        AllowedTool { name: name.to_owned(), ..AllowedTool::default() }
     }
 }

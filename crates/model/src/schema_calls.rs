@@ -2,22 +2,22 @@
 //! of the grammar and a closed tool cannot be called at all. The constraint is not part of the prompt: gates
 //! change between turns without changing the prefix.
 //!
-//! A call has two parts. The header is JSON that matches the union of the open tools (`union`). The long text
+//! A call has two parts. The header is JSON that matches the union of the open tools (`header_schema`). The long text
 //! of a call, if it has one, is a fenced block requested by a second request on the same prefix (`body`),
-//! because code inside a JSON string is what breaks small models. [`crate::wire::plain`] defines how both
+//! because code inside a JSON string is what breaks small models. [`crate::wire::text_protocol`] defines how both
 //! appear in the conversation.
 
 mod body;
-mod telling;
-mod union;
+mod body_stream;
+mod header_schema;
 
 use serde_json::{Map, Value, json};
 
-use crate::stream::Sink;
+use crate::stream::DeltaSink;
 use crate::wire::openai_chat::response_format;
-use crate::wire::plain::{self, Body};
+use crate::wire::text_protocol::{self, CallBody};
 use crate::{
-    Conversation, Delta, ModelError, Reasoning, Reply, RequestOptions, StopReason, ToolCall, ToolChoice,
+    Conversation, ModelError, Reasoning, Reply, ReplyDelta, RequestOptions, StopReason, ToolCall, ToolChoice,
     Usage, text_calls,
 };
 
@@ -29,21 +29,21 @@ const HEADER_TOKENS: u32 = 2_048;
 const THOUGHT_CHARACTERS: u32 = 300;
 
 /// Transport for one request; `more` is appended to the conversation's messages.
-pub(crate) trait Exchange: Sync {
+pub(crate) trait SchemaRequest: Sync {
     /// Sends the request and returns the complete reply; the sink gets its fragments.
     fn exchange<'a>(
         &'a self,
         conversation: &'a Conversation,
-        more: Option<body::More<'a>>,
+        more: Option<body::AddedMessages<'a>>,
         options: &'a RequestOptions,
-        sink: &'a mut Sink<'_>,
+        sink: &'a mut DeltaSink<'_>,
     ) -> crate::BoxFuture<'a, Result<Reply, ModelError>>;
 }
 
-pub(crate) use body::More;
+pub(crate) use body::AddedMessages;
 
 /// The parsed header of a call.
-struct Header {
+struct CallHeader {
     thought: String,
     tool: String,
     arguments: Map<String, Value>,
@@ -51,12 +51,12 @@ struct Header {
 
 /// Requests one tool call, or an answer if that is open.
 pub(crate) async fn ask(
-    server: &dyn Exchange,
+    server: &dyn SchemaRequest,
     conversation: &Conversation,
     options: &RequestOptions,
-    sink: &mut Sink<'_>,
+    sink: &mut DeltaSink<'_>,
 ) -> Result<Reply, ModelError> {
-    let open = union::Open::of(conversation, options);
+    let open = header_schema::HeaderSchema::of(conversation, options);
     if open.is_empty() {
         // No tools are open: an ordinary request.
         return server.exchange(conversation, None, options, sink).await;
@@ -67,26 +67,26 @@ pub(crate) async fn ask(
     asked
         .extra
         .insert("response_format".into(), response_format(&open.schema(options.output_schema.as_ref())));
-    let mut quiet = |delta: Delta<'_>| match delta {
-        Delta::Waiting { .. } | Delta::Started | Delta::Reasoning(_) => sink(delta),
+    let mut quiet = |delta: ReplyDelta<'_>| match delta {
+        ReplyDelta::Waiting { .. } | ReplyDelta::Started | ReplyDelta::Reasoning(_) => sink(delta),
         // The content of a header is reported once it is complete.
-        Delta::Text(_) | Delta::ToolCall { .. } | Delta::ToolArguments { .. } => {}
+        ReplyDelta::Text(_) | ReplyDelta::ToolCall { .. } | ReplyDelta::ToolArguments { .. } => {}
     };
     let reply = server.exchange(conversation, None, &asked, &mut quiet).await?;
-    let Some(header) = Header::read(&reply.text) else {
+    let Some(header) = CallHeader::read(&reply.text) else {
         return Ok(unconstrained(reply, conversation, sink));
     };
-    if header.tool == plain::ANSWER {
+    if header.tool == text_protocol::ANSWER {
         return Ok(answer(header, reply, sink));
     }
     if !header.thought.is_empty() {
-        sink(Delta::Reasoning(&header.thought));
+        sink(ReplyDelta::Reasoning(&header.thought));
     }
-    sink(Delta::ToolCall { index: 0, name: &header.tool });
-    match Body::of(&header.tool) {
+    sink(ReplyDelta::ToolCall { index: 0, name: &header.tool });
+    match CallBody::of(&header.tool) {
         None => {
             let arguments = Value::Object(header.arguments.clone()).to_string();
-            sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+            sink(ReplyDelta::ToolArguments { index: 0, fragment: &arguments });
             Ok(called(header, arguments, reply, None, conversation))
         }
         Some(kind) => {
@@ -101,8 +101,8 @@ pub(crate) async fn ask(
     }
 }
 
-impl Header {
-    fn read(text: &str) -> Option<Header> {
+impl CallHeader {
+    fn read(text: &str) -> Option<CallHeader> {
         let Ok(Value::Object(mut fields)) = serde_json::from_str(text.trim()) else { return None };
         let Some(Value::String(tool)) = fields.remove("tool") else { return None };
         let arguments = match fields.remove("arguments") {
@@ -110,7 +110,7 @@ impl Header {
             _ => Map::new(),
         };
         let thought = fields.get("thought").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Some(Header { thought, tool, arguments })
+        Some(CallHeader { thought, tool, arguments })
     }
 
     fn reasoning(&self) -> Option<Reasoning> {
@@ -118,7 +118,7 @@ impl Header {
     }
 }
 
-fn answer(header: Header, reply: Reply, sink: &mut Sink<'_>) -> Reply {
+fn answer(header: CallHeader, reply: Reply, sink: &mut DeltaSink<'_>) -> Reply {
     let reasoning = header.reasoning();
     // An answer with its own schema is an object, a textual one a string.
     let text = match header.arguments.get("text") {
@@ -126,14 +126,14 @@ fn answer(header: Header, reply: Reply, sink: &mut Sink<'_>) -> Reply {
         _ => header.arguments.get("value").map(Value::to_string).unwrap_or_default(),
     };
     if let Some(thought) = &reasoning {
-        sink(Delta::Reasoning(&thought.text));
+        sink(ReplyDelta::Reasoning(&thought.text));
     }
-    sink(Delta::Text(&text));
+    sink(ReplyDelta::Text(&text));
     Reply { text, reasoning, tool_calls: Vec::new(), ..reply }
 }
 
 fn called(
-    header: Header,
+    header: CallHeader,
     arguments: String,
     first: Reply,
     second: Option<Reply>,
@@ -173,7 +173,7 @@ fn together(first: Option<Usage>, second: Option<Usage>) -> Option<Usage> {
 
 /// Interprets a reply that is not a header, because the server did not enforce the schema or a limit
 /// truncated it.
-fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Sink<'_>) -> Reply {
+fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut DeltaSink<'_>) -> Reply {
     if reply.stop == StopReason::Length && reply.text.trim_start().starts_with('{') {
         reply.text = String::new();
         return reply;
@@ -181,11 +181,11 @@ fn unconstrained(mut reply: Reply, conversation: &Conversation, sink: &mut Sink<
     let known = |name: &str| conversation.tools().iter().any(|tool| tool.name == name);
     text_calls::lift(&mut reply, &known, conversation.messages().len());
     if !reply.text.is_empty() {
-        sink(Delta::Text(&reply.text));
+        sink(ReplyDelta::Text(&reply.text));
     }
     for (index, call) in reply.tool_calls.iter().enumerate() {
-        sink(Delta::ToolCall { index, name: &call.name });
-        sink(Delta::ToolArguments { index, fragment: &call.arguments });
+        sink(ReplyDelta::ToolCall { index, name: &call.name });
+        sink(ReplyDelta::ToolArguments { index, fragment: &call.arguments });
     }
     reply
 }

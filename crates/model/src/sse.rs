@@ -8,7 +8,7 @@ const MAX_EVENT: usize = 16 << 20;
 
 /// A server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct SseEvent<'a> {
     /// The `event` field, empty if absent.
     pub name: &'a str,
     /// The `data` lines, joined by newlines.
@@ -28,7 +28,7 @@ pub enum SseError {
 
 /// State of the parser between two inputs.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct SseParser {
     /// Incomplete last line.
     line: Vec<u8>,
     name: String,
@@ -41,12 +41,12 @@ pub struct Parser {
     started: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// Consumes bytes and passes every completed event to `each`. Stops at its first error.
     pub fn feed<E: From<SseError>>(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(Event<'_>) -> Result<(), E>,
+        mut each: impl FnMut(SseEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         loop {
             if self.after_cr && !bytes.is_empty() {
@@ -78,7 +78,7 @@ impl Parser {
     /// one are common, so it is delivered anyway.
     pub fn finish<E: From<SseError>>(
         &mut self,
-        mut each: impl FnMut(Event<'_>) -> Result<(), E>,
+        mut each: impl FnMut(SseEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let last = std::mem::take(&mut self.line);
         if !last.is_empty() {
@@ -94,7 +94,7 @@ impl Parser {
     fn line<E: From<SseError>>(
         &mut self,
         mut line: &[u8],
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+        each: &mut impl FnMut(SseEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         if !std::mem::replace(&mut self.started, true) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
@@ -126,10 +126,10 @@ impl Parser {
 
     fn dispatch<E: From<SseError>>(
         &mut self,
-        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+        each: &mut impl FnMut(SseEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let given = if std::mem::take(&mut self.has_data) {
-            each(Event { name: &self.name, data: &self.data })
+            each(SseEvent { name: &self.name, data: &self.data })
         } else {
             Ok(())
         };

@@ -1,13 +1,13 @@
 //! Decodes the bytes of a response into a [`Reply`]. This is the part all wire formats share: distinguishing
 //! a stream from a JSON document, parsing the events, and deciding at the end whether the reply is complete.
-//! The codecs interpret the events and feed the [`growing::Growing`] reply.
+//! The codecs interpret the events and feed the [`accumulator::ReplyAccumulator`] reply.
 
-pub mod growing;
+pub mod accumulator;
 
-use self::growing::Growing;
-use crate::sse::{Parser, SseError};
-use crate::wire::Decoding;
-use crate::{Delta, ErrorKind, ModelError, Reply, Wire};
+use self::accumulator::ReplyAccumulator;
+use crate::sse::{SseError, SseParser};
+use crate::wire::DecodeState;
+use crate::{ErrorKind, ModelError, Reply, ReplyDelta, Wire};
 
 /// Maximum size in bytes of a reply that is not streamed; it is held in memory.
 const MAX_DOCUMENT: usize = 64 << 20;
@@ -16,11 +16,11 @@ const MAX_DOCUMENT: usize = 64 << 20;
 const BEGINNING: usize = 200;
 
 /// Receives the fragments of a reply.
-pub type Sink<'a> = dyn FnMut(Delta<'_>) + Send + 'a;
+pub type DeltaSink<'a> = dyn FnMut(ReplyDelta<'_>) + Send + 'a;
 
 /// Progress of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ReplyProgress {
     /// Incomplete.
     Open,
     /// The model has stopped; usage figures may follow.
@@ -31,16 +31,16 @@ pub enum Progress {
 
 /// Decoder for one response.
 pub struct Decoder {
-    decoding: Decoding,
-    form: Form,
-    reply: Growing,
+    decoding: DecodeState,
+    form: DecoderForm,
+    reply: ReplyAccumulator,
 }
 
-enum Form {
+enum DecoderForm {
     /// Only white space so far.
     Unknown,
     Events {
-        parser: Parser,
+        parser: SseParser,
         /// First bytes of the stream, to distinguish a truncated stream from something else.
         beginning: Vec<u8>,
     },
@@ -51,25 +51,29 @@ impl Decoder {
     /// `seed` is used in generated ids for calls that lack one. The number of messages sent makes them unique
     /// within a conversation and identical on every replay.
     pub fn new(wire: Wire, seed: usize) -> Self {
-        Decoder { decoding: Decoding::of(wire), form: Form::Unknown, reply: Growing::new(seed) }
+        Decoder {
+            decoding: DecodeState::of(wire),
+            form: DecoderForm::Unknown,
+            reply: ReplyAccumulator::new(seed),
+        }
     }
 
     /// Consumes the next bytes of the response.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut Sink<'_>) -> Result<Progress, ModelError> {
-        if matches!(self.form, Form::Unknown) {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut DeltaSink<'_>) -> Result<ReplyProgress, ModelError> {
+        if matches!(self.form, DecoderForm::Unknown) {
             bytes = bytes.trim_ascii_start();
             // Decided by the first byte, because servers send wrong content types.
             match bytes.first() {
-                None => return Ok(Progress::Open),
-                Some(b'{' | b'[') => self.form = Form::Document(Vec::new()),
+                None => return Ok(ReplyProgress::Open),
+                Some(b'{' | b'[') => self.form = DecoderForm::Document(Vec::new()),
                 Some(_) => {
-                    self.form = Form::Events { parser: Parser::default(), beginning: Vec::new() };
+                    self.form = DecoderForm::Events { parser: SseParser::default(), beginning: Vec::new() };
                 }
             }
         }
         match &mut self.form {
-            Form::Unknown => {}
-            Form::Document(gathered) => {
+            DecoderForm::Unknown => {}
+            DecoderForm::Document(gathered) => {
                 if gathered.len() + bytes.len() > MAX_DOCUMENT {
                     return Err(ModelError::new(
                         ErrorKind::Protocol,
@@ -78,7 +82,7 @@ impl Decoder {
                 }
                 gathered.extend_from_slice(bytes);
             }
-            Form::Events { parser, beginning } => {
+            DecoderForm::Events { parser, beginning } => {
                 let room = BEGINNING - beginning.len();
                 beginning.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 let (decoding, reply) = (&mut self.decoding, &mut self.reply);
@@ -89,21 +93,21 @@ impl Decoder {
     }
 
     /// Ends the response; returns the reply or the error.
-    pub fn finish(mut self, sink: &mut Sink<'_>) -> Result<Reply, ModelError> {
+    pub fn finish(mut self, sink: &mut DeltaSink<'_>) -> Result<Reply, ModelError> {
         match &mut self.form {
-            Form::Unknown => {}
-            Form::Document(gathered) => {
+            DecoderForm::Unknown => {}
+            DecoderForm::Document(gathered) => {
                 let text = String::from_utf8_lossy(gathered);
                 self.decoding.document(&mut self.reply, &text, sink)?;
             }
-            Form::Events { parser, beginning } => {
+            DecoderForm::Events { parser, beginning } => {
                 let (decoding, reply) = (&mut self.decoding, &mut self.reply);
                 // A partial event at the end is a symptom of a truncated stream, not an error of its own.
                 match parser.finish(|event| decoding.event(reply, event.data, sink)) {
                     Err(error) if matches!(error.kind, ErrorKind::Protocol | ErrorKind::Cut) => {}
                     rest => rest?,
                 }
-                if reply.progress() == Progress::Open && !begins_events(beginning) {
+                if reply.progress() == ReplyProgress::Open && !begins_events(beginning) {
                     return Err(not_a_reply(&String::from_utf8_lossy(beginning)));
                 }
             }

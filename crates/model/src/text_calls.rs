@@ -1,24 +1,24 @@
 //! Tool calls written as text, as many models produce them when their server does not parse them. Disabled
 //! unless the model's profile enables it, because an answer may legitimately contain such text.
 //!
-//! [`find`] parses a complete reply; [`Holding`] holds back a stream from the first sign of a call until it
+//! [`find`] parses a complete reply; [`Holdback`] holds back a stream from the first sign of a call until it
 //! is clear whether it is one. Each format has its parser: tags in `tagged`, fenced or bare JSON in `fenced`,
 //! the channels of gpt-oss in `harmony`.
 
 mod fenced;
 mod harmony;
-mod holding;
+mod holdback;
 mod tagged;
 
 use serde_json::Value;
 
-pub(crate) use holding::Holding;
+pub(crate) use holdback::Holdback;
 
 use crate::{Reasoning, Reply, StopReason, ToolCall};
 
 /// A tool call found in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct TextCall {
     /// Name of the tool.
     pub name: String,
     /// Arguments as JSON text, possibly invalid.
@@ -27,17 +27,17 @@ pub struct Spoken {
 
 /// Result of parsing a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct TextCalls {
     /// Remaining visible text.
     pub text: String,
     /// Reasoning in the text.
     pub reasoning: String,
     /// Tool calls, in order.
-    pub calls: Vec<Spoken>,
+    pub calls: Vec<TextCall>,
 }
 
 /// Parses calls of tools accepted by `known` in `text`. `None` if there is only text.
-pub fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Found> {
+pub fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<TextCalls> {
     harmony::find(text).or_else(|| tagged::find(text)).or_else(|| fenced::find(text, known))
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn lift(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize)
         reasoning.text.push_str(&found.reasoning);
     }
     let numbered = found.calls.into_iter().enumerate();
-    reply.tool_calls.extend(numbered.map(|(index, Spoken { name, arguments })| ToolCall {
+    reply.tool_calls.extend(numbered.map(|(index, TextCall { name, arguments })| ToolCall {
         id: format!("call_{seed}_{index}"),
         name,
         arguments,
@@ -65,7 +65,7 @@ pub(crate) fn lift(reply: &mut Reply, known: &dyn Fn(&str) -> bool, seed: usize)
 }
 
 /// Interprets a JSON object as a call, with the field names that models use.
-fn call_in(value: &Value) -> Option<Spoken> {
+fn call_in(value: &Value) -> Option<TextCall> {
     let object = value.as_object()?;
     // {"type": "function", "function": {…}}, as tools appear in the request.
     if let Some(inner) = object.get("function").filter(|inner| inner.is_object()) {
@@ -79,7 +79,7 @@ fn call_in(value: &Value) -> Option<Spoken> {
         Some(value @ Value::Object(_)) => value.to_string(),
         Some(_) => return None,
     };
-    Some(Spoken { name: bare_name(name).to_owned(), arguments })
+    Some(TextCall { name: bare_name(name).to_owned(), arguments })
 }
 
 /// Removes the namespace that some models put before a name.

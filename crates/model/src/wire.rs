@@ -9,16 +9,16 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::profile::{ToolFormat, Traits};
-use crate::stream::Sink;
-use crate::stream::growing::Growing;
+use crate::profile::{ModelTraits, ToolFormat};
+use crate::stream::DeltaSink;
+use crate::stream::accumulator::ReplyAccumulator;
 use crate::{Image, Message, ModelError, Reasoning, RequestOptions, ToolSpec};
 
 pub mod anthropic;
-mod closing;
+mod body_tail;
 pub mod openai_chat;
 pub mod openai_responses;
-pub mod plain;
+pub mod text_protocol;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,19 +51,19 @@ pub struct Dialect {
     #[serde(default)]
     pub wire: Wire,
     /// Traits from the model's profile.
-    #[serde(default, skip_serializing_if = "Traits::are_usual")]
-    pub traits: Traits,
+    #[serde(default, skip_serializing_if = "ModelTraits::are_usual")]
+    pub traits: ModelTraits,
 }
 
 impl From<Wire> for Dialect {
     fn from(wire: Wire) -> Self {
-        Dialect { wire, traits: Traits::default() }
+        Dialect { wire, traits: ModelTraits::default() }
     }
 }
 
 /// The predecessor of a message in its list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Before<'a> {
+pub(crate) enum MessagePrefix<'a> {
     /// The message is the first in the list.
     Nothing,
     /// The system prompt, in the same list.
@@ -93,20 +93,20 @@ impl Dialect {
     pub(crate) fn opening(self, system: &str, tools: &[ToolSpec]) -> Bytes {
         match self.codec() {
             Codec::Chat => openai_chat::opening(system),
-            Codec::Plain => openai_chat::opening(&plain::system(system, tools, self.traits)),
+            Codec::Plain => openai_chat::opening(&text_protocol::system(system, tools, self.traits)),
             Codec::Responses => openai_responses::opening(system),
             Codec::Anthropic => anthropic::opening(system),
         }
     }
 
     /// The predecessor of the first message in its list.
-    pub(crate) fn before_first(self, system: &str, tools: &[ToolSpec]) -> Before<'static> {
+    pub(crate) fn before_first(self, system: &str, tools: &[ToolSpec]) -> MessagePrefix<'static> {
         let listed = match self.codec() {
             Codec::Chat => !system.is_empty(),
             Codec::Plain => !system.is_empty() || !tools.is_empty(),
             Codec::Responses | Codec::Anthropic => false,
         };
-        if listed { Before::System } else { Before::Nothing }
+        if listed { MessagePrefix::System } else { MessagePrefix::Nothing }
     }
 
     /// Whether images in tool results are sent to the model.
@@ -124,12 +124,12 @@ impl Dialect {
         self,
         out: &mut BytesMut,
         message: &Message,
-        before: Before<'_>,
+        before: MessagePrefix<'_>,
         owed: &mut BytesMut,
     ) {
         match self.codec() {
             Codec::Chat => openai_chat::message(out, message, before, owed, self.traits),
-            Codec::Plain => plain::message(out, message, before, self.traits),
+            Codec::Plain => text_protocol::message(out, message, before, self.traits),
             Codec::Responses => openai_responses::message(out, message, before, self.traits),
             Codec::Anthropic => anthropic::message(out, message, before, self.traits),
         }
@@ -147,7 +147,7 @@ impl Dialect {
     pub(crate) fn end(self, last: Option<&Message>) -> &'static [u8] {
         match (self.codec(), last) {
             (_, None) | (Codec::Chat | Codec::Responses, _) => b"",
-            (Codec::Plain, Some(_)) => plain::END,
+            (Codec::Plain, Some(_)) => text_protocol::END,
             (Codec::Anthropic, Some(last)) => anthropic::end(last),
         }
     }
@@ -166,7 +166,7 @@ impl Dialect {
     pub(crate) fn closing(self, id: &str, options: &RequestOptions) -> Bytes {
         let closing = match self.codec() {
             Codec::Chat => openai_chat::closing(id, options, self.traits),
-            Codec::Plain => plain::closing(id, options, self.traits),
+            Codec::Plain => text_protocol::closing(id, options, self.traits),
             Codec::Responses => openai_responses::closing(id, options, self.traits),
             Codec::Anthropic => anthropic::closing(id, options, self.traits),
         };
@@ -175,46 +175,46 @@ impl Dialect {
 }
 
 /// Decoder state of a codec, in addition to the growing reply.
-pub(crate) enum Decoding {
+pub(crate) enum DecodeState {
     Chat,
     Responses(openai_responses::decode::Items),
     Anthropic(anthropic::decode::Blocks),
 }
 
-impl Decoding {
+impl DecodeState {
     pub(crate) fn of(wire: Wire) -> Self {
         match wire {
-            Wire::Chat => Decoding::Chat,
-            Wire::Responses => Decoding::Responses(openai_responses::decode::Items::default()),
-            Wire::Anthropic => Decoding::Anthropic(anthropic::decode::Blocks::default()),
+            Wire::Chat => DecodeState::Chat,
+            Wire::Responses => DecodeState::Responses(openai_responses::decode::Items::default()),
+            Wire::Anthropic => DecodeState::Anthropic(anthropic::decode::Blocks::default()),
         }
     }
 
     /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         data: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         match self {
-            Decoding::Chat => openai_chat::decode::event(reply, data, sink),
-            Decoding::Responses(items) => items.event(reply, data, sink),
-            Decoding::Anthropic(blocks) => blocks.event(reply, data, sink),
+            DecodeState::Chat => openai_chat::decode::event(reply, data, sink),
+            DecodeState::Responses(items) => items.event(reply, data, sink),
+            DecodeState::Anthropic(blocks) => blocks.event(reply, data, sink),
         }
     }
 
     /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         text: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         match self {
-            Decoding::Chat => openai_chat::decode::document(reply, text, sink),
-            Decoding::Responses(items) => items.document(reply, text, sink),
-            Decoding::Anthropic(blocks) => blocks.document(reply, text, sink),
+            DecodeState::Chat => openai_chat::decode::document(reply, text, sink),
+            DecodeState::Responses(items) => items.document(reply, text, sink),
+            DecodeState::Anthropic(blocks) => blocks.document(reply, text, sink),
         }
     }
 }

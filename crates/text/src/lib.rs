@@ -6,11 +6,11 @@
 //! in the engine. This crate performs no I/O.
 
 mod diagnostic;
-pub mod near;
 pub mod render;
 pub mod sexpr;
 mod source;
 mod span;
+pub mod suggest;
 pub mod xml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -3,14 +3,14 @@
 //! `excerpt` prepares the source excerpt shown in a terminal; annotate-snippets draws it.
 
 mod excerpt;
-mod harmless;
+mod sanitize;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use crate::{Diagnostic, Severity, Source};
 use excerpt::Excerpt;
 
-pub use harmless::harmless;
+pub use sanitize::harmless;
 
 #[cfg(test)]
 mod tests;

@@ -5,14 +5,14 @@ use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fusee_tools::sandbox::{Allowance, CommandRequest, init};
-use fusee_tools::{Environment, Sandbox};
+use fusee_tools::sandbox::{CommandRequest, ResourceLimits, init};
+use fusee_tools::{CommandEnvironment, Sandbox};
 
 const ROUNDS: usize = 400;
 
 fn main() {
     let keeper = init().unwrap();
-    let environment = Environment::allowed(std::env::vars_os());
+    let environment = CommandEnvironment::allowed(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // Brings this process to its usual working size, which a plain fork would have to copy.
     let ballast = vec![1u8; 20 * 1024 * 1024];
@@ -31,7 +31,7 @@ fn main() {
                 input: None,
                 environment: &environment,
                 sandbox: &Sandbox::Off,
-                allowance: Allowance::default(),
+                allowance: ResourceLimits::default(),
             };
             // Like the engine: on a worker, without communication between threads.
             runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();

@@ -12,22 +12,24 @@ use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fusee_tools::sandbox::{Allowance, CommandRequest, Network, Policy, Strength, Surroundings, init, probe};
-use fusee_tools::{Environment, Sandbox};
+use fusee_tools::sandbox::{
+    CommandRequest, Network, Policy, ResourceLimits, SandboxInputs, SandboxStrength, init, probe,
+};
+use fusee_tools::{CommandEnvironment, Sandbox};
 
 const ROUNDS: usize = 300;
 const ROOMS: usize = 40;
 
 fn main() {
     let keeper = init().unwrap();
-    let environment = Environment::allowed(std::env::vars_os());
+    let environment = CommandEnvironment::allowed(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let workspace = tempfile::tempdir().unwrap();
     let workspace = workspace.path().canonicalize().unwrap();
     std::fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
     std::fs::write(workspace.join(".git/config"), "").unwrap();
     let policy = || {
-        let surroundings = Surroundings {
+        let surroundings = SandboxInputs {
             workspace: &workspace,
             environment: &environment,
             own: &[],
@@ -44,13 +46,13 @@ fn main() {
             input: None,
             environment: &environment,
             sandbox,
-            allowance: Allowance::usual(),
+            allowance: ResourceLimits::usual(),
         };
         runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
     };
     let [mut bare, mut kept, mut confined, mut fenced, mut first] = [const { Vec::new() }; 5];
     let (room, fence) = (Sandbox::namespaces(policy()), Sandbox::landlock(policy()));
-    if holds == Strength::Namespaces {
+    if holds == SandboxStrength::Namespaces {
         for _ in 0..ROOMS {
             let sandbox = Sandbox::namespaces(policy());
             first.push(timed(|| run(&sandbox)));
@@ -63,10 +65,10 @@ fn main() {
             assert!(output.status.success());
         }));
         kept.push(timed(|| run(&Sandbox::Off)));
-        if holds == Strength::Namespaces {
+        if holds == SandboxStrength::Namespaces {
             confined.push(timed(|| run(&room)));
         }
-        if holds != Strength::None {
+        if holds != SandboxStrength::None {
             fenced.push(timed(|| run(&fence)));
         }
     }

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusee_tools::{CallContext, CommandSettings, Limits, Toolbox, Workspace};
+use fusee_tools::{CallContext, CallLimits, CommandSettings, Toolbox, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ fn main() {
         call_id: "bench".to_owned(),
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
-        limits: Limits::default(),
+        limits: CallLimits::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let ours = |tool: &str, arguments: Value| {

@@ -12,12 +12,12 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::tool::Definition;
+use crate::tool::ToolDefinition;
 
 /// Parses arguments into a value that fits the definition's schema, with aliases renamed to parameter names.
 ///
 /// The error is the answer for the model: all problems at once, and the signature the tool expects.
-pub fn parse(raw: &str, definition: &Definition) -> Result<Value, String> {
+pub fn parse(raw: &str, definition: &ToolDefinition) -> Result<Value, String> {
     let value = match serde_json::from_str(raw) {
         Ok(value) => value,
         Err(strict) => repair::read(raw).map_err(|complaint| {

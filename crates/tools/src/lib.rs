@@ -5,43 +5,29 @@
 //! journals the calls, and decides whether an interrupted call is repeated.
 
 pub mod arguments;
-mod change;
-mod changes;
-pub mod content;
-mod edit;
-mod endings;
-mod find;
-mod git_index;
-mod glob;
-mod list;
-mod look;
+
 pub mod mcp;
-mod near;
-mod nearest;
-mod numbered;
-pub mod patch;
-pub mod picture;
-pub mod plain;
-pub mod provider;
-mod read;
+mod suggestions;
+
 pub mod redact;
 pub mod sandbox;
-mod search;
-mod shell;
+
+#[cfg(test)]
+mod test_support;
 pub mod tool;
 pub mod toolbox;
-#[cfg(test)]
-mod trial;
-pub mod walk;
-pub mod workspace;
-mod write;
 
-pub use content::{ContentHash, DirectoryChange, FileChange, Seen};
-pub use glob::matching;
-pub use picture::Image;
-pub use read::{NotShown, WholeFile, read_whole};
+pub mod workspace;
+
+pub use crate::tool::image::Image;
+pub use crate::tool::read_file::{NotShown, WholeFile, read_whole};
+pub use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
+pub use crate::workspace::glob::matching;
 pub use redact::Secrets;
-pub use sandbox::{Environment, Keeper, Sandbox};
-pub use tool::{CallContext, Category, Definition, Limits, Prepared, Repeat, Settled, Tool, ToolOutput};
+pub use sandbox::{CommandEnvironment, ForkServer, Sandbox};
+pub use tool::{
+    Access, CallContext, CallLimits, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition,
+    ToolOutput,
+};
 pub use toolbox::{CommandSettings, Toolbox};
 pub use workspace::{Workspace, WorkspacePath};

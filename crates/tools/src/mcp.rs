@@ -1,26 +1,26 @@
 //! Model Context Protocol client: tools provided by other programs and servers.
 //!
-//! A [`Server`] is a program connected through its standard streams (`program`) or a URL connected over HTTP
-//! (`address`). It is connected on first use and reconnected after it exits. Its tools become
-//! [`Tool`](crate::Tool)s whose names are prefixed with the server's name (`remote`). The app and the user
+//! A [`McpClient`] is a program connected through its standard streams (`stdio`) or a URL connected over HTTP
+//! (`http`). It is connected on first use and reconnected after it exits. Its tools become
+//! [`Tool`](crate::Tool)s whose names are prefixed with the server's name (`tool`). The app and the user
 //! decide which servers are used.
 
-mod address;
-mod answer;
-mod message;
-mod offer;
-mod program;
-mod remote;
-mod server;
+mod client;
+mod http;
+mod jsonrpc;
+mod result;
+mod stdio;
+mod tool;
+mod tool_list;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::sandbox::{Environment, Keeper};
+use crate::sandbox::{CommandEnvironment, ForkServer};
 
-pub use offer::{Offer, Offered};
-pub use remote::Remote;
-pub use server::{McpError, Server};
+pub use client::{McpClient, McpError};
+pub use tool::McpTool;
+pub use tool_list::{OfferedTool, ToolList};
 
 /// Configuration of one server.
 #[derive(Clone, Debug)]
@@ -28,16 +28,16 @@ pub struct ServerSettings {
     /// Name of the server, and prefix of its tools' names.
     pub name: String,
     /// Transport used to connect to the server.
-    pub reach: Reach,
+    pub reach: Transport,
     /// Filter for the server's tools.
-    pub lists: Lists,
+    pub lists: ToolLists,
     /// Maximum time for one response.
     pub timeout: Duration,
 }
 
 /// Allow list and block list for the tools of a server.
 #[derive(Clone, Debug, Default)]
-pub struct Lists {
+pub struct ToolLists {
     /// Allowed tools; all if `None`.
     pub allow: Option<Vec<String>>,
     /// Blocked tools; takes precedence over `allow`.
@@ -46,7 +46,7 @@ pub struct Lists {
 
 /// Transport to a server.
 #[derive(Clone, Debug)]
-pub enum Reach {
+pub enum Transport {
     /// A program that is started and connected through stdin and stdout.
     Program(ProgramSettings),
     /// A URL, over streamable HTTP.
@@ -66,11 +66,11 @@ pub struct ProgramSettings {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Environment variables of the program.
-    pub environment: Environment,
+    pub environment: CommandEnvironment,
     /// Working directory.
     pub directory: PathBuf,
     /// File for the program's stderr; discarded if `None`.
     pub log: Option<PathBuf>,
     /// Starts the program, and ends it when this process exits.
-    pub keeper: Keeper,
+    pub keeper: ForkServer,
 }

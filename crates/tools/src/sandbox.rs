@@ -1,59 +1,51 @@
 //! Command execution: the processes that start and supervise commands, and the sandbox around them.
 //!
-//! A command involves three more processes. The fork server ([`Keeper`]) is forked first thing in
+//! A command involves three more processes. The fork server ([`ForkServer`]) is forked first thing in
 //! `main`, while the program is still small and has one thread; every command is forked from it and does not
 //! pay for starting a large binary. A supervisor (`supervisor`) is forked from the fork server for each
-//! command that finds no idle one (`crew`). It reaps everything the command leaves behind and kills all of it
+//! command that finds no idle one (`supervisor_pool`). It reaps everything the command leaves behind and kills all of it
 //! when the command ends or when Fusee is gone. The command itself is the supervisor's child.
 //!
-//! A [`Policy`] describes as data what a command can reach. A [`Room`] (the namespace sandbox) implements it
-//! with namespaces and a mount tree that the commands of a run share (`namespaces`, `view`); each command
-//! joins it with a PID namespace of its own (`enter`), without privileges (`kernel`), behind a seccomp filter
-//! (`filter`). Where namespaces are not available, a [`Fence`] (the Landlock sandbox) implements the policy
+//! A [`Policy`] describes as data what a command can reach. A [`NamespaceSandbox`] (the namespace sandbox) implements it
+//! with namespaces and a mount tree that the commands of a run share (`namespaces`, `rootfs`); each command
+//! joins it with a PID namespace of its own (`join`), without privileges (`namespaces`), behind a seccomp filter
+//! (`seccomp`). Where namespaces are not available, a [`LandlockSandbox`] (the Landlock sandbox) implements the policy
 //! with Landlock (`landlock`) and gives weaker guarantees. [`probe`] reports what works on this machine. The
 //! shell tool does the other half: the model's arguments and the tool result.
 
-mod allowance;
-mod child;
-mod crew;
-mod enter;
+mod limits;
+
 mod environment;
-mod fault;
-mod fence;
-mod filter;
-mod group;
-mod guard;
-mod keeper;
-mod kernel;
+mod error;
+
+mod cgroup;
+mod fork_server;
+mod protected_paths;
+mod seccomp;
+
 mod landlock;
-mod linked;
-mod mounting;
+
 mod namespaces;
 mod policy;
 mod probe;
-mod report;
-mod room;
-mod running;
-mod spec;
-mod supervisor;
-mod sweep;
-mod system;
-mod tree;
-mod view;
-mod withstand;
+
+mod command_handle;
+pub(crate) mod sys;
 
 use std::sync::Arc;
 
-pub use allowance::{Allowance, Exceeded};
-pub use environment::{Environment, looks_secret};
-pub use fence::Fence;
-pub use group::Bounds;
-pub use keeper::{Keeper, KeeperError, init};
-pub use policy::{Guarded, Made, Network, Owner, Placed, Policy, PolicyError, Surroundings};
-pub use probe::{Layer, Probe, Strength, probe};
-pub use room::Room;
-pub use running::{CommandFailure, CommandRequest, Ending, Finished};
-pub use withstand::withstand_limits;
+pub use crate::sandbox::landlock::sandbox::LandlockSandbox;
+pub use crate::sandbox::namespaces::sandbox::NamespaceSandbox;
+pub use crate::sandbox::sys::process_setup::withstand_limits;
+pub use cgroup::CgroupLimits;
+pub use command_handle::{CommandEnd, CommandFailure, CommandRequest, FinishedCommand};
+pub use environment::{CommandEnvironment, looks_secret};
+pub use fork_server::{ForkServer, ForkServerError, init};
+pub use limits::{ExceededLimit, ResourceLimits};
+pub use policy::{
+    CreatedPathAction, Network, Owner, PlacedFile, Policy, PolicyError, ProtectedPath, SandboxInputs,
+};
+pub use probe::{SandboxLayer, SandboxProbe, SandboxStrength, probe};
 
 /// The sandbox that commands run in, chosen once per run.
 #[derive(Clone, Debug, Default)]
@@ -62,22 +54,22 @@ pub enum Sandbox {
     #[default]
     Off,
     /// The command sees and reaches only what the policy allows. If that cannot be set up, it does not run.
-    Namespaces(Arc<Room>),
+    Namespaces(Arc<NamespaceSandbox>),
     /// The command sees the machine but is denied what the policy does not grant. If that cannot be
     /// set up, it does not run. Weaker guarantees, for systems without namespaces.
-    Landlock(Arc<Fence>),
+    Landlock(Arc<LandlockSandbox>),
 }
 
 impl Sandbox {
     /// Creates a namespace sandbox with this policy.
     #[must_use]
     pub fn namespaces(policy: Policy) -> Self {
-        Self::Namespaces(Arc::new(Room::new(policy)))
+        Self::Namespaces(Arc::new(NamespaceSandbox::new(policy)))
     }
 
     /// Creates a Landlock sandbox with this policy.
     #[must_use]
     pub fn landlock(policy: Policy) -> Self {
-        Self::Landlock(Arc::new(Fence::new(policy)))
+        Self::Landlock(Arc::new(LandlockSandbox::new(policy)))
     }
 }

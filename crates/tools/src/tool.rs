@@ -5,6 +5,20 @@
 //! determine the outcome from the arguments and the intent alone. [`Toolbox`](crate::Toolbox) holds the
 //! tools.
 
+pub mod apply_patch;
+pub(crate) mod closest_match;
+pub(crate) mod edit_file;
+pub(crate) mod find_files;
+pub mod image;
+pub(crate) mod line_numbers;
+pub(crate) mod list_dir;
+pub mod provider_tools;
+pub(crate) mod read_file;
+pub(crate) mod read_tool;
+pub(crate) mod search_text;
+pub(crate) mod shell;
+pub(crate) mod write_file;
+pub(crate) mod write_tool;
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,14 +29,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::content::{DirectoryChange, FileChange, Seen};
-use crate::picture::Image;
+use crate::tool::image::Image;
 use crate::workspace::Workspace;
+use crate::workspace::content::{DirectoryChange, FileChange, SeenVersion};
 
 /// Kind of effect a tool has; gates and review mode depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Category {
+pub enum Access {
     /// Reads, changes nothing.
     Read,
     /// May change the workspace.
@@ -35,7 +49,7 @@ pub enum Category {
 
 /// A tool as presented to a model.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct ToolDefinition {
     /// Unique name matching `^[a-zA-Z0-9_-]{1,64}$`.
     pub name: Cow<'static, str>,
     /// Description for the model: effect, result and limits.
@@ -43,7 +57,7 @@ pub struct Definition {
     /// JSON Schema of type object with `additionalProperties: false`.
     pub parameters: Value,
     /// Kind of effect the tool has.
-    pub category: Category,
+    pub category: Access,
     /// Other names that models use for it.
     pub aliases: &'static [&'static str],
     /// Other names of parameters, as (alias, name). An alias that ends in `_ms`, for a name that does not, is
@@ -56,7 +70,7 @@ pub struct Definition {
 const UNSENT: [&str; 7] =
     ["additionalProperties", "description", "minItems", "maxItems", "minLength", "minimum", "maximum"];
 
-impl Definition {
+impl ToolDefinition {
     /// A short schema for a tool whose description explains its parameters: only names, types and required
     /// parameters.
     #[must_use]
@@ -78,7 +92,7 @@ fn shorten(schema: &mut Value) {
 
 /// How to treat a call that was started but whose result was never journaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RetrySafety {
     /// Only reads: may run again.
     Harmless,
     /// Changes files: their content shows whether it happened.
@@ -93,7 +107,7 @@ pub enum Repeat {
 /// previous one was performed, because `prepare` reads the current files.
 pub trait Tool: Send + Sync {
     /// The definition presented to a model.
-    fn definition(&self) -> &Definition;
+    fn definition(&self) -> &ToolDefinition;
 
     /// Further aliases that are only known at run time.
     fn more_names(&self) -> Vec<String> {
@@ -101,7 +115,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// How a call interrupted by a crash is handled.
-    fn repeat(&self) -> Repeat;
+    fn repeat(&self) -> RetrySafety;
 
     /// Checks the arguments (as returned by [`crate::arguments::parse`]) and works out the effect without
     /// carrying it out. The error is an answer for the model.
@@ -109,11 +123,11 @@ pub trait Tool: Send + Sync {
         &'a self,
         arguments: Value,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, ToolOutput>>;
+    ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>>;
 
     /// Carries out the call. If it is cancelled, the output describes what was done until then and has
     /// `aborted` set.
-    fn perform<'a>(&'a self, prepared: Prepared, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
+    fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput>;
 
     /// Determines the outcome of an intent without a result, after a crash. `Harmless` tools keep the
     /// default.
@@ -122,15 +136,15 @@ pub trait Tool: Send + Sync {
         arguments: &'a Value,
         intent: &'a Value,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Settled> {
+    ) -> BoxFuture<'a, InterruptedOutcome> {
         let _ = (arguments, intent, context);
-        Box::pin(async { Settled::Redo })
+        Box::pin(async { InterruptedOutcome::Redo })
     }
 }
 
 /// Outcome of a call that a crash interrupted.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Settled {
+pub enum InterruptedOutcome {
     /// It happened, or is complete now; this is its result.
     Done(ToolOutput),
     /// It did not happen: prepare and perform it again.
@@ -140,13 +154,13 @@ pub enum Settled {
 }
 
 /// A checked call, ready to be performed.
-pub struct Prepared {
+pub struct PreparedCall {
     /// The effect, journaled before the call is performed. For file changes `{"changes": [FileChange…]}`.
     pub intent: Value,
     plan: Box<dyn Any + Send>,
 }
 
-impl Prepared {
+impl PreparedCall {
     /// Creates a prepared call with the `plan` that the tool needs to perform it.
     pub fn new<P: Any + Send>(intent: Value, plan: P) -> Self {
         Self { intent, plan: Box::new(plan) }
@@ -162,7 +176,7 @@ impl Prepared {
     }
 }
 
-impl std::fmt::Debug for Prepared {
+impl std::fmt::Debug for PreparedCall {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Prepared").field("intent", &self.intent).finish_non_exhaustive()
     }
@@ -180,7 +194,7 @@ pub struct CallContext {
     /// Called with the latest output of a running command, at most ten times per second.
     pub progress: Arc<dyn Fn(&str) + Send + Sync>,
     /// Limits that apply to the call.
-    pub limits: Limits,
+    pub limits: CallLimits,
 }
 
 impl std::fmt::Debug for CallContext {
@@ -191,7 +205,7 @@ impl std::fmt::Debug for CallContext {
 
 /// Limits of single calls. Content over a limit is cut, and the answer says so and how to get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Maximum lines shown by one read.
     pub read_lines: usize,
     /// Maximum bytes of text in one answer of a read tool.
@@ -224,12 +238,12 @@ pub struct Limits {
     pub image_bytes: usize,
 }
 
-impl Limits {
+impl CallLimits {
     /// Image bytes per answer for a model that accepts images: servers accept 5 MB of base64.
     pub const IMAGE_BYTES: usize = 3_750_000;
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             read_lines: 2000,
@@ -266,7 +280,7 @@ pub struct ToolOutput {
     pub exit_code: Option<i32>,
     /// File versions that the run has now seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub seen: Vec<Seen>,
+    pub seen: Vec<SeenVersion>,
     /// Files changed by this call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileChange>,

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::redact::Secrets;
-use crate::sandbox::{Allowance, Environment, Keeper, Sandbox};
-use crate::tool::{Definition, Tool};
-use crate::{edit, find, list, patch, read, search, shell, write};
+use crate::sandbox::{CommandEnvironment, ForkServer, ResourceLimits, Sandbox};
+use crate::tool::{Tool, ToolDefinition};
+use crate::tool::{apply_patch, edit_file, find_files, list_dir, read_file, search_text, shell, write_file};
 
 /// Dependencies of the command tools besides a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct CommandSettings {
     /// Starts and ends commands; without it every command fails.
-    pub keeper: Option<Keeper>,
+    pub keeper: Option<ForkServer>,
     /// Environment variables of commands.
-    pub environment: Environment,
+    pub environment: CommandEnvironment,
     /// Sandbox in which commands run.
     pub sandbox: Sandbox,
     /// Resource limits of commands.
-    pub allowance: Allowance,
+    pub allowance: ResourceLimits,
     /// Secrets to redact from output.
     pub secrets: Secrets,
 }
@@ -57,14 +57,14 @@ impl Toolbox {
     pub fn standard(commands: CommandSettings) -> Self {
         let mut toolbox = Self::new();
         let tools: [Arc<dyn Tool>; 11] = [
-            Arc::new(read::read_file()),
-            Arc::new(read::read_files()),
-            Arc::new(list::list_dir()),
-            Arc::new(find::find_files()),
-            Arc::new(search::search_text()),
-            Arc::new(write::write_file()),
-            Arc::new(edit::edit_file()),
-            Arc::new(patch::apply_patch()),
+            Arc::new(read_file::read_file()),
+            Arc::new(read_file::read_files()),
+            Arc::new(list_dir::list_dir()),
+            Arc::new(find_files::find_files()),
+            Arc::new(search_text::search_text()),
+            Arc::new(write_file::write_file()),
+            Arc::new(edit_file::edit_file()),
+            Arc::new(apply_patch::apply_patch()),
             Arc::new(shell::shell(commands)),
             Arc::new(shell::shell_poll()),
             Arc::new(shell::shell_kill()),
@@ -109,7 +109,7 @@ impl Toolbox {
     }
 
     /// Definitions sent to a model, in insertion order.
-    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.tools.iter().map(|tool| tool.definition())
     }
 
@@ -121,7 +121,7 @@ impl Toolbox {
     /// Suggests up to three names similar to an unknown one, best first.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<String> {
-        crate::near::names(name, self.tools.iter().map(|tool| tool.definition().name.as_ref()), 3)
+        crate::suggestions::names(name, self.tools.iter().map(|tool| tool.definition().name.as_ref()), 3)
     }
 }
 

@@ -1,21 +1,28 @@
 //! The directory tree of a run: which paths are reachable, what the run has seen, and its background jobs.
 //!
-//! A path is confined when it is opened, not when it is checked (`beneath`), so swapping in a symlink
-//! meanwhile does not lead outside. All writes go through `replace`. A path typed by a model is first parsed
+//! A path is confined when it is opened, not when it is checked (`confined_open`), so swapping in a symlink
+//! meanwhile does not lead outside. All writes go through `atomic_write`. A path typed by a model is first parsed
 //! into a [`WorkspacePath`], whose text also names the file in events and in the journal.
 
-mod beneath;
-mod directories;
-mod kept;
+mod atomic_write;
+mod confined_open;
+mod directory_undo;
 mod path;
-mod remembered;
-mod replace;
-mod seen;
-mod standing;
+mod read_cache;
+mod restore;
+mod seen_files;
 mod suggest;
+mod undo_backup;
 
+pub mod bounded_read;
+pub mod content;
+pub(crate) mod diff;
+pub(crate) mod git_index;
+pub(crate) mod glob;
+pub(crate) mod line_endings;
 #[cfg(test)]
 mod tests;
+pub mod walk;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -27,16 +34,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
-use crate::changes::Tracker;
-use crate::content::{ContentHash, DirectoryChange, FileChange, Seen};
-use crate::shell::Jobs;
 use crate::tool::ToolOutput;
+use crate::tool::shell::Jobs;
+use crate::workspace::content::{ContentHash, DirectoryChange, FileChange, SeenVersion};
+use crate::workspace::diff::WorkspaceTracker;
 
-pub use kept::{FirstLook, Kept, KeptContent};
+pub(crate) use atomic_write::FileWrite;
 pub use path::{PathProblem, WorkspacePath};
-pub(crate) use remembered::{Content, Stamp};
-pub(crate) use replace::Change;
-pub use standing::{PutBack, Standing};
+pub(crate) use read_cache::{CacheStamp, CachedContent};
+pub use restore::{FileState, RestoreStep};
+pub use undo_backup::{Backup, BackupContent, InitialBackups};
 
 /// Larger files are not restored.
 const PUT_BACK_BYTES: u64 = 256 << 20;
@@ -44,7 +51,7 @@ const PUT_BACK_BYTES: u64 = 256 << 20;
 /// The workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the workspace {path}", path = path.display())]
-pub struct OpenError {
+pub struct WorkspaceError {
     path: PathBuf,
     #[source]
     source: io::Error,
@@ -57,27 +64,27 @@ pub struct Workspace {
     /// The root as given by the caller, which a model may have been told.
     given_root: PathBuf,
     directory: OwnedFd,
-    resolution: beneath::Resolution,
-    seen: Mutex<seen::SeenFiles>,
+    resolution: confined_open::Resolution,
+    seen: Mutex<seen_files::SeenFiles>,
     /// Files already backed up or changed by the run.
-    keeping: Mutex<kept::Keeping>,
-    changes: Mutex<Option<Tracker>>,
+    keeping: Mutex<undo_backup::BackupState>,
+    changes: Mutex<Option<WorkspaceTracker>>,
     /// Where the initial snapshot is stored, for a process that resumes the run.
     first_look_file: OnceLock<PathBuf>,
     first_look_saved: AtomicBool,
-    remembered: Mutex<remembered::Remembered>,
+    remembered: Mutex<read_cache::ReadCache>,
     jobs: Jobs,
 }
 
 impl Workspace {
     /// Opens the workspace at `root`, which must be a directory.
-    pub fn open(root: &Path) -> Result<Self, OpenError> {
+    pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let attempt = || -> io::Result<Self> {
             let given_root = std::path::absolute(root)?;
             let root = root.canonicalize()?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let directory = rustix::fs::open(&root, flags, rustix::fs::Mode::empty())?;
-            let resolution = beneath::Resolution::probe(directory.as_fd());
+            let resolution = confined_open::Resolution::probe(directory.as_fd());
             Ok(Self {
                 root,
                 given_root,
@@ -92,7 +99,7 @@ impl Workspace {
                 jobs: Jobs::default(),
             })
         };
-        attempt().map_err(|source| OpenError { path: root.to_owned(), source })
+        attempt().map_err(|source| WorkspaceError { path: root.to_owned(), source })
     }
 
     /// Root directory, as an absolute path without symlinks.
@@ -103,7 +110,7 @@ impl Workspace {
 
     /// Records a file version that the run has seen. Tools call this themselves; a resumed run replays it
     /// from the journal.
-    pub fn saw(&self, seen: &Seen) {
+    pub fn saw(&self, seen: &SeenVersion) {
         self.remember(|files| files.insert(&seen.path, seen.hash));
     }
 
@@ -130,10 +137,10 @@ impl Workspace {
     /// Takes the initial snapshot, unless there is one; from then on
     /// [`look_for_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
     /// journaled before the command runs, because undoing the command needs it.
-    pub fn watch_for_changes(&self) -> FirstLook {
+    pub fn watch_for_changes(&self) -> InitialBackups {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.is_some() {
-            return FirstLook::default();
+            return InitialBackups::default();
         }
         let (tracker, first) = self.first_look().unzip();
         *changes = tracker;
@@ -163,7 +170,9 @@ impl Workspace {
     /// Whether changes are tracked and a cheap check shows that nothing changed since the last scan.
     #[must_use]
     pub fn is_unmoved(&self) -> bool {
-        self.changes.try_lock().is_ok_and(|changes| changes.as_ref().is_some_and(Tracker::is_unmoved))
+        self.changes
+            .try_lock()
+            .is_ok_and(|changes| changes.as_ref().is_some_and(WorkspaceTracker::is_unmoved))
     }
 
     /// Whether changes are tracked.
@@ -175,7 +184,7 @@ impl Workspace {
     /// Sets the file for the initial snapshot. If an earlier process of the run already stored one there, it
     /// is loaded and later scans are compared with it.
     pub fn keep_first_look(&self, file: PathBuf) {
-        if let Some(tracker) = Tracker::load(&self.root, &file) {
+        if let Some(tracker) = WorkspaceTracker::load(&self.root, &file) {
             *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
             self.first_look_saved.store(true, Ordering::Relaxed);
         }
@@ -199,15 +208,15 @@ impl Workspace {
         file: File,
         size: u64,
         most: u64,
-    ) -> io::Result<Option<Content>> {
-        let stamp = Stamp::of(&file);
+    ) -> io::Result<Option<CachedContent>> {
+        let stamp = CacheStamp::of(&file);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = stamp.and_then(|stamp| remembered.find(path.as_str(), &stamp)) {
             return Ok(Some(known));
         }
         drop(remembered);
         let Some(bytes) = read_bounded(file, size, most)? else { return Ok(None) };
-        let content = Content { hash: ContentHash::of(&bytes), bytes: bytes.into() };
+        let content = CachedContent { hash: ContentHash::of(&bytes), bytes: bytes.into() };
         if let Some(stamp) = stamp {
             let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
             remembered.keep(path.as_str(), stamp, &content, now_ns());
@@ -224,14 +233,14 @@ impl Workspace {
     #[must_use]
     pub fn look_for_changes(&self) -> Vec<FileChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.as_mut().map(Tracker::look).unwrap_or_default()
+        changes.as_mut().map(WorkspaceTracker::look).unwrap_or_default()
     }
 
     /// Takes the directories that scans found created or removed since the last call.
     #[must_use]
     pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.as_mut().map(Tracker::take_moved).unwrap_or_default()
+        changes.as_mut().map(WorkspaceTracker::take_moved).unwrap_or_default()
     }
 
     /// Paths of those changes whose files still differ from their earlier content.
@@ -240,7 +249,7 @@ impl Workspace {
         let differs = |change: &&FileChange| {
             let Ok(path) = self.locate(&change.path) else { return true };
             let now = match self.open_to_read(&path) {
-                Ok(Opened::File { file, size }) => read_bounded(file, size, most).unwrap_or_default(),
+                Ok(OpenedPath::File { file, size }) => read_bounded(file, size, most).unwrap_or_default(),
                 Ok(_) => return true,
                 Err(_) => return change.before.is_some(),
             };
@@ -264,7 +273,7 @@ impl Workspace {
             let _ = rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty());
         }
         let now = self.current(&path, PUT_BACK_BYTES).map_err(|problem| problem.to_string())?;
-        let change = Change {
+        let change = FileWrite {
             path,
             before: now.map(|now| ContentHash::of(&now.content)),
             after: Some(content.to_vec()),
@@ -285,20 +294,20 @@ impl Workspace {
     }
 
     /// Opens a file or a directory for reading.
-    pub fn open_to_read(&self, path: &WorkspacePath) -> Result<Opened, PathProblem> {
+    pub fn open_to_read(&self, path: &WorkspacePath) -> Result<OpenedPath, PathProblem> {
         // Without NONBLOCK, opening a named pipe would block until there is a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let attempt = || -> io::Result<Opened> {
+        let attempt = || -> io::Result<OpenedPath> {
             let descriptor = self.resolution.open(self.directory.as_fd(), path.as_path(), flags)?;
             let status = rustix::fs::fstat(&descriptor)?;
             Ok(match FileType::from_raw_mode(status.st_mode) {
                 FileType::RegularFile => {
-                    Opened::File { file: File::from(descriptor), size: status.st_size as u64 }
+                    OpenedPath::File { file: File::from(descriptor), size: status.st_size as u64 }
                 }
-                FileType::Directory => Opened::Directory(descriptor),
-                FileType::Fifo => Opened::Special("a named pipe"),
-                FileType::Socket => Opened::Special("a socket"),
-                _ => Opened::Special("a device"),
+                FileType::Directory => OpenedPath::Directory(descriptor),
+                FileType::Fifo => OpenedPath::Special("a named pipe"),
+                FileType::Socket => OpenedPath::Special("a socket"),
+                _ => OpenedPath::Special("a device"),
             })
         };
         attempt().map_err(|error| PathProblem::from_io(path, &error))
@@ -306,7 +315,7 @@ impl Workspace {
 
     /// Resolves all symlinks of a directory path; a walk may start at the result.
     pub(crate) fn real_directory(&self, path: &WorkspacePath) -> Result<WorkspacePath, PathProblem> {
-        let end = beneath::walk(self.directory.as_fd(), path.as_path())
+        let end = confined_open::walk(self.directory.as_fd(), path.as_path())
             .map_err(|error| PathProblem::from_io(path, &error))?;
         let real: PathBuf = end.components().collect();
         WorkspacePath::from_walk(&real).ok_or_else(|| PathProblem::Missing { path: path.clone() })
@@ -330,14 +339,16 @@ impl Workspace {
     /// Whether the workspace contains any file that is not ignored.
     #[must_use]
     pub fn has_files(&self) -> bool {
-        let entries = crate::walk::builder(&self.root, true).build();
+        let entries = crate::workspace::walk::builder(&self.root, true).build();
         entries.flatten().any(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
     }
 
     /// Paths of the files that are not ignored, in order; at most `most`.
     #[must_use]
     pub fn files(&self, most: usize) -> Vec<String> {
-        let entries = crate::walk::builder(&self.root, false).sort_by_file_name(std::ffi::OsStr::cmp).build();
+        let entries = crate::workspace::walk::builder(&self.root, false)
+            .sort_by_file_name(std::ffi::OsStr::cmp)
+            .build();
         let files = entries.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         let paths = files.filter_map(|entry| {
             let path = entry.path().strip_prefix(&self.root).ok()?;
@@ -356,7 +367,7 @@ impl Workspace {
         &self.jobs
     }
 
-    fn keeping(&self) -> std::sync::MutexGuard<'_, kept::Keeping> {
+    fn keeping(&self) -> std::sync::MutexGuard<'_, undo_backup::BackupState> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -369,21 +380,21 @@ impl Workspace {
         self.directory.as_fd()
     }
 
-    fn remember(&self, note: impl FnOnce(&mut seen::SeenFiles)) {
+    fn remember(&self, note: impl FnOnce(&mut seen_files::SeenFiles)) {
         note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Forces the manual path walk that is used on kernels without openat2.
     #[cfg(test)]
     pub(crate) fn by_hand(mut self) -> Self {
-        self.resolution = beneath::Resolution::ByHand;
+        self.resolution = confined_open::Resolution::ByHand;
         self
     }
 }
 
 /// Result of opening a path.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenedPath {
     /// A regular file and its size when it was opened.
     File {
         /// Open for reading, positioned at the start.

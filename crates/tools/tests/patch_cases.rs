@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fusee_tools::{CallContext, CommandSettings, Limits, ToolOutput, Toolbox, Workspace};
+use fusee_tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -108,7 +108,7 @@ fn apply(root: &Path, patch: &str) -> ToolOutput {
         call_id: "call".to_owned(),
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
-        limits: Limits::default(),
+        limits: CallLimits::default(),
     };
     let tool = toolbox.find("apply_patch").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

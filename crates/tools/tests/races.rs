@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fusee_tools::{CallContext, CommandSettings, Limits, ToolOutput, Toolbox, Workspace};
+use fusee_tools::{CallContext, CallLimits, CommandSettings, ToolOutput, Toolbox, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +59,7 @@ impl Race {
             call_id: "race".to_owned(),
             cancel: CancellationToken::new(),
             progress: Arc::new(|_| {}),
-            limits: Limits::default(),
+            limits: CallLimits::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let toolbox = Toolbox::standard(CommandSettings::default());

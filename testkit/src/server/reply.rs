@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A position in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum ReplyPosition {
     /// After this many bytes of the status line and headers; 0 is before anything.
     Head(usize),
     /// After the headers and this many bytes of the body.
@@ -44,7 +44,7 @@ pub struct Reply {
     piece: Option<usize>,
     pause: Duration,
     latency: Duration,
-    end: Option<(Finish, At)>,
+    end: Option<(Finish, ReplyPosition)>,
 }
 
 /// A reply as the list of writes that send it.
@@ -81,7 +81,7 @@ impl Reply {
 
     /// Accepts the connection and reads the request, but never answers.
     pub fn silence() -> Self {
-        Self::events([]).hanging(At::Head(0))
+        Self::events([]).hanging(ReplyPosition::Head(0))
     }
 
     fn of(status: u16, content_type: &str, framing: Framing, parts: Vec<Vec<u8>>) -> Self {
@@ -162,21 +162,21 @@ impl Reply {
 
     /// Closes the connection cleanly at this position.
     #[must_use]
-    pub fn closing(mut self, at: At) -> Self {
+    pub fn closing(mut self, at: ReplyPosition) -> Self {
         self.end = Some((Finish::Close, at));
         self
     }
 
     /// Resets the connection at this position.
     #[must_use]
-    pub fn resetting(mut self, at: At) -> Self {
+    pub fn resetting(mut self, at: ReplyPosition) -> Self {
         self.end = Some((Finish::Reset, at));
         self
     }
 
     /// Stops sending at this position and keeps the connection open.
     #[must_use]
-    pub fn hanging(mut self, at: At) -> Self {
+    pub fn hanging(mut self, at: ReplyPosition) -> Self {
         self.end = Some((Finish::Hang, at));
         self
     }
@@ -206,8 +206,8 @@ impl Reply {
             finish = Finish::Close;
         }
         let writes = match cut {
-            Some(At::Head(n)) => vec![head[..n.min(head.len())].to_vec()],
-            Some(At::Body(n)) => self.body_writes(head, &body, Some(n)),
+            Some(ReplyPosition::Head(n)) => vec![head[..n.min(head.len())].to_vec()],
+            Some(ReplyPosition::Body(n)) => self.body_writes(head, &body, Some(n)),
             None => self.body_writes(head, &body, None),
         };
         Arc::new(Prepared { latency: self.latency, writes, pause: self.pause, finish })

@@ -11,7 +11,7 @@ const HEAD_LIMIT: usize = 256 * 1024;
 
 /// Head and exact body of a request.
 #[derive(Clone, Debug)]
-pub struct Arrived {
+pub struct ReceivedRequest {
     /// HTTP method.
     pub method: String,
     /// Path with its query.
@@ -22,7 +22,7 @@ pub struct Arrived {
     pub body: Vec<u8>,
 }
 
-impl Arrived {
+impl ReceivedRequest {
     /// First header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the next request and the time of its first byte; `None` when the client has closed the
     /// connection.
-    pub(super) fn next_request(&mut self) -> io::Result<Option<(Instant, Arrived)>> {
+    pub(super) fn next_request(&mut self) -> io::Result<Option<(Instant, ReceivedRequest)>> {
         self.buffer.drain(..self.used);
         self.used = 0;
         if self.buffer.is_empty() && !self.fill()? {
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn parse_head(head: &[u8]) -> io::Result<Arrived> {
+fn parse_head(head: &[u8]) -> io::Result<ReceivedRequest> {
     let head = std::str::from_utf8(head).map_err(io::Error::other)?;
     let mut lines = head.split("\r\n");
     let mut first = lines.next().unwrap_or_default().split(' ');
@@ -162,7 +162,7 @@ fn parse_head(head: &[u8]) -> io::Result<Arrived> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Ok(Arrived { method: method.to_owned(), path: path.to_owned(), headers, body: Vec::new() })
+    Ok(ReceivedRequest { method: method.to_owned(), path: path.to_owned(), headers, body: Vec::new() })
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

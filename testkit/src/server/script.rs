@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Arrived, Message, Prepared, Reply};
+use super::{Message, Prepared, ReceivedRequest, Reply};
 
-pub(super) type Choose = Box<dyn FnMut(&Arrived) -> Arc<Prepared> + Send>;
+pub(super) type Choose = Box<dyn FnMut(&ReceivedRequest) -> Arc<Prepared> + Send>;
 
 /// Replies in the order in which they are sent.
 #[derive(Default)]
@@ -84,6 +84,6 @@ impl From<Message> for Script {
 }
 
 /// Reply for a path that is not a model endpoint: 404, as this server offers nothing else.
-pub(super) fn unknown_path(arrived: &Arrived) -> Arc<Prepared> {
+pub(super) fn unknown_path(arrived: &ReceivedRequest) -> Arc<Prepared> {
     Reply::error(404, &format!("no {} {} here", arrived.method, arrived.path)).prepare()
 }

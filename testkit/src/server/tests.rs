@@ -66,9 +66,12 @@ fn a_message_streams_as_chunks_of_a_chat_completion() {
 fn a_reply_can_be_cut_and_the_cut_is_inside_the_announced_chunk() {
     let reply = Reply::events(["one".to_owned(), "two".to_owned()]);
     assert_eq!(reply.body_len(), 22);
-    let cut = At::Body(reply.body_position("two"));
-    let server =
-        Server::start([reply.clone().closing(cut), reply.clone().resetting(cut), reply.closing(At::Head(9))]);
+    let cut = ReplyPosition::Body(reply.body_position("two"));
+    let server = Server::start([
+        reply.clone().closing(cut),
+        reply.clone().resetting(cut),
+        reply.closing(ReplyPosition::Head(9)),
+    ]);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let expected = format!("{head}16\r\ndata: one\n\ndata: ");
     assert_eq!(ask(&server, "{}"), (expected, None));
@@ -94,7 +97,7 @@ fn pieces_and_pauses_tear_anything_apart() {
 
 #[test]
 fn silence_lasts_until_the_client_leaves_and_that_is_seen() {
-    let server = Server::start([Reply::silence(), Reply::events([]).hanging(At::Body(0))]);
+    let server = Server::start([Reply::silence(), Reply::events([]).hanging(ReplyPosition::Body(0))]);
     for (index, expected) in ["", "HTTP/1.1 200 OK\r\n"].into_iter().enumerate() {
         let mut stream = connect(&server);
         send(&stream, "{}");

@@ -8,20 +8,21 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use fusee_engine::lang::{self, Callable};
 use fusee_engine::prompt::PromptFile;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Diagnostics, Severity, Source};
-use fusee_engine::workflow::{Loading, catalog, standard_tools};
+use fusee_engine::workflow::{WorkflowLoader, catalog, standard_tools};
 
 use super::Process;
-use crate::config::{self, Whose};
-use crate::failure::Failure;
+use crate::cli::error::CliError;
+use crate::config::{self, FileOwner};
 use crate::project::Project;
-use crate::{output, registered, sources, templates};
+use crate::project::{source_files, template_loading, workflow_registry};
+use crate::ui::stdio;
 
 /// The kinds of files that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CheckedKind {
     Workflow,
     Template,
     Config,
@@ -29,7 +30,7 @@ enum Kind {
     Prompt,
 }
 
-impl Kind {
+impl CheckedKind {
     /// The kind of a file, by its name.
     fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?;
@@ -86,7 +87,7 @@ enum Format {
 
 /// Problems found, and the sources they refer to.
 #[derive(Default)]
-pub(crate) struct Findings {
+pub(crate) struct CheckFindings {
     problems: Diagnostics,
     sources: HashMap<String, Source>,
     /// File of each template, by template name.
@@ -95,7 +96,7 @@ pub(crate) struct Findings {
     defaults: HashMap<String, String>,
 }
 
-impl Findings {
+impl CheckFindings {
     fn add(&mut self, problems: Diagnostics, sources: impl IntoIterator<Item = Source>) {
         self.problems.extend(problems.into_sorted());
         self.sources.extend(sources.into_iter().map(|source| (source.name().to_string(), source)));
@@ -108,10 +109,10 @@ impl Findings {
 }
 
 /// Runs the command.
-pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let here = process.environment.directory();
-    let files = sources::files(here, &args.paths, Kind::is_found);
-    let mut findings = Findings::default();
+    let files = source_files::files(here, &args.paths, CheckedKind::is_found);
+    let mut findings = CheckFindings::default();
     let tasks = tasks(process);
     for file in &files {
         one(file, here, &tasks, &mut findings);
@@ -131,31 +132,31 @@ pub(crate) fn check(args: &CheckArgs, process: &Process) -> Result<Exit, Failure
             render::terminal(&problems, |name| sources.get(name), Colour::Never)
         }
     };
-    output::print(&text)?;
-    Ok(if failed { Exit::Failed } else { Exit::Completed })
+    stdio::print(&text)?;
+    Ok(if failed { ExitStatus::Failed } else { ExitStatus::Completed })
 }
 
 /// Checks one file by its kind.
-fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
+fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFindings) {
     let name = file.display().to_string();
     let path = here.join(file);
     if let Err(error) = std::fs::metadata(&path) {
         return findings.unreadable(&name, &error.to_string());
     }
-    match Kind::of(file) {
-        Some(Kind::Workflow) => workflow(&name, &path, here, tasks, findings),
-        Some(Kind::Template) => template::check(&name, &path, findings),
-        Some(kind @ (Kind::Config | Kind::Agent)) => {
+    match CheckedKind::of(file) {
+        Some(CheckedKind::Workflow) => workflow(&name, &path, here, tasks, findings),
+        Some(CheckedKind::Template) => template::check(&name, &path, findings),
+        Some(kind @ (CheckedKind::Config | CheckedKind::Agent)) => {
             // A file named like the user's own may set what a project's may not.
             let whose = match kind {
-                Kind::Agent => Whose::Agent,
-                _ if path.ends_with("fusee.toml") => Whose::Project,
-                _ => Whose::User,
+                CheckedKind::Agent => FileOwner::Agent,
+                _ if path.ends_with("fusee.toml") => FileOwner::Project,
+                _ => FileOwner::User,
             };
             let (problems, source) = config::check_file(&path, &name, whose);
             findings.add(problems, source);
         }
-        Some(Kind::Prompt) => match std::fs::read_to_string(&path) {
+        Some(CheckedKind::Prompt) => match std::fs::read_to_string(&path) {
             Err(error) => findings.unreadable(&name, &error.to_string()),
             Ok(text) => {
                 let source = Source::new(name, text);
@@ -174,19 +175,20 @@ fn one(file: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
 /// The templates and workflows that a workflow can call here.
 fn tasks(process: &Process) -> Vec<Callable> {
     let Ok(project) = Project::find(None, &process.environment) else { return Vec::new() };
-    let mut tasks = templates::callables(&templates::gather(&project, &process.environment).registry);
-    let workflows = registered::workflows(&project, &process.environment);
-    tasks.extend(workflows.iter().map(registered::Registered::callable));
+    let mut tasks =
+        template_loading::callables(&template_loading::gather(&project, &process.environment).registry);
+    let workflows = workflow_registry::workflows(&project, &process.environment);
+    tasks.extend(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
     tasks
 }
 
-fn workflow(name: &str, path: &Path, here: &Path, tasks: &[Callable], findings: &mut Findings) {
-    let text = match Loading::read(path) {
+fn workflow(name: &str, path: &Path, here: &Path, tasks: &[Callable], findings: &mut CheckFindings) {
+    let text = match WorkflowLoader::read(path) {
         Ok(text) => text,
         Err(why) => return findings.unreadable(name, &why),
     };
     let source = Source::new(name, text);
     let catalog = catalog(standard_tools().definitions(), tasks);
-    let compiled = lang::compile(&source, &catalog, &mut Loading::from_disk(here));
+    let compiled = lang::compile(&source, &catalog, &mut WorkflowLoader::from_disk(here));
     findings.add(compiled.diagnostics, compiled.sources);
 }

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use clap_complete::Shell;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 
 use super::Process;
-use crate::failure::Failure;
+use crate::cli;
+use crate::cli::error::CliError;
 use crate::project::Project;
-use crate::{arguments, output, registered, templates};
+use crate::project::{template_loading, workflow_registry};
+use crate::ui::stdio;
 
 /// Print a shell completion script.
 ///
@@ -63,25 +65,25 @@ complete -c fusee -n "__fish_seen_subcommand_from task; and __fusee_named >/dev/
 "#;
 
 /// Runs the command.
-pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitStatus, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut arguments::command(), "fusee", &mut script);
+    clap_complete::generate(args.shell, &mut cli::command(), "fusee", &mut script);
     let names = match args.shell {
         Shell::Bash => BASH,
         Shell::Fish => FISH,
         _ => "",
     };
-    output::print(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
-    Ok(Exit::Completed)
+    stdio::print(&format!("{}{names}", String::from_utf8_lossy(&script)))?;
+    Ok(ExitStatus::Completed)
 }
 
 /// Runs the hidden command: prints one name per line.
-pub(crate) fn names(args: &NamesArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn names(args: &NamesArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(None, &process.environment)?;
-    let loaded = templates::gather(&project, &process.environment);
-    let workflows = registered::workflows(&project, &process.environment);
-    let mut known = templates::callables(&loaded.registry);
-    known.extend(workflows.iter().map(registered::Registered::callable));
+    let loaded = template_loading::gather(&project, &process.environment);
+    let workflows = workflow_registry::workflows(&project, &process.environment);
+    let mut known = template_loading::callables(&loaded.registry);
+    known.extend(workflows.iter().map(workflow_registry::NamedWorkflow::callable));
     let mut lines: Vec<String> = match &args.name {
         None => known.into_iter().map(|task| task.name).collect(),
         Some(name) => {
@@ -91,6 +93,6 @@ pub(crate) fn names(args: &NamesArgs, process: &Process) -> Result<Exit, Failure
     };
     lines.sort_unstable();
     lines.dedup();
-    output::print(&lines.into_iter().map(|line| line + "\n").collect::<String>())?;
-    Ok(Exit::Completed)
+    stdio::print(&lines.into_iter().map(|line| line + "\n").collect::<String>())?;
+    Ok(ExitStatus::Completed)
 }

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fusee_engine::run::Exit;
-use fusee_engine::text::near;
+use fusee_engine::run::ExitStatus;
+use fusee_engine::text::suggest;
 use serde_json::{Value, json};
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::config::{Config, KEYS, Key, Origin};
-use crate::face::Show;
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
+use crate::config::{Config, KEYS, Key, ValueOrigin};
 use crate::project::Project;
+use crate::ui::UiOptions;
+use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;
@@ -34,23 +34,23 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let agent = args.agent.as_deref();
     let config = Config::gather_for(Some(&project.config_file()), agent, environment, Vec::new())?;
     config.flow()?;
     config.check_tools()?;
-    Show::new(false, &config, environment).warn(&config);
+    UiOptions::new(false, &config, environment).warn(&config);
     let keys: Vec<&Key> = match &args.key {
         None => KEYS.iter().collect(),
         Some(name) => vec![Key::named(name).ok_or_else(|| {
-            let near = near::did_you_mean(name, KEYS.iter().map(|key| key.name));
-            Failure::usage(format!("unknown key `{name}`"))
+            let near = suggest::did_you_mean(name, KEYS.iter().map(|key| key.name));
+            CliError::usage(format!("unknown key `{name}`"))
                 .help(near.unwrap_or_else(|| "run `fusee config` to list all keys".to_owned()))
         })?],
     };
@@ -59,8 +59,8 @@ pub(crate) fn config(args: &ConfigArgs, process: &Process) -> Result<Exit, Failu
         (None, false) => listing(&config, &keys),
         (Some(_), false) => keys.iter().map(|key| about(&config, key)).collect(),
     };
-    output::print(&text)?;
-    Ok(Exit::Completed)
+    stdio::print(&text)?;
+    Ok(ExitStatus::Completed)
 }
 
 fn listing(config: &Config, keys: &[&Key]) -> String {
@@ -141,11 +141,11 @@ fn as_json(config: &Config, keys: &[&Key]) -> Value {
     json!({ "keys": keys, "models": models, "files": files })
 }
 
-fn origin_name(origin: &Origin) -> &'static str {
+fn origin_name(origin: &ValueOrigin) -> &'static str {
     match origin {
-        Origin::BuiltIn => "built-in",
-        Origin::File { .. } => "file",
-        Origin::Variable(_) => "variable",
-        Origin::Flag(_) => "flag",
+        ValueOrigin::BuiltIn => "built-in",
+        ValueOrigin::File { .. } => "file",
+        ValueOrigin::Variable(_) => "variable",
+        ValueOrigin::Flag(_) => "flag",
     }
 }

@@ -1,7 +1,8 @@
-//! `fusee demo`. The project and the recording are in [`crate::demo`]; the demo runs the command line of
+//! `fusee demo`. The project and the recording are in [`crate::command::demo::sample`]; the demo runs the command line of
 //! `fusee run` in this process, and of `fusee resume` if the run is killed ([`kill`]).
 
 mod kill;
+pub(crate) mod sample;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,19 +11,20 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use fusee_engine::journal::RunId;
 use fusee_engine::journal::event::{Event, TaskReport};
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 use fusee_engine::tools::CommandSettings;
 
 use super::Process;
-use crate::arguments::shared::{GateFlags, ModelFlags};
-use crate::demo::change::changes;
-use crate::demo::summary::{Next, Summary, Work, heading, paint, row};
-use crate::demo::{self, Unpacked, check};
-use crate::environment::Environment;
-use crate::face::line::{Line, Style};
-use crate::failure::Failure;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::cli::flags::{GateFlags, ModelFlags};
+use crate::cli::{self, clock};
+use crate::command::demo::sample::change::changes;
+use crate::command::demo::sample::summary::{DemoSummary, NextCommands, RunTotals, heading, paint, row};
+use crate::command::demo::sample::{UnpackedDemo, check};
 use crate::project::Project;
-use crate::{arguments, clock, output};
+use crate::ui::line::{Style, StyledLine};
+use crate::ui::stdio;
 
 /// Id of the demo's run, in a journal that holds no other.
 const RUN: &str = "demo";
@@ -39,8 +41,8 @@ const MOST_EVENTS: usize = 100_000;
 #[derive(Args)]
 pub(crate) struct DemoArgs {
     /// Demo to show: the task, or a review of the same project
-    #[arg(value_enum, default_value_t = What::Task)]
-    what: What,
+    #[arg(value_enum, default_value_t = DemoKind::Task)]
+    what: DemoKind,
     /// Skip the delays of the recorded model [always skipped without a terminal]
     #[arg(long)]
     fast: bool,
@@ -60,7 +62,7 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum DemoKind {
     /// Find and fix a bug
     Task,
     /// Review the project
@@ -68,16 +70,16 @@ enum What {
 }
 
 /// Runs the command.
-pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let unpacked = unpack(&args, environment)?;
-    if args.what == What::Review {
+    if args.what == DemoKind::Review {
         return review(&args, &unpacked, process).await;
     }
     let project = unpacked.project();
     let before = check::run(&project, commands(process)).await?;
     let colour_errors = colour(environment, environment.terminals().stderr);
-    output::error(&paint(&introduction(&args, &project, before), colour_errors));
+    stdio::error(&paint(&introduction(&args, &project, before), colour_errors));
 
     let begun = Instant::now();
     let line = run_line(&args, &unpacked);
@@ -89,7 +91,7 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
         false => (perform(line, process).await?, None),
     };
     let wall = begun.elapsed();
-    if exit == Exit::Cancelled {
+    if exit == ExitStatus::Cancelled {
         return Ok(exit);
     }
 
@@ -97,37 +99,37 @@ pub(crate) async fn demo(args: DemoArgs, process: &Process) -> Result<Exit, Fail
     let (report, work) = look_back(&project, wall, environment)?;
     let changed = changes(&project, &report.map(|report| report.files_changed).unwrap_or_default());
     let own_model = args.model.model.as_deref();
-    let summary = Summary { own_model, before, after, work, killed, changes: &changed };
+    let summary = DemoSummary { own_model, before, after, work, killed, changes: &changed };
     let fusee = own_name();
-    let next = Next { fusee: &fusee, run: RUN, kept: args.keep.then_some(project.as_path()) };
-    let lines = [vec![Line::new()], summary.lines(), next.lines()].concat();
+    let next = NextCommands { fusee: &fusee, run: RUN, kept: args.keep.then_some(project.as_path()) };
+    let lines = [vec![StyledLine::new()], summary.lines(), next.lines()].concat();
     match args.json {
-        true => output::error(&paint(&lines, colour_errors)),
-        false => output::print(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
+        true => stdio::error(&paint(&lines, colour_errors)),
+        false => stdio::print(&paint(&lines, colour(environment, environment.terminals().stdout)))?,
     }
     Ok(match exit {
-        Exit::Completed if !after.pass => Exit::Failed,
+        ExitStatus::Completed if !after.pass => ExitStatus::Failed,
         exit => exit,
     })
 }
 
 /// Reviews the project as unpacked.
-async fn review(args: &DemoArgs, unpacked: &Unpacked, process: &Process) -> Result<Exit, Failure> {
+async fn review(args: &DemoArgs, unpacked: &UnpackedDemo, process: &Process) -> Result<ExitStatus, CliError> {
     let colour = colour(&process.environment, process.environment.terminals().stderr);
-    let plain = |text: &str| Line::of(Style::Plain, text);
+    let plain = |text: &str| StyledLine::of(Style::Plain, text);
     let model = args.model.model.as_deref().unwrap_or("a recording: no key, no network");
-    let about = format!("{}, in {}", demo::NAME, unpacked.project().display());
+    let about = format!("{}, in {}", sample::NAME, unpacked.project().display());
     let lines = [
         heading("fusee demo review"),
         row("project", plain(&about)),
         row("model", plain(model)),
-        Line::new(),
+        StyledLine::new(),
     ];
-    output::error(&paint(&lines, colour));
+    stdio::error(&paint(&lines, colour));
     perform(run_line(args, unpacked), process).await
 }
 
-fn unpack(args: &DemoArgs, environment: &Environment) -> Result<Unpacked, Failure> {
+fn unpack(args: &DemoArgs, environment: &Environment) -> Result<UnpackedDemo, CliError> {
     let live = environment.terminals().stderr && !args.fast && !args.json;
     let longest_wait_ms = match (live, args.kill) {
         (true, _) => u64::MAX,
@@ -138,9 +140,9 @@ fn unpack(args: &DemoArgs, environment: &Environment) -> Result<Unpacked, Failur
     let temporary = environment.variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     // The last part of an id is random, which makes the directory name unique.
     let id = clock::new_run_id()?;
-    let directory = demo::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
-    Unpacked::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
-        Failure::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
+    let directory = sample::new_directory(&temporary, id.as_str().rsplit('-').next().unwrap_or_default());
+    UnpackedDemo::make(directory.clone(), longest_wait_ms, args.keep).map_err(|error| {
+        CliError::failed(format!("cannot unpack the demo into {}: {error}", directory.display()))
             .help("set TMPDIR to another directory")
     })
 }
@@ -150,30 +152,30 @@ fn commands(process: &Process) -> CommandSettings {
     let variables = process.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
     CommandSettings {
         keeper: process.keeper.clone(),
-        environment: fusee_engine::tools::Environment::allowed(variables),
+        environment: fusee_engine::tools::CommandEnvironment::allowed(variables),
         ..CommandSettings::default()
     }
 }
 
-fn introduction(args: &DemoArgs, project: &Path, before: check::Tests) -> Vec<Line> {
-    let plain = |text: &str| Line::of(Style::Plain, text);
+fn introduction(args: &DemoArgs, project: &Path, before: check::TestResults) -> Vec<StyledLine> {
+    let plain = |text: &str| StyledLine::of(Style::Plain, text);
     let model = match &args.model.model {
         Some(name) => name,
         None => "a recording: no key, no network; sandbox off, since its commands are known",
     };
-    let tests = Line::of(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
+    let tests = StyledLine::of(Style::Bad, &before.is()).and(Style::Plain, &format!(" ({})", check::COMMAND));
     vec![
         heading("fusee demo"),
-        row("project", plain(&format!("{}, in {}", demo::NAME, project.display()))),
+        row("project", plain(&format!("{}, in {}", sample::NAME, project.display()))),
         row("tests", tests),
         row("model", plain(model)),
-        Line::new(),
+        StyledLine::new(),
     ]
 }
 
 /// The equivalent command line of this run.
-fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
-    let command = if args.what == What::Review { "review" } else { "run" };
+fn run_line(args: &DemoArgs, unpacked: &UnpackedDemo) -> Vec<OsString> {
+    let command = if args.what == DemoKind::Review { "review" } else { "run" };
     let mut line: Vec<OsString> = vec![command.into(), "-C".into(), unpacked.project().into()];
     let mut flag =
         |name: &str, value: Option<OsString>| line.extend(value.into_iter().flat_map(|it| [name.into(), it]));
@@ -188,7 +190,7 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
         }
         None => {
             let mut model = OsString::from("script:");
-            model.push(if args.what == What::Review { unpacked.review() } else { unpacked.recording() });
+            model.push(if args.what == DemoKind::Review { unpacked.review() } else { unpacked.recording() });
             flag("-m", Some(model));
             // Fix every setting the recording depends on, so that the user's configuration cannot change it.
             let fixed = [
@@ -205,9 +207,9 @@ fn run_line(args: &DemoArgs, unpacked: &Unpacked) -> Vec<OsString> {
     if args.json {
         line.push("--json".into());
     }
-    if args.what == What::Task {
+    if args.what == DemoKind::Task {
         line.push("--".into());
-        line.push(demo::REQUEST.into());
+        line.push(sample::REQUEST.into());
     }
     line
 }
@@ -217,9 +219,10 @@ fn word(value: impl ValueEnum) -> Option<OsString> {
 }
 
 /// Runs this command line in the current process.
-async fn perform(line: Vec<OsString>, process: &Process) -> Result<Exit, Failure> {
-    let typed = arguments::read(std::iter::once("fusee".into()).chain(line));
-    let typed = typed.map_err(|_| Failure::failed("internal error: cannot parse the demo's command line"))?;
+async fn perform(line: Vec<OsString>, process: &Process) -> Result<ExitStatus, CliError> {
+    let typed = cli::read(std::iter::once("fusee".into()).chain(line));
+    let typed =
+        typed.map_err(|_| CliError::failed("internal error: cannot parse the demo's command line"))?;
     Box::pin(super::perform(typed, process)).await
 }
 
@@ -228,9 +231,9 @@ fn look_back(
     project: &Path,
     wall: Duration,
     environment: &Environment,
-) -> Result<(Option<TaskReport>, Work), Failure> {
+) -> Result<(Option<TaskReport>, RunTotals), CliError> {
     let journal = Project::find(Some(project), environment)?.journal_with_runs()?;
-    let (mut report, mut work) = (None, Work { wall, ..Work::default() });
+    let (mut report, mut work) = (None, RunTotals { wall, ..RunTotals::default() });
     for stamped in journal.events(&run_id()?, 0, u64::MAX, MOST_EVENTS)? {
         match stamped.event {
             Event::TaskReport(it) => {
@@ -244,8 +247,8 @@ fn look_back(
     Ok((report, work))
 }
 
-fn run_id() -> Result<RunId, Failure> {
-    RUN.parse().map_err(Failure::failed)
+fn run_id() -> Result<RunId, CliError> {
+    RUN.parse().map_err(CliError::failed)
 }
 
 /// How the user invoked us, so that printed commands can be pasted.

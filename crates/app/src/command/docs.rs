@@ -1,13 +1,15 @@
 //! `fusee __docs`, for the repository's own use: writes the generated reference pages and schemas.
 
+pub(crate) mod reference;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 
-use crate::failure::Failure;
-use crate::{config, output, reference};
+use crate::cli::error::CliError;
+use crate::config;
+use crate::ui::stdio;
 
 /// Write the reference pages and schemas.
 #[derive(Args)]
@@ -17,16 +19,16 @@ pub(crate) struct DocsArgs {
 }
 
 /// Runs the command.
-pub(crate) fn docs(args: &DocsArgs) -> Result<Exit, Failure> {
+pub(crate) fn docs(args: &DocsArgs) -> Result<ExitStatus, CliError> {
     for (path, text) in files() {
         let path = args.root.join(path);
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&path, text))
-            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
-        output::print(&format!("{}\n", path.display()))?;
+            .map_err(|error| CliError::failed(format!("cannot write {}: {error}", path.display())))?;
+        stdio::print(&format!("{}\n", path.display()))?;
     }
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
 /// Every generated file, by its path in the repository.

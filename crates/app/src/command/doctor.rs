@@ -7,17 +7,17 @@ mod programs;
 mod sandbox;
 
 use clap::Args;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 use serde::Serialize;
 
 use super::Process;
-use crate::arguments::shared::Place;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
-use crate::face::line::{Line, Style};
-use crate::face::{Show, colour};
-use crate::failure::Failure;
-use crate::output;
 use crate::project::Project;
+use crate::ui::line::{Style, StyledLine};
+use crate::ui::stdio;
+use crate::ui::{UiOptions, colour};
 
 #[cfg(test)]
 mod tests;
@@ -36,13 +36,13 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum CheckState {
     /// Present and working.
     Ready,
     /// Not available.
@@ -53,39 +53,39 @@ pub(crate) enum State {
 
 /// One checked item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct DoctorCheck {
     pub(crate) name: String,
-    pub(crate) state: State,
+    pub(crate) state: CheckState,
     pub(crate) detail: String,
 }
 
-impl Finding {
-    pub(crate) fn new(name: &str, state: State, detail: impl Into<String>) -> Self {
+impl DoctorCheck {
+    pub(crate) fn new(name: &str, state: CheckState, detail: impl Into<String>) -> Self {
         Self { name: name.to_owned(), state, detail: detail.into() }
     }
 }
 
 /// All results.
 #[derive(Debug, Serialize)]
-struct Report {
+struct DoctorReport {
     /// Whether a task could run.
     ok: bool,
-    models: Vec<Finding>,
-    sandbox: Vec<Finding>,
-    journal: Vec<Finding>,
-    programs: Vec<Finding>,
+    models: Vec<DoctorCheck>,
+    sandbox: Vec<DoctorCheck>,
+    journal: Vec<DoctorCheck>,
+    programs: Vec<DoctorCheck>,
     /// Suggested next steps.
     next: Vec<String>,
 }
 
 /// Runs the command.
-pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
-    let show = Show::new(args.json, &config, environment);
+    let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);
-    let report = Report::new(
+    let report = DoctorReport::new(
         models::look(&config, environment, args.quick).await,
         sandbox::look(process).await,
         journal::look(&project),
@@ -98,27 +98,28 @@ pub(crate) async fn doctor(args: &DoctorArgs, process: &Process) -> Result<Exit,
         let colour = colour(&config, environment, environment.terminals().stdout);
         report.lines().iter().map(|line| line.paint(colour).trim_end().to_owned() + "\n").collect()
     };
-    output::print(&text)?;
-    Ok(if report.ok { Exit::Completed } else { Exit::Failed })
+    stdio::print(&text)?;
+    Ok(if report.ok { ExitStatus::Completed } else { ExitStatus::Failed })
 }
 
-impl Report {
+impl DoctorReport {
     fn new(
-        models: models::Models,
-        sandbox: Vec<Finding>,
-        journal: Vec<Finding>,
-        programs: Vec<Finding>,
+        models: models::ModelChecks,
+        sandbox: Vec<DoctorCheck>,
+        journal: Vec<DoctorCheck>,
+        programs: Vec<DoctorCheck>,
     ) -> Self {
         let mut next = models.next;
-        let fit = |findings: &[Finding]| findings.iter().all(|finding| finding.state != State::Broken);
-        for broken in journal.iter().chain(&programs).filter(|finding| finding.state == State::Broken) {
+        let fit =
+            |findings: &[DoctorCheck]| findings.iter().all(|finding| finding.state != CheckState::Broken);
+        for broken in journal.iter().chain(&programs).filter(|finding| finding.state == CheckState::Broken) {
             next.push(format!("{}: {}", broken.name, broken.detail));
         }
         let ok = models.usable && fit(&journal) && fit(&programs);
         Self { ok, models: models.findings, sandbox, journal, programs, next }
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<StyledLine> {
         let parts = [
             ("models", &self.models),
             ("sandbox", &self.sandbox),
@@ -129,29 +130,29 @@ impl Report {
         let width = names.max().unwrap_or_default();
         let mut lines = Vec::new();
         for (title, findings) in parts {
-            lines.push(Line::of(Style::Bold, title));
+            lines.push(StyledLine::of(Style::Bold, title));
             lines.extend(findings.iter().map(|finding| finding.line(width)));
-            lines.push(Line::new());
+            lines.push(StyledLine::new());
         }
         let (style, verdict) = match self.ok {
             true => (Style::Good, "a task can run here"),
             false => (Style::Bad, "no task can run here yet"),
         };
-        lines.push(Line::of(style, verdict));
-        lines.extend(self.next.iter().map(|step| Line::of(Style::Plain, &format!("  {step}"))));
+        lines.push(StyledLine::of(style, verdict));
+        lines.extend(self.next.iter().map(|step| StyledLine::of(Style::Plain, &format!("  {step}"))));
         lines
     }
 }
 
-impl Finding {
-    fn line(&self, width: usize) -> Line {
+impl DoctorCheck {
+    fn line(&self, width: usize) -> StyledLine {
         let (mark, style) = match self.state {
-            State::Ready => ("ok", Style::Good),
-            State::Absent => ("no", Style::Dim),
-            State::Broken => ("!!", Style::Bad),
+            CheckState::Ready => ("ok", Style::Good),
+            CheckState::Absent => ("no", Style::Dim),
+            CheckState::Broken => ("!!", Style::Bad),
         };
-        let detail = if self.state == State::Absent { Style::Dim } else { Style::Plain };
-        Line::of(style, &format!("  {mark} "))
+        let detail = if self.state == CheckState::Absent { Style::Dim } else { Style::Plain };
+        StyledLine::of(style, &format!("  {mark} "))
             .and(Style::Plain, &format!("{:<width$}  ", self.name))
             .and(detail, &self.detail)
     }

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fusee_engine::lang;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 use fusee_engine::text::render::{self, Colour};
 use fusee_engine::text::{Diagnostic, Source};
-use fusee_engine::workflow::{Loading, MOST_BYTES};
+use fusee_engine::workflow::{MOST_BYTES, WorkflowLoader};
 
 use super::Process;
-use crate::failure::Failure;
-use crate::{output, sources};
+use crate::cli::error::CliError;
+use crate::project::source_files;
+use crate::ui::stdio;
 
 /// Format workflows.
 ///
@@ -30,7 +31,7 @@ pub(crate) struct FmtArgs {
 }
 
 /// Runs the command.
-pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let here = process.environment.directory();
     if let [only] = args.files.as_slice()
         && only.as_os_str() == "-"
@@ -39,28 +40,29 @@ pub(crate) fn fmt(args: &FmtArgs, process: &Process) -> Result<Exit, Failure> {
     }
     let given = if args.files.is_empty() { vec![PathBuf::from(".")] } else { args.files.clone() };
     let (mut changed, mut failed) = (Vec::new(), false);
-    for file in sources::files(here, &given, |file| file.extension().is_some_and(|end| end == "fusee")) {
+    for file in source_files::files(here, &given, |file| file.extension().is_some_and(|end| end == "fusee")) {
         match one(&here.join(&file), &file, args.check) {
             Ok(true) => changed.push(file),
             Ok(false) => {}
             Err(text) => {
                 failed = true;
-                output::error(&text);
+                stdio::error(&text);
             }
         }
     }
     if args.check {
         let names: String = changed.iter().map(|file| format!("{}\n", file.display())).collect();
-        output::print(&names)?;
+        stdio::print(&names)?;
     }
-    Ok(if failed || (args.check && !changed.is_empty()) { Exit::Failed } else { Exit::Completed })
+    Ok(if failed || (args.check && !changed.is_empty()) { ExitStatus::Failed } else { ExitStatus::Completed })
 }
 
 /// Formats one file; returns whether it changes, or its rendered errors.
 fn one(path: &Path, name: &Path, check: bool) -> Result<bool, String> {
     let shown = name.display().to_string();
     let unreadable = |why: String| told(&[Diagnostic::file_error("unreadable", shown.as_str(), why)], None);
-    let text = Loading::read(path).map_err(|why| unreadable(format!("cannot read this file: {why}")))?;
+    let text =
+        WorkflowLoader::read(path).map_err(|why| unreadable(format!("cannot read this file: {why}")))?;
     let source = Source::new(shown.as_str(), text);
     let laid_out = lang::format(&source).map_err(|problems| told(&problems.into_sorted(), Some(&source)))?;
     let differs = laid_out != source.text();
@@ -89,12 +91,12 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-fn stdin(check: bool) -> Result<Exit, Failure> {
+fn stdin(check: bool) -> Result<ExitStatus, CliError> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| Failure::failed(format!("cannot read the workflow from stdin: {error}")))?;
+    read.map_err(|error| CliError::failed(format!("cannot read the workflow from stdin: {error}")))?;
     if text.len() as u64 > MOST_BYTES {
-        return Err(Failure::failed(format!(
+        return Err(CliError::failed(format!(
             "the workflow on stdin is larger than {} MiB",
             MOST_BYTES >> 20
         )));
@@ -103,13 +105,13 @@ fn stdin(check: bool) -> Result<Exit, Failure> {
     match lang::format(&source) {
         Ok(laid_out) if check => {
             let differs = laid_out != source.text();
-            output::print(if differs { "<stdin>\n" } else { "" })?;
-            Ok(if differs { Exit::Failed } else { Exit::Completed })
+            stdio::print(if differs { "<stdin>\n" } else { "" })?;
+            Ok(if differs { ExitStatus::Failed } else { ExitStatus::Completed })
         }
-        Ok(laid_out) => output::print(&laid_out).map(|()| Exit::Completed),
+        Ok(laid_out) => stdio::print(&laid_out).map(|()| ExitStatus::Completed),
         Err(problems) => {
-            output::error(&told(&problems.into_sorted(), Some(&source)));
-            Ok(Exit::Failed)
+            stdio::error(&told(&problems.into_sorted(), Some(&source)));
+            Ok(ExitStatus::Failed)
         }
     }
 }

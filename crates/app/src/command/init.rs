@@ -5,14 +5,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use clap::Args;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::config::{KEYS, Reach};
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
+use crate::config::{KEYS, KeyReach};
 use crate::project::{self, Project};
+use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;
@@ -24,20 +24,20 @@ mod tests;
 #[derive(Args)]
 pub(crate) struct InitArgs {
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let directory = match &args.place.directory {
         Some(directory) => environment.directory().join(directory),
         None => environment.directory().clone(),
     };
     let text = make(&directory).map_err(|error| {
-        Failure::failed(format!("cannot create a project in {}: {error}", directory.display()))
+        CliError::failed(format!("cannot create a project in {}: {error}", directory.display()))
     })?;
-    output::print(&text)?;
+    stdio::print(&text)?;
     // Inside another project, creating a new one may be a mistake.
     let project = Project::find(Some(&directory), environment)?;
     if let Some(above) =
@@ -45,20 +45,16 @@ pub(crate) fn init(args: &InitArgs, process: &Process) -> Result<Exit, Failure> 
         && let Some(root) = above.root
         && root.join(".fusee").is_dir()
     {
-        output::error(&format!("note: {} is also a project; this one is separate\n", root.display()));
+        stdio::error(&format!("note: {} is also a project; this one is separate\n", root.display()));
     }
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
 /// Creates what is missing and returns a report.
 fn make(directory: &Path) -> io::Result<String> {
     let mut told = String::new();
     let mut say = |made: bool, what: &str| {
-        told.push_str(&if made {
-            format!("created {what}\n")
-        } else {
-            format!("kept existing {what}\n")
-        });
+        told.push_str(&if made { format!("created {what}\n") } else { format!("kept existing {what}\n") });
     };
     let folder = directory.join(".fusee");
     let made = match fs::create_dir(&folder) {
@@ -84,7 +80,7 @@ fn template() -> String {
          # Keys that reach outside the project (base_url, approve, sandbox, [models]) belong in your own file,\n\
          # ~/.config/fusee/config.toml; here they take effect only after `fusee trust`.\n",
     );
-    for key in KEYS.iter().filter(|key| key.reach == Reach::Workspace) {
+    for key in KEYS.iter().filter(|key| key.reach == KeyReach::Workspace) {
         let value = match (key.default, key.kind) {
             (None, crate::config::Kind::Text) => "\"\"".to_owned(),
             (None, kind) => format!("…  # {kind}"),

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use fusee_engine::memory::{Entry, Memory, Query};
-use fusee_engine::run::Exit;
+use fusee_engine::memory::{FileEntry, MemoryQuery, MemorySystem};
+use fusee_engine::run::ExitStatus;
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::project::Project;
+use crate::ui::stdio;
 
 /// Index the files of this project and search the index.
 ///
@@ -36,7 +36,7 @@ enum MemoryCommand {
 #[derive(Args)]
 struct IndexArgs {
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +48,7 @@ struct QueryArgs {
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Maximum number of files to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -62,14 +62,14 @@ struct ShowArgs {
     /// Path of the file, relative to this directory
     path: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<ExitStatus, CliError> {
     match &args.command {
         MemoryCommand::Index(args) => index(args, process),
         MemoryCommand::Query(args) => query(args, process),
@@ -77,56 +77,58 @@ pub(crate) fn memory(args: &MemoryArgs, process: &Process) -> Result<Exit, Failu
     }
 }
 
-fn open(place: &Place, process: &Process) -> Result<Memory, Failure> {
+fn open(place: &DirectoryFlag, process: &Process) -> Result<MemorySystem, CliError> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
     // Index the whole project, from whatever subdirectory.
-    Ok(Memory::new(project.home(), Some(project.memory_file(project.home()))))
+    Ok(MemorySystem::new(project.home(), Some(project.memory_file(project.home()))))
 }
 
-fn index(args: &IndexArgs, process: &Process) -> Result<Exit, Failure> {
-    let updated = open(&args.place, process)?.update().map_err(Failure::failed)?;
+fn index(args: &IndexArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let updated = open(&args.place, process)?.update().map_err(CliError::failed)?;
     if updated.cut {
-        output::error("warning: too many files, so some are not indexed; exclude unimportant ones in .ignore\n");
+        stdio::error(
+            "warning: too many files, so some are not indexed; exclude unimportant ones in .ignore\n",
+        );
     }
     let text = if args.json {
         serde_json::to_string(&updated).unwrap_or_default()
     } else {
         format!("{} files, {} read, {} removed", updated.files, updated.read, updated.removed)
     };
-    output::print(&format!("{text}\n"))?;
-    Ok(Exit::Completed)
+    stdio::print(&format!("{text}\n"))?;
+    Ok(ExitStatus::Completed)
 }
 
-fn query(args: &QueryArgs, process: &Process) -> Result<Exit, Failure> {
-    let query = Query { words: args.words.join(" "), limit: args.limit };
-    let answer = open(&args.place, process)?.relevant(&query).map_err(Failure::failed)?;
+fn query(args: &QueryArgs, process: &Process) -> Result<ExitStatus, CliError> {
+    let query = MemoryQuery { words: args.words.join(" "), limit: args.limit };
+    let answer = open(&args.place, process)?.relevant(&query).map_err(CliError::failed)?;
     if args.json {
-        output::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
+        stdio::print(&format!("{}\n", serde_json::to_string(&answer).unwrap_or_default()))?;
     } else if answer.matches.is_empty() {
-        output::error("no matching file\n");
+        stdio::error("no matching file\n");
     } else {
         let lines = answer
             .matches
             .iter()
             .map(|found| format!("{:.3}  {}  {}\n", found.score, found.path, found.reason));
-        output::print(&lines.collect::<String>())?;
+        stdio::print(&lines.collect::<String>())?;
     }
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
-fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let memory = open(&args.place, process)?;
-    memory.update().map_err(Failure::failed)?;
+    memory.update().map_err(CliError::failed)?;
     let entries = match &args.path {
-        None => memory.global_index().map_err(Failure::failed)?,
+        None => memory.global_index().map_err(CliError::failed)?,
         Some(path) => match memory
             .entry(&known_as(path, &project.directory, project.home()))
-            .map_err(Failure::failed)?
+            .map_err(CliError::failed)?
         {
             Some(entry) => vec![entry],
             None => {
-                return Err(Failure::usage(format!("`{path}` is not indexed"))
+                return Err(CliError::usage(format!("`{path}` is not indexed"))
                     .help("pass a complete path; ignored files are not indexed"));
             }
         },
@@ -136,8 +138,8 @@ fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
         (true, Some(_)) => format!("{}\n", serde_json::to_string(&entries.first()).unwrap_or_default()),
         (false, _) => entries.iter().map(line).collect(),
     };
-    output::print(&text)?;
-    Ok(Exit::Completed)
+    stdio::print(&text)?;
+    Ok(ExitStatus::Completed)
 }
 
 /// A path as it appears in the index: relative to the project, without `.` and `..`.
@@ -158,7 +160,7 @@ fn known_as(given: &str, directory: &Path, home: &Path) -> String {
     inside.map_or_else(|| given.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-fn line(entry: &Entry) -> String {
+fn line(entry: &FileEntry) -> String {
     let symbols: Vec<&str> = entry.symbols.iter().take(8).map(String::as_str).collect();
     let more = if entry.symbols.len() > symbols.len() { " …" } else { "" };
     format!(

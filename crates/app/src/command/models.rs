@@ -1,20 +1,21 @@
 //! `fusee models`: lists the available models.
 
 use clap::Args;
-use fusee_engine::model::{Listed, Models, Price, Target};
-use fusee_engine::run::Exit;
+use fusee_engine::model::{ModelRef, Models, Price, ServedModel};
+use fusee_engine::run::ExitStatus;
 use serde::Serialize;
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::choice::{self, Choice};
+use crate::cli::clock;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
-use crate::discover::{self, Found};
-use crate::environment::Environment;
-use crate::face::Show;
-use crate::failure::Failure;
+use crate::model_selection::discovery::{self, DiscoveredModels};
+use crate::model_selection::{self, ModelSelection};
 use crate::project::Project;
-use crate::{clock, output};
+use crate::ui::UiOptions;
+use crate::ui::stdio;
 
 #[cfg(test)]
 mod tests;
@@ -38,12 +39,12 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// An available model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ModelRow {
     /// The name `-m` takes.
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,28 +59,28 @@ pub(crate) struct Row {
 }
 
 /// Runs the command.
-pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn models(args: &ModelsArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
-    let show = Show::new(args.json, &config, environment);
+    let show = UiOptions::new(args.json, &config, environment);
     show.warn(&config);
     let filter = args.filter.as_deref().unwrap_or_default();
     let (mut rows, complaints) = gather(args.base_url.as_deref(), filter, &config, environment).await?;
     let wanted = filter.to_lowercase();
     rows.retain(|row| row.name.to_lowercase().contains(&wanted));
     for complaint in complaints {
-        output::error(&format!("{complaint}\n"));
+        stdio::error(&format!("{complaint}\n"));
     }
     if args.json {
         let value = serde_json::to_value(&rows).unwrap_or_default();
-        output::print(&format!("{value:#}\n"))?;
+        stdio::print(&format!("{value:#}\n"))?;
     } else if rows.is_empty() {
-        output::error(&format!("no model found\n{}\n", choice::nothing_found()));
+        stdio::error(&format!("no model found\n{}\n", model_selection::nothing_found()));
     } else {
-        output::print(&table(&rows, wanted.is_empty()))?;
+        stdio::print(&table(&rows, wanted.is_empty()))?;
     }
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
 /// All models, and errors of sources that could not be queried.
@@ -88,36 +89,38 @@ async fn gather(
     filter: &str,
     config: &Config,
     environment: &Environment,
-) -> Result<(Vec<Row>, Vec<String>), Failure> {
+) -> Result<(Vec<ModelRow>, Vec<String>), CliError> {
     let (mut rows, mut complaints) = (Vec::new(), Vec::new());
     let sources = match base_url {
         Some(url) => vec![url.to_owned()],
         None => {
             rows.extend(configured(config, environment));
             rows.extend(file(filter, config, environment)?);
-            places(&discover::look(environment).await)
+            places(&discovery::look(environment).await)
         }
     };
-    let prices = choice::prices(environment)?;
+    let prices = model_selection::prices(environment)?;
     let models = Models::new(clock::now);
     for place in sources {
         // A provider is addressed by a placeholder model that is never used; or it is a URL.
         let (chosen, source) = match base_url {
-            Some(url) => (Choice::at(url, config, environment)?, url.to_owned()),
-            None => (Choice::named(&format!("{place}:any"), config, environment)?, place.clone()),
+            Some(url) => (ModelSelection::at(url, config, environment)?, url.to_owned()),
+            None => (ModelSelection::named(&format!("{place}:any"), config, environment)?, place.clone()),
         };
         match models.list(&chosen.name, &chosen.settings).await {
-            Ok(listed) => rows.extend(listed.into_iter().map(|Listed { id, size_bytes, context_tokens }| {
-                let provider = chosen.provider.map(|provider| provider.name);
-                let profile = choice::profile(provider, &id, environment).unwrap_or_default();
-                Row {
-                    price: prices.of(provider, &id),
-                    name: if base_url.is_some() { id } else { format!("{place}:{id}") },
-                    size_bytes,
-                    context_tokens: context_tokens.or(profile.context_tokens),
-                    source: source.clone(),
-                }
-            })),
+            Ok(listed) => {
+                rows.extend(listed.into_iter().map(|ServedModel { id, size_bytes, context_tokens }| {
+                    let provider = chosen.provider.map(|provider| provider.name);
+                    let profile = model_selection::profile(provider, &id, environment).unwrap_or_default();
+                    ModelRow {
+                        price: prices.of(provider, &id),
+                        name: if base_url.is_some() { id } else { format!("{place}:{id}") },
+                        size_bytes,
+                        context_tokens: context_tokens.or(profile.context_tokens),
+                        source: source.clone(),
+                    }
+                }))
+            }
             Err(error) => complaints.push(format!("{source}: {error}")),
         }
     }
@@ -125,15 +128,15 @@ async fn gather(
 }
 
 /// The providers to query.
-fn places(found: &Found) -> Vec<String> {
+fn places(found: &DiscoveredModels) -> Vec<String> {
     let servers = found.servers.iter().map(|server| server.provider.name);
     servers.chain(found.keys.iter().map(|provider| provider.name)).map(str::to_owned).collect()
 }
 
-fn configured(config: &Config, environment: &Environment) -> Vec<Row> {
+fn configured(config: &Config, environment: &Environment) -> Vec<ModelRow> {
     let entries = config.models().iter().map(|entry| {
-        let choice = Choice::named(&entry.name, config, environment).ok();
-        Row {
+        let choice = ModelSelection::named(&entry.name, config, environment).ok();
+        ModelRow {
             name: entry.name.clone(),
             size_bytes: choice.as_ref().and_then(|choice| size_of_file(&choice.name)),
             context_tokens: choice.as_ref().and_then(|choice| choice.context_tokens),
@@ -145,13 +148,13 @@ fn configured(config: &Config, environment: &Environment) -> Vec<Row> {
 }
 
 /// A model file given by name; files are not searched for.
-fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option<Row>, Failure> {
-    if !matches!(Target::parse(name), Ok(Target::Local(_))) {
+fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option<ModelRow>, CliError> {
+    if !matches!(ModelRef::parse(name), Ok(ModelRef::Local(_))) {
         return Ok(None);
     }
-    let choice = Choice::named(name, config, environment)?;
+    let choice = ModelSelection::named(name, config, environment)?;
     choice.open(None)?;
-    Ok(Some(Row {
+    Ok(Some(ModelRow {
         name: name.to_owned(),
         size_bytes: size_of_file(&choice.name),
         context_tokens: choice.context_tokens,
@@ -161,11 +164,11 @@ fn file(name: &str, config: &Config, environment: &Environment) -> Result<Option
 }
 
 fn size_of_file(name: &str) -> Option<u64> {
-    let Ok(Target::Local(path)) = Target::parse(name) else { return None };
+    let Ok(ModelRef::Local(path)) = ModelRef::parse(name) else { return None };
     std::fs::metadata(path).ok().map(|found| found.len())
 }
 
-fn table(rows: &[Row], shorten: bool) -> String {
+fn table(rows: &[ModelRow], shorten: bool) -> String {
     let mut text = String::new();
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
     let mut sources: Vec<&str> = Vec::new();
@@ -175,7 +178,7 @@ fn table(rows: &[Row], shorten: bool) -> String {
         }
     }
     for source in sources {
-        let all: Vec<&Row> = rows.iter().filter(|row| row.source == source).collect();
+        let all: Vec<&ModelRow> = rows.iter().filter(|row| row.source == source).collect();
         let shown = if shorten { all.len().min(LISTED) } else { all.len() };
         for row in &all[..shown] {
             let line = format!(

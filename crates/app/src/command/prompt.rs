@@ -9,20 +9,20 @@ use clap::{Args, Subcommand, ValueEnum};
 use fusee_engine::journal::Clock;
 use fusee_engine::model::tokens;
 use fusee_engine::prompt::{
-    AnyTask, Bound, DefaultPrompt, Environment, FileProblem, Outlined, Prompt, PromptFile, PromptKind,
-    RenderProblem, Rendered, open_sections, overridable, override_file,
+    AnyTask, BoundPrompt, DefaultPrompt, EnvironmentSnapshot, FileProblem, Outlined, Prompt, PromptFile,
+    PromptKind, RenderProblem, RenderedText, open_sections, overridable, override_file,
 };
-use fusee_engine::run::Exit;
-use fusee_engine::text::near;
+use fusee_engine::run::ExitStatus;
+use fusee_engine::text::suggest;
 use serde_json::{Value, json};
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::clock::SystemClock;
+use crate::cli::clock::SystemClock;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::config::Config;
-use crate::failure::Failure;
-use crate::output;
 use crate::project::Project;
+use crate::ui::stdio;
 
 /// Show the prompt a model would get.
 ///
@@ -63,7 +63,7 @@ struct RenderArgs {
     #[arg(long, value_name = "KEY", conflicts_with_all = ["file", "task", "open"])]
     original: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,19 +74,19 @@ enum Format {
 }
 
 /// A rendered prompt and its outline.
-struct View {
-    rendered: Rendered,
+struct PromptView {
+    rendered: RenderedText,
     outline: Vec<Outlined>,
 }
 
 /// An error, with the fields of the JSON output.
-struct Trouble {
+struct PromptError {
     code: &'static str,
     message: String,
     section_path: Option<String>,
 }
 
-impl From<RenderProblem> for Trouble {
+impl From<RenderProblem> for PromptError {
     fn from(problem: RenderProblem) -> Self {
         let message = problem.to_string();
         Self { code: problem.code, message, section_path: problem.section_path }
@@ -94,7 +94,7 @@ impl From<RenderProblem> for Trouble {
 }
 
 /// Runs the command.
-pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let PromptCommand::Render(args) = &args.command;
     if let Some(key) = &args.original {
         return original(key);
@@ -107,62 +107,62 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<Exit, Failu
         None => {
             let DefaultPrompt { prompt, notices } = usual(args, process)?;
             for notice in notices {
-                output::error(&format!("warning: {notice}\n"));
+                stdio::error(&format!("warning: {notice}\n"));
             }
             render(&prompt, args)
         }
     };
     match view {
-        Ok(View { rendered, outline }) => {
+        Ok(PromptView { rendered, outline }) => {
             let text = match args.format {
                 Format::Text => format!("{}\n", rendered.text),
                 Format::Json => format!("{}\n", described(&rendered)),
                 Format::Tree => tree::tree(&outline, &rendered.text, &rendered.tools),
             };
-            output::print(&text).map(|()| Exit::Completed)
+            stdio::print(&text).map(|()| ExitStatus::Completed)
         }
         Err(trouble) if args.format == Format::Json => {
-            let Trouble { code, message, section_path } = trouble;
+            let PromptError { code, message, section_path } = trouble;
             let error =
                 json!({ "error": { "code": code, "message": message, "section_path": section_path } });
-            output::print(&format!("{error}\n")).map(|()| Exit::Failed)
+            stdio::print(&format!("{error}\n")).map(|()| ExitStatus::Failed)
         }
-        Err(trouble) => Err(Failure::failed(trouble.message)),
+        Err(trouble) => Err(CliError::failed(trouble.message)),
     }
 }
 
 /// Prints an override file with the built-in text.
-fn original(key: &str) -> Result<Exit, Failure> {
+fn original(key: &str) -> Result<ExitStatus, CliError> {
     let text = override_file(key).ok_or_else(|| {
         let keys: Vec<&str> = overridable().collect();
-        let near = near::did_you_mean(key, keys.iter().copied());
-        Failure::usage(format!("no prompt section `{key}` can be overridden"))
+        let near = suggest::did_you_mean(key, keys.iter().copied());
+        CliError::usage(format!("no prompt section `{key}` can be overridden"))
             .help(near.unwrap_or_else(|| format!("available sections: {}", keys.join(", "))))
     })?;
-    output::print(&text).map(|()| Exit::Completed)
+    stdio::print(&text).map(|()| ExitStatus::Completed)
 }
 
 /// The prompt of a plain run in this directory.
-fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, Failure> {
+fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
     let environment = surroundings(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
     let flow = config.flow()?;
     let kind = PromptKind { review: false, planning: flow.planning, direct: flow.is_direct() };
     DefaultPrompt::new(&environment, kind).map_err(|problems| {
-        Failure::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        CliError::failed(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })
 }
 
 /// The environment of the project, as a run would see it.
-fn surroundings(args: &RenderArgs, process: &Process) -> Result<Environment, Failure> {
+fn surroundings(args: &RenderArgs, process: &Process) -> Result<EnvironmentSnapshot, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    Ok(Environment::look(&project.directory, SystemClock.now_ms()))
+    Ok(EnvironmentSnapshot::look(&project.directory, SystemClock.now_ms()))
 }
 
 /// Reads a prompt file.
-fn read(file: &Path, environment: &Environment) -> Result<Prompt, Trouble> {
-    let text = std::fs::read_to_string(file).map_err(|error| Trouble {
+fn read(file: &Path, environment: &EnvironmentSnapshot) -> Result<Prompt, PromptError> {
+    let text = std::fs::read_to_string(file).map_err(|error| PromptError {
         code: "unreadable_file",
         message: format!("cannot read {}: {error}", file.display()),
         section_path: None,
@@ -174,10 +174,10 @@ fn read(file: &Path, environment: &Environment) -> Result<Prompt, Trouble> {
     PromptFile::parse_for(&text, &environment).map_err(|problem| in_file(&file.to_string_lossy(), problem))
 }
 
-fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {
+fn render(prompt: &Prompt, args: &RenderArgs) -> Result<PromptView, PromptError> {
     let task: AnyTask = match &args.task {
         None => AnyTask::default(),
-        Some(task) => serde_json::from_str(task).map_err(|error| Trouble {
+        Some(task) => serde_json::from_str(task).map_err(|error| PromptError {
             code: "invalid_task",
             message: format!("--task is not a JSON object: {error}"),
             section_path: None,
@@ -185,7 +185,7 @@ fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {
     };
     if prompt.has_task_section() && args.task.is_none() {
         let message = "the prompt contains a task; pass it with --task '{\"request\": \"…\"}'".to_owned();
-        return Err(Trouble { code: "missing_request", message, section_path: None });
+        return Err(PromptError { code: "missing_request", message, section_path: None });
     }
     let bound = prompt.bind(&task)?;
     if args.open.is_empty() {
@@ -194,26 +194,26 @@ fn render(prompt: &Prompt, args: &RenderArgs) -> Result<View, Trouble> {
     opened(bound, args)
 }
 
-fn opened(bound: Bound<'_>, args: &RenderArgs) -> Result<View, Trouble> {
+fn opened(bound: BoundPrompt<'_>, args: &RenderArgs) -> Result<PromptView, PromptError> {
     let required = open_sections(&bound, &BTreeSet::new(), &args.open, &args.reason).map_err(|problem| {
-        Trouble { code: problem.code, message: problem.message, section_path: problem.section_path }
+        PromptError { code: problem.code, message: problem.message, section_path: problem.section_path }
     })?;
     view(&bound.expanded(required.expansion_instructions), &required.requested_overrides)
 }
 
-fn view(bound: &Bound<'_>, open: &BTreeSet<String>) -> Result<View, Trouble> {
-    Ok(View { rendered: bound.render(open)?, outline: bound.outline(open)? })
+fn view(bound: &BoundPrompt<'_>, open: &BTreeSet<String>) -> Result<PromptView, PromptError> {
+    Ok(PromptView { rendered: bound.render(open)?, outline: bound.outline(open)? })
 }
 
-fn in_file(file: &str, problem: FileProblem) -> Trouble {
+fn in_file(file: &str, problem: FileProblem) -> PromptError {
     match problem {
         FileProblem::Syntax(message) => {
-            Trouble { code: "invalid_file", message: format!("{file}: {message}"), section_path: None }
+            PromptError { code: "invalid_file", message: format!("{file}: {message}"), section_path: None }
         }
         FileProblem::Content(problems) => {
             let lines: Vec<_> = problems.iter().map(|problem| format!("{file}: {problem}")).collect();
             let first = problems.into_iter().next();
-            Trouble {
+            PromptError {
                 code: first.as_ref().map_or("invalid_file", |problem| problem.code),
                 message: lines.join("\n"),
                 section_path: first.and_then(|problem| problem.at),
@@ -222,7 +222,7 @@ fn in_file(file: &str, problem: FileProblem) -> Trouble {
     }
 }
 
-fn described(rendered: &Rendered) -> Value {
+fn described(rendered: &RenderedText) -> Value {
     let sections: Vec<Value> = rendered
         .sections
         .iter()

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 
 use clap::Args;
-use fusee_engine::journal::{Kind, Stop};
-use fusee_engine::run::{self, Exit, RunOutcome};
+use fusee_engine::journal::{RunAborted, StepKind};
+use fusee_engine::run::{self, ExitStatus, RunOutcome};
 
 use super::Process;
-use crate::arguments::shared::{Place, RunArg};
-use crate::face::Json;
-use crate::failure::Failure;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, RunArg};
 use crate::project::Project;
-use crate::{history, output, selection};
+use crate::project::find_run;
+use crate::ui::JsonLines;
+use crate::ui::{event_pages, stdio};
 
 /// Replay a recorded run from its journal and compare.
 ///
@@ -24,30 +25,30 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     run: RunArg,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print the run's events as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let run = selection::named(&journal, &args.run.run)?.id;
+    let run = find_run::named(&journal, &args.run.run)?.id;
     let settings = run::settings_of(&journal, &run)?;
     let steps = journal.steps(&run)?;
     let mut events = 0_usize;
-    history::each(&journal, &run, |_| {
+    event_pages::each(&journal, &run, |_| {
         events += 1;
         Ok(())
     })?;
     let mut kinds = BTreeMap::<&str, usize>::new();
     for step in &steps {
         let what = match step.kind {
-            Kind::Model => "model requests",
-            Kind::Tool => "tool calls",
-            Kind::Settings | Kind::Environment | Kind::Wait | Kind::FanOut => "others",
+            StepKind::Model => "model requests",
+            StepKind::Tool => "tool calls",
+            StepKind::Settings | StepKind::Environment | StepKind::Wait | StepKind::FanOut => "others",
         };
         *kinds.entry(what).or_default() += 1;
     }
@@ -59,30 +60,30 @@ pub(crate) async fn replay(args: ReplayArgs, process: &Process) -> Result<Exit, 
         count("tool calls")
     );
     let outcome = run::replay(&journal, &run, settings, Vec::new()).await?;
-    if args.json && !matches!(outcome, RunOutcome::Stopped(Stop::Diverged(_))) {
-        history::show_all(&journal, &run, &mut Json::new(io::BufWriter::new(io::stdout())))?;
+    if args.json && !matches!(outcome, RunOutcome::Stopped(RunAborted::Diverged(_))) {
+        event_pages::show_all(&journal, &run, &mut JsonLines::new(io::BufWriter::new(io::stdout())))?;
     }
     match outcome {
         RunOutcome::Ended(ended) => {
             if !args.json && !ended.answer.is_empty() {
-                output::print(&format!("{}\n", ended.answer.trim_end()))?;
+                stdio::print(&format!("{}\n", ended.answer.trim_end()))?;
             }
-            output::error(&format!("run {run} replays identically: {counts}\n"));
-            Ok(Exit::Completed)
+            stdio::error(&format!("run {run} replays identically: {counts}\n"));
+            Ok(ExitStatus::Completed)
         }
-        RunOutcome::Stopped(Stop::EndOfJournal(key)) => {
-            output::error(&format!(
+        RunOutcome::Stopped(RunAborted::EndOfJournal(key)) => {
+            stdio::error(&format!(
                 "run {run} replays identically up to {key}, where its journal ends: {counts}\n"
             ));
-            Ok(Exit::Completed)
+            Ok(ExitStatus::Completed)
         }
-        RunOutcome::Stopped(Stop::Diverged(divergence)) => {
-            output::print(&format!("{divergence}\n"))?;
-            Err(Failure::failed(format!("run {run} does not replay identically")))
+        RunOutcome::Stopped(RunAborted::Diverged(divergence)) => {
+            stdio::print(&format!("{divergence}\n"))?;
+            Err(CliError::failed(format!("run {run} does not replay identically")))
         }
-        RunOutcome::Stopped(stop) => Err(Failure::failed(stop.to_string())),
+        RunOutcome::Stopped(stop) => Err(CliError::failed(stop.to_string())),
         RunOutcome::Lost(cause) => {
-            Err(Failure::failed(format!("internal error: the replay panicked: {cause}")))
+            Err(CliError::failed(format!("internal error: the replay panicked: {cause}")))
         }
     }
 }

@@ -1,26 +1,26 @@
 //! `fusee resume`.
 
-mod ended;
+mod finished_run;
 
 use clap::Args;
-use fusee_engine::journal::{Event, Journal, RunId, RunStatus, Stamped};
-use fusee_engine::run::{self, Exit, JsonForm, Resources, RunOutcome, Settings};
+use fusee_engine::journal::{Event, EventRecord, Journal, RunId, RunStatus};
+use fusee_engine::run::{self, ExitStatus, JsonOutput, RunDeps, RunOutcome, RunSpec};
 use fusee_engine::tools::sandbox::Network;
 
 use super::{Process, task};
-use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, Place};
-use crate::choice::{self, Choice, StandIn};
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags};
+use crate::command::run_session::{self, ActiveSandbox};
 use crate::config::Config;
-use crate::environment::Environment;
-use crate::face::{Plan, Show};
-use crate::failure::Failure;
-use crate::history;
-use crate::mcp;
-use crate::output;
+use crate::model_selection::{self, ModelSelection, RenamedModel};
 use crate::project::Project;
-use crate::selection;
-use crate::templates;
-use crate::work::{self, Confinement};
+use crate::project::find_run;
+use crate::project::mcp_servers;
+use crate::project::template_loading;
+use crate::ui::event_pages;
+use crate::ui::stdio;
+use crate::ui::{RunHeader, UiOptions};
 
 /// Resume an interrupted run.
 ///
@@ -33,7 +33,7 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print what the original command prints with --json: events as JSON Lines, or the result of `fusee
     /// task`
     #[arg(long)]
@@ -47,50 +47,52 @@ pub(crate) struct ResumeArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let row = match &args.run {
-        Some(name) => selection::named(&journal, name)?,
-        None => selection::newest_open(&journal)?,
+        Some(name) => find_run::named(&journal, name)?,
+        None => find_run::newest_open(&journal)?,
     };
     let began_with = run::settings_of(&journal, &row.id)?;
     let flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
-    let wants_result = args.json && began_with.json_form == JsonForm::Result;
+    let wants_result = args.json && began_with.json_form == JsonOutput::Result;
     let show = match wants_result {
-        true => Show::for_result(true, &config, environment),
-        false => Show::new(args.json, &config, environment),
+        true => UiOptions::for_result(true, &config, environment),
+        false => UiOptions::new(args.json, &config, environment),
     };
     let show = show.for_benchmark(began_with.flow.benchmark);
     show.warn(&config);
     if row.status != RunStatus::Open {
-        return ended::repeat(&journal, &row.id, began_with, &show, wants_result).await;
+        return finished_run::repeat(&journal, &row.id, began_with, &show, wants_result).await;
     }
     let past = past(&journal, &row.id)?;
     drop(journal);
     let began_model = began_with.model.clone();
     let (settings, choice) = changed(began_with, &args, &config, environment)?;
     let confinement =
-        Confinement::of(settings.sandbox, &settings.confine, &settings.workspace, process).await;
-    let settings = Settings {
+        ActiveSandbox::of(settings.sandbox, &settings.confine, &settings.workspace, process).await;
+    let settings = RunSpec {
         sandbox_state: confinement.state.to_owned(),
         commands_settled: confinement.settled,
         ..settings
     };
-    let model = StandIn::called(&began_model, choice.open(settings.record.as_deref())?);
+    let model = RenamedModel::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
-    let others = choice::of_stages(&settings, &config, environment)?;
-    let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
-    let mut resources = mcp::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
-    resources.templates = templates::needed(&settings, &project, environment);
+    let others = model_selection::of_stages(&settings, &config, environment)?;
+    let resources =
+        RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
+    let mut resources =
+        mcp_servers::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
+    resources.templates = template_loading::needed(&settings, &project, environment);
     confinement.warn(&show);
-    let plan = Plan::of(&settings);
+    let plan = RunHeader::of(&settings);
     let show = show.with_phases(settings.flow.phase_log);
     let running = run::resume(&row.id, settings, resources)?;
-    let (exit, outcome) = work::see_to_its_end(running, &show, plan, &past).await?;
+    let (exit, outcome) = run_session::see_to_its_end(running, &show, plan, &past).await?;
     if wants_result {
         print_result(outcome)?;
     }
@@ -98,17 +100,17 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<Exit, 
 }
 
 /// Prints the task result like `fusee task --json`.
-fn print_result(outcome: Option<RunOutcome>) -> Result<(), Failure> {
+fn print_result(outcome: Option<RunOutcome>) -> Result<(), CliError> {
     let result = task::result_of(outcome);
-    output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     Ok(())
 }
 
 /// Earlier events that are still relevant: changed files, the call without a result, the question without an
 /// answer.
-fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
+fn past(journal: &Journal, run: &RunId) -> Result<Vec<EventRecord>, CliError> {
     let (mut changes, mut open, mut asked) = (Vec::new(), None, None);
-    history::each(journal, run, |event| {
+    event_pages::each(journal, run, |event| {
         match &event.event {
             Event::FileChanged { .. } => changes.push(event),
             Event::ToolCall { .. } => open = Some(event),
@@ -125,17 +127,17 @@ fn past(journal: &Journal, run: &RunId) -> Result<Vec<Stamped>, Failure> {
 
 /// The settings the run started with, changed by this command's flags.
 fn changed(
-    mut settings: Settings,
+    mut settings: RunSpec,
     args: &ResumeArgs,
     config: &Config,
     environment: &Environment,
-) -> Result<(Settings, Choice), Failure> {
+) -> Result<(RunSpec, ModelSelection), CliError> {
     let choice = if let Some(name) = &args.model.model {
-        Choice::named(name, config, environment)?
+        ModelSelection::named(name, config, environment)?
     } else {
         settings.base_url = args.model.base_url.clone().or(settings.base_url);
         settings.wire = args.model.api.map_or(settings.wire, Into::into);
-        Choice::again(&settings, config, environment)?
+        ModelSelection::again(&settings, config, environment)?
     };
     settings.model.clone_from(&choice.name);
     settings.base_url.clone_from(&choice.settings.base_url);

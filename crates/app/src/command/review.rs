@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
 use fusee_engine::dispatch;
-use fusee_engine::review::{CodeReview, Format, Severity};
-use fusee_engine::run::{self, Exit};
+use fusee_engine::review::{CodeReview, FindingSeverity, FindingsFormat};
+use fusee_engine::run::{self, ExitStatus};
 
 use super::Process;
 use super::run::RunArgs;
-use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
-use crate::failure::Failure;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
 use crate::project::Project;
-use crate::selection;
+use crate::project::find_run;
 
 /// Review this project, some of its files, or recent changes.
 ///
@@ -24,18 +24,18 @@ use crate::selection;
 #[derive(Args)]
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: ReviewScope,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Additional context for the review
     #[arg(long, value_name = "TEXT")]
     background: Option<String>,
     /// Output format of the findings
     #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<FormatWord>,
+    format: Option<FormatValue>,
     /// Exit with 1 if there is a finding of this severity or above
     #[arg(long, value_enum, value_name = "SEVERITY")]
-    fail_on: Option<SeverityWord>,
+    fail_on: Option<SeverityValue>,
     /// Continue an earlier review [default: the newest finished one]; a value that names no run is a question
     #[arg(long = "continue", value_name = "RUN|QUESTION", num_args = 0..=1, default_missing_value = "")]
     continues: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) struct ReviewArgs {
 
 /// The subject of a review. Also the arguments of `/review` in the chat.
 #[derive(Args, Default)]
-struct Subject {
+struct ReviewScope {
     /// Files and folders to review [default: the whole project]
     #[arg(value_name = "PATHS")]
     paths: Vec<PathBuf>,
@@ -78,14 +78,14 @@ struct Subject {
 /// The arguments of `/review`.
 #[derive(Parser)]
 #[command(name = "/review", no_binary_name = true, disable_help_flag = true)]
-struct Line {
+struct ReviewLine {
     #[command(flatten)]
-    subject: Subject,
+    subject: ReviewScope,
 }
 
-impl Subject {
+impl ReviewScope {
     /// Applies the arguments on top of an earlier review's settings.
-    fn over(self, mut review: CodeReview, project: &Project, here: &Path) -> Result<CodeReview, Failure> {
+    fn over(self, mut review: CodeReview, project: &Project, here: &Path) -> Result<CodeReview, CliError> {
         if !self.paths.is_empty() {
             let paths = self.paths.iter().map(|path| inside(path, &project.directory));
             review.paths = paths.collect::<Result<_, _>>()?;
@@ -102,10 +102,10 @@ pub(crate) fn of_line(
     line: &str,
     project: &Project,
     process: &Process,
-) -> Result<(CodeReview, String), Failure> {
-    let words = dispatch::split(line).map_err(|problem| Failure::usage(format!("/review: {problem}")))?;
-    let Line { mut subject } = Line::try_parse_from(words)
-        .map_err(|error| Failure::rendered(error.render().to_string().trim_end().to_owned()))?;
+) -> Result<(CodeReview, String), CliError> {
+    let words = dispatch::split(line).map_err(|problem| CliError::usage(format!("/review: {problem}")))?;
+    let ReviewLine { mut subject } = ReviewLine::try_parse_from(words)
+        .map_err(|error| CliError::rendered(error.render().to_string().trim_end().to_owned()))?;
     let ask = subject.ask.take();
     let review = subject.over(CodeReview::default(), project, process.environment.directory())?;
     let request = ask.unwrap_or_else(|| review.request());
@@ -113,14 +113,14 @@ pub(crate) fn of_line(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatWord {
+enum FormatValue {
     Text,
     Json,
     Sarif,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SeverityWord {
+enum SeverityValue {
     Info,
     Minor,
     Major,
@@ -128,7 +128,7 @@ enum SeverityWord {
 }
 
 /// Runs the command.
-pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let (earlier, question) = earlier(args.continues.as_deref(), &project)?;
     let before = match &earlier {
@@ -139,12 +139,12 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, 
     let ask = subject.ask.take();
     let mut review = subject.over(before, &project, process.environment.directory())?;
     review.format = match args.format {
-        Some(FormatWord::Text) => Format::Text,
-        Some(FormatWord::Sarif) => Format::Sarif,
-        Some(FormatWord::Json) => Format::Json,
+        Some(FormatValue::Text) => FindingsFormat::Text,
+        Some(FormatValue::Sarif) => FindingsFormat::Sarif,
+        Some(FormatValue::Json) => FindingsFormat::Json,
         // Readers of events expect JSON findings.
-        None if args.json => Format::Json,
-        None => Format::Text,
+        None if args.json => FindingsFormat::Json,
+        None => FindingsFormat::Text,
     };
     review.fail_on = args.fail_on.map(severity);
     let request = ask.or(question).unwrap_or_else(|| review.request());
@@ -165,47 +165,47 @@ pub(crate) async fn review(args: ReviewArgs, process: &Process) -> Result<Exit, 
 }
 
 /// The run to continue, and the question if the value of `--continue` is one.
-fn earlier(continued: Option<&str>, project: &Project) -> Result<(Option<String>, Option<String>), Failure> {
+fn earlier(continued: Option<&str>, project: &Project) -> Result<(Option<String>, Option<String>), CliError> {
     let Some(word) = continued else { return Ok((None, None)) };
     let journal = project.journal_with_runs()?;
     if !word.is_empty()
-        && let Ok(row) = selection::named(&journal, word)
+        && let Ok(row) = find_run::named(&journal, word)
     {
         return Ok((Some(row.id.to_string()), None));
     }
-    let is_review = |settings: &run::Settings| settings.code_review.is_some();
-    let row = selection::newest_ended(&journal, &project.directory, is_review)?;
+    let is_review = |settings: &run::RunSpec| settings.code_review.is_some();
+    let row = find_run::newest_ended(&journal, &project.directory, is_review)?;
     Ok((Some(row.id.to_string()), (!word.is_empty()).then(|| word.to_owned())))
 }
 
 /// The review settings of an earlier run.
-fn settings_of(name: &str, project: &Project) -> Result<CodeReview, Failure> {
+fn settings_of(name: &str, project: &Project) -> Result<CodeReview, CliError> {
     let journal = project.journal_with_runs()?;
-    let row = selection::named(&journal, name)?;
+    let row = find_run::named(&journal, name)?;
     Ok(run::settings_of(&journal, &row.id)?.code_review.unwrap_or_default())
 }
 
 /// A path relative to the project.
-fn inside(path: &Path, directory: &Path) -> Result<String, Failure> {
+fn inside(path: &Path, directory: &Path) -> Result<String, CliError> {
     let whole = directory.join(path);
     let real = whole
         .canonicalize()
-        .map_err(|error| Failure::usage(format!("cannot review {}: {error}", whole.display())))?;
+        .map_err(|error| CliError::usage(format!("cannot review {}: {error}", whole.display())))?;
     let within = real.strip_prefix(directory).map_err(|_| {
-        Failure::usage(format!("{} is not in {}", path.display(), directory.display()))
+        CliError::usage(format!("{} is not in {}", path.display(), directory.display()))
             .help("select the project with -C and give paths relative to it")
     })?;
     let text = within
         .to_str()
-        .ok_or_else(|| Failure::usage(format!("the path {} is not valid UTF-8", path.display())))?;
+        .ok_or_else(|| CliError::usage(format!("the path {} is not valid UTF-8", path.display())))?;
     Ok(if text.is_empty() { ".".to_owned() } else { text.to_owned() })
 }
 
-fn severity(word: SeverityWord) -> Severity {
+fn severity(word: SeverityValue) -> FindingSeverity {
     match word {
-        SeverityWord::Info => Severity::Info,
-        SeverityWord::Minor => Severity::Minor,
-        SeverityWord::Major => Severity::Major,
-        SeverityWord::Critical => Severity::Critical,
+        SeverityValue::Info => FindingSeverity::Info,
+        SeverityValue::Minor => FindingSeverity::Minor,
+        SeverityValue::Major => FindingSeverity::Major,
+        SeverityValue::Critical => FindingSeverity::Critical,
     }
 }

@@ -4,28 +4,28 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fusee_engine::agent::Restrictions;
+use fusee_engine::agent::ReviewPolicy;
+use fusee_engine::agent::flow::FlowSettings;
 use fusee_engine::dispatch;
-use fusee_engine::flow::FlowSettings;
 use fusee_engine::journal::RunId;
 use fusee_engine::review::CodeReview;
-use fusee_engine::run::{self, Exit, PromptText, Resources, Settings};
+use fusee_engine::run::{self, ExitStatus, PromptText, RunDeps, RunSpec};
 
 use super::Process;
 use super::task::{self, TaskArgs};
-use crate::arguments::shared::{FlowFlags, GateFlags, LimitFlags, ModelFlags, NewRun, Place};
-use crate::benchmark;
-use crate::choice::{self, Choice};
-use crate::clock;
+use crate::cli::clock;
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, FlowFlags, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::command::run_session::{self, ActiveSandbox};
 use crate::config::Config;
-use crate::environment::Environment;
-use crate::face::{Plan, Show};
-use crate::failure::Failure;
-use crate::mcp;
+use crate::model_selection::{self, ModelSelection};
 use crate::project::Project;
-use crate::selection;
-use crate::templates;
-use crate::work::{self, Confinement};
+use crate::project::find_run;
+use crate::project::mcp_servers;
+use crate::project::template_loading;
+use crate::ui::benchmark;
+use crate::ui::{RunHeader, UiOptions};
 
 /// Maximum size of a request; a longer one is a mistake, such as a file piped in by accident.
 const REQUEST_BYTES: u64 = 1 << 20;
@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "REQUEST")]
     pub(crate) request: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: DirectoryFlag,
     /// Additional context for the task
     #[arg(long, value_name = "TEXT")]
     pub(crate) background: Option<String>,
@@ -84,14 +84,14 @@ pub(crate) struct RunArgs {
 }
 
 /// Detects runs that are tasks: a named template, or a request that begins with `/task` or a parenthesis.
-fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, Failure> {
+fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, CliError> {
     let words = match (&args.template, args.request.as_deref().map(str::trim_start)) {
         (Some(name), _) => std::iter::once(name).chain(&args.inputs).cloned().collect(),
         (None, Some(request)) if request.starts_with('(') => vec![request.to_owned()],
         (None, Some(request)) => match request.strip_prefix("/task") {
             Some(line) if line.trim_start().starts_with('(') => vec![line.trim().to_owned()],
             Some(line) if line.is_empty() || line.starts_with(char::is_whitespace) => {
-                dispatch::split(line).map_err(|problem| Failure::usage(format!("`{request}`: {problem}")))?
+                dispatch::split(line).map_err(|problem| CliError::usage(format!("`{request}`: {problem}")))?
             }
             _ => return Ok(Err(args)),
         },
@@ -101,13 +101,13 @@ fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, Failure> {
 }
 
 /// The run that is continued.
-struct Earlier {
+struct ContinuedRun {
     run: RunId,
-    settings: Settings,
+    settings: RunSpec,
 }
 
 /// Runs the command.
-pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let args = match dispatched(args)? {
         Ok(task) => return task::task(task, process).await,
         Err(args) => args,
@@ -120,7 +120,7 @@ pub(crate) async fn run_as(
     args: RunArgs,
     code_review: Option<CodeReview>,
     process: &Process,
-) -> Result<Exit, Failure> {
+) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let (continues, words) = continues(args.continues.as_deref(), args.request.as_deref(), &project)?;
@@ -130,14 +130,14 @@ pub(crate) async fn run_as(
     let config = Config::gather_for(Some(&project.config_file()), agent, environment, flags)?;
     config.check_tools()?;
     let benchmark = benchmark::asked(args.flow.benchmark, continues.is_some(), &config, environment);
-    let show = Show::new(args.json, &config, environment).for_benchmark(benchmark);
+    let show = UiOptions::new(args.json, &config, environment).for_benchmark(benchmark);
     show.warn(&config);
     let choice = match &continues {
-        Some(earlier) => Choice::continued(&earlier.settings, &config, environment)?,
-        None => Choice::make(&config, environment).await?,
+        Some(earlier) => ModelSelection::continued(&earlier.settings, &config, environment)?,
+        None => ModelSelection::make(&config, environment).await?,
     };
     let confine = config.confine(environment);
-    let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
+    let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
     let prompt = match args.prompt {
         Some(file) => Some(prompt_text(&environment.directory().join(file))?),
         None => match continues.as_ref().and_then(|earlier| earlier.settings.prompt.clone()) {
@@ -146,13 +146,13 @@ pub(crate) async fn run_as(
         },
     };
     let output_schema = args.output_schema.map(|file| schema(&environment.directory().join(file)));
-    let servers = mcp::connect(&config, &project.directory, process).await;
-    let settings = Settings {
+    let servers = mcp_servers::connect(&config, &project.directory, process).await;
+    let settings = RunSpec {
         mcp: servers.offered.clone(),
         prompt,
         review: match &code_review {
             // A reviewer never changes anything, so there is nothing to approve.
-            Some(_) => Some(Restrictions { require_approval: false, ..Restrictions::default() }),
+            Some(_) => Some(ReviewPolicy { require_approval: false, ..ReviewPolicy::default() }),
             None => args.review.then(|| config.restrictions()),
         },
         code_review,
@@ -165,30 +165,31 @@ pub(crate) async fn run_as(
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
-    let others = choice::of_stages(&settings, &config, environment)?;
-    let resources = Resources { others, ..work::resources(journal, model, &confinement, &show, process) };
-    let templates = templates::needed(&settings, &project, environment);
-    let resources = Resources { templates, ..servers.given_to(resources) };
+    let others = model_selection::of_stages(&settings, &config, environment)?;
+    let resources =
+        RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
+    let templates = template_loading::needed(&settings, &project, environment);
+    let resources = RunDeps { templates, ..servers.given_to(resources) };
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
-    let plan = Plan::of(&settings);
+    let plan = RunHeader::of(&settings);
     let show = show.with_phases(settings.flow.phase_log);
     let running = run::start(&id, settings, resources).await?;
-    work::see_through(running, &show, plan).await
+    run_session::see_through(running, &show, plan).await
 }
 
-fn schema(file: &Path) -> Result<serde_json::Value, Failure> {
+fn schema(file: &Path) -> Result<serde_json::Value, CliError> {
     let wrong = |cause: &dyn std::fmt::Display| {
-        Failure::usage(format!("cannot use output schema {}: {cause}", file.display()))
+        CliError::usage(format!("cannot use output schema {}: {cause}", file.display()))
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
 /// Reads a prompt file.
-pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, Failure> {
+pub(crate) fn prompt_text(file: &Path) -> Result<PromptText, CliError> {
     let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("cannot read prompt file {}: {error}", file.display())))?;
+        .map_err(|error| CliError::usage(format!("cannot read prompt file {}: {error}", file.display())))?;
     Ok(PromptText {
         file: file.display().to_string(),
         text,
@@ -203,30 +204,30 @@ fn continues<'a>(
     continued: Option<&'a str>,
     request: Option<&'a str>,
     project: &Project,
-) -> Result<(Option<Earlier>, Option<&'a str>), Failure> {
+) -> Result<(Option<ContinuedRun>, Option<&'a str>), CliError> {
     let Some(word) = continued else { return Ok((None, request)) };
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
     let (run, request) = match (word, request) {
         ("", request) => (None, request),
         (name, Some(request)) => (Some(name), Some(request)),
-        (word, None) if selection::named(&journal, word).is_ok() => (Some(word), None),
+        (word, None) if find_run::named(&journal, word).is_ok() => (Some(word), None),
         (word, None) => (None, Some(word)),
     };
     let row = match run {
-        Some(name) => selection::named(&journal, name)?,
-        None => selection::newest_ended(&journal, &project.directory, |_| true)?,
+        Some(name) => find_run::named(&journal, name)?,
+        None => find_run::newest_ended(&journal, &project.directory, |_| true)?,
     };
     let settings = run::settings_of(&journal, &row.id)?;
-    Ok((Some(Earlier { run: row.id, settings }), request))
+    Ok((Some(ContinuedRun { run: row.id, settings }), request))
 }
 
-fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Failure> {
+fn request(typed: Option<&str>, environment: &Environment) -> Result<String, CliError> {
     let text = match typed {
         Some("-") => stdin()?,
         Some(words) => words.to_owned(),
         None => {
-            let failure = Failure::usage("missing REQUEST");
+            let failure = CliError::usage("missing REQUEST");
             return Err(failure.help(if environment.terminals().stdin {
                 "pass it as one argument: fusee run 'fix the failing test'"
             } else {
@@ -235,17 +236,17 @@ fn request(typed: Option<&str>, environment: &Environment) -> Result<String, Fai
         }
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the request is empty"));
+        return Err(CliError::usage("the request is empty"));
     }
     Ok(text)
 }
 
-fn stdin() -> Result<String, Failure> {
+fn stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(REQUEST_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| Failure::usage(format!("cannot read the request from stdin: {error}")))?;
+    read.map_err(|error| CliError::usage(format!("cannot read the request from stdin: {error}")))?;
     if text.len() as u64 > REQUEST_BYTES {
-        return Err(Failure::usage("the request on stdin is longer than 1 MiB")
+        return Err(CliError::usage("the request on stdin is longer than 1 MiB")
             .help("put the content in a file of the project and name it in the request"));
     }
     Ok(text)

@@ -8,18 +8,19 @@ pub(crate) mod undo;
 
 use clap::{Args, Subcommand};
 use fusee_engine::journal::{Journal, RunRow};
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 use serde_json::json;
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::clock::SystemClock;
-use crate::face::line::{Line, Style};
-use crate::face::summary::short;
-use crate::face::words;
-use crate::failure::Failure;
+use crate::cli::clock;
+use crate::cli::clock::SystemClock;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::project::Project;
-use crate::{clock, output};
+use crate::ui::format;
+use crate::ui::line::{Style, StyledLine};
+use crate::ui::stdio;
+use crate::ui::summary::short;
 
 /// Below this width, runs are listed by the start of their id.
 const WIDE: usize = 100;
@@ -64,11 +65,11 @@ struct ListArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<ExitStatus, CliError> {
     match args.command {
         None => list(&args.list, process),
         Some(RunsCommand::List(args)) => list(&args, process),
@@ -80,7 +81,7 @@ pub(crate) async fn runs(args: RunsArgs, process: &Process) -> Result<Exit, Fail
 }
 
 /// The newest runs as a table.
-pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<String, Failure> {
+pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<String, CliError> {
     let mut rows = journal.runs()?;
     rows.truncate(limit);
     Ok(if rows.is_empty() {
@@ -90,7 +91,7 @@ pub(crate) fn newest(journal: &Journal, limit: usize, columns: usize) -> Result<
     })
 }
 
-fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {
+fn list(args: &ListArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let mut rows = match project.read_journal()? {
         Some(journal) => journal.runs()?,
@@ -102,19 +103,19 @@ fn list(args: &ListArgs, process: &Process) -> Result<Exit, Failure> {
         let rows: Vec<_> = rows.iter().map(as_json).collect();
         format!("{:#}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
-        output::error("no runs here yet\n");
+        stdio::error("no runs here yet\n");
         String::new()
     } else {
         let now_ms = fusee_engine::journal::Clock::now_ms(&SystemClock);
-        let columns = process.environment.terminals().stdout.then(crate::face::columns_of_stdout);
+        let columns = process.environment.terminals().stdout.then(crate::ui::columns_of_stdout);
         let mut text = table(&rows, now_ms, columns.unwrap_or(usize::MAX));
         if all > rows.len() {
             text.push_str(&format!("and {} more: fusee runs --all\n", all - rows.len()));
         }
         text
     };
-    output::print(&text)?;
-    Ok(Exit::Completed)
+    stdio::print(&text)?;
+    Ok(ExitStatus::Completed)
 }
 
 fn as_json(row: &RunRow) -> serde_json::Value {
@@ -141,14 +142,14 @@ fn table(rows: &[RunRow], now_ms: i64, columns: usize) -> String {
             ..NARROW => format!("{run:<id$}  {age:>4}  {status}: {title}"),
             _ => format!("{run:<id$}  {status:<9}  {age:>4}  {took:>9}  {title}"),
         };
-        text.push_str(&Line::of(Style::Plain, &line).cut(columns).paint(false));
+        text.push_str(&StyledLine::of(Style::Plain, &line).cut(columns).paint(false));
         text.push('\n');
     };
     add("RUN", "STATUS", "AGE", "TOOK", "REQUEST");
     for row in rows {
         let took =
-            row.ended_ms.map(|end| words::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
-        let age = words::age(now_ms - row.started_ms);
+            row.ended_ms.map(|end| format::span(u64::try_from(end - row.started_ms).unwrap_or_default()));
+        let age = format::age(now_ms - row.started_ms);
         add(&name(row), row.status.as_str(), &age, took.as_deref().unwrap_or("-"), &row.title);
     }
     text

@@ -3,16 +3,17 @@
 use std::io;
 
 use clap::Args;
-use fusee_engine::flow::{PhaseLog, PhaseMode};
+use fusee_engine::agent::flow::{PhaseLog, PhaseMode};
 use fusee_engine::journal::{Journal, RunId};
-use fusee_engine::run::{Exit, settings_of};
+use fusee_engine::run::{ExitStatus, settings_of};
 
 use super::Process;
-use crate::arguments::shared::{Place, RunArg};
-use crate::face::{Face, Json, Log, PhasePlace, Transcript};
-use crate::failure::Failure;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, RunArg};
 use crate::project::Project;
-use crate::{history, selection};
+use crate::project::find_run;
+use crate::ui::event_pages;
+use crate::ui::{JsonLines, Log, PhaseLogTarget, Transcript, Ui};
 
 /// Show what a run did.
 ///
@@ -33,29 +34,29 @@ pub(crate) struct ShowArgs {
     #[arg(long, conflicts_with_all = ["json", "log"])]
     full: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let run = selection::named(&journal, &args.run.run)?.id;
+    let run = find_run::named(&journal, &args.run.run)?.id;
     let out = io::BufWriter::new(io::stdout());
-    let mut face: Box<dyn Face> = match (args.json, args.log) {
-        (true, _) => Box::new(Json::new(out)),
+    let mut face: Box<dyn Ui> = match (args.json, args.log) {
+        (true, _) => Box::new(JsonLines::new(out)),
         (false, true) => Box::new(Log::new(out, phase_place(&journal, &run))),
         (false, false) => Box::new(Transcript::new(out, args.full)),
     };
-    history::show_all(&journal, &run, &mut *face).map(|()| Exit::Completed)
+    event_pages::show_all(&journal, &run, &mut *face).map(|()| ExitStatus::Completed)
 }
 
 /// Where a log shows the phases of a run, according to the run's own `phase_log`. Without phase control the
 /// only phases are those of `staged`, which are shown inline.
-fn phase_place(journal: &Journal, run: &RunId) -> PhasePlace {
+fn phase_place(journal: &Journal, run: &RunId) -> PhaseLogTarget {
     match settings_of(journal, run).map(|settings| settings.flow) {
-        Ok(flow) if matches!(flow.phase_log, PhaseLog::Log | PhaseLog::Both) => PhasePlace::Apart,
-        Ok(flow) if flow.phase_control.mode != PhaseMode::Off => PhasePlace::Nowhere,
-        _ => PhasePlace::Inline,
+        Ok(flow) if matches!(flow.phase_log, PhaseLog::Log | PhaseLog::Both) => PhaseLogTarget::Apart,
+        Ok(flow) if flow.phase_control.mode != PhaseMode::Off => PhaseLogTarget::Nowhere,
+        _ => PhaseLogTarget::Inline,
     }
 }

@@ -1,36 +1,38 @@
 //! `fusee task`: runs a template, a workflow, a tool, or the template that matches a request in plain words.
 
-mod plan;
-mod ready;
-mod source;
+mod dry_run;
+mod messages;
+mod slash_task;
 pub(crate) mod template;
-mod told;
 mod tool;
+mod workflow_source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use fusee_engine::lang::{Limits, Machine};
-use fusee_engine::run::{self, Exit, JsonForm, RunOutcome, Settings, Work, Workflow};
-use fusee_engine::task_system::{ExecutionPath, Reason, TaskError, TaskResult};
-use fusee_engine::template::{Loaded, Registered};
+use fusee_engine::lang::{EvaluationLimits, Machine};
+use fusee_engine::run::{self, ExitStatus, JsonOutput, RunKind, RunOutcome, RunSpec, WorkflowRun};
+use fusee_engine::task_system::{ExecutionPath, Reason, TaskResult, TemplateTaskError};
+use fusee_engine::template::{LoadedTemplates, RegisteredTemplate};
 use fusee_engine::workflow::standard_tools;
 use serde_json::Value as Json;
 
 use super::Process;
 use super::run::RunArgs;
-use crate::arguments::shared::{GateFlags, LimitFlags, ModelFlags, NewRun, Place};
-use crate::choice::Choice;
+use crate::cli::clock;
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, GateFlags, LimitFlags, ModelFlags, NewRun};
+use crate::command::run_session::{self, ActiveSandbox};
 use crate::config::{Config, Value};
-use crate::face::{Plan, Show};
-use crate::failure::Failure;
-use crate::mcp;
+use crate::model_selection::ModelSelection;
 use crate::project::Project;
-use crate::work::{self, Confinement};
-use crate::{clock, output, templates};
+use crate::project::mcp_servers;
+use crate::project::template_loading;
+use crate::ui::stdio;
+use crate::ui::{RunHeader, UiOptions};
 
-pub(crate) use ready::{Ready, ready};
+pub(crate) use slash_task::{ReadyTask, ready};
 
 /// Run a template, a workflow or a tool.
 ///
@@ -49,7 +51,7 @@ pub(crate) struct TaskArgs {
     #[arg(value_name = "KEY=VALUE")]
     inputs: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print the task result as one JSON object
     #[arg(long)]
     json: bool,
@@ -111,31 +113,31 @@ impl TaskArgs {
 }
 
 /// Runs the command. With `--json` a result is printed even if the task could not start.
-pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn task(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let (json, named) = (args.json, args.task.clone().unwrap_or_default());
     let done = begun(args, process).await;
     if let (Err(failure), true) = (&done, json) {
         let reason = match failure.exit {
-            Exit::Usage => Reason::ConfigurationError,
+            ExitStatus::Usage => Reason::ConfigurationError,
             _ => Reason::UnexpectedError,
         };
-        let error = TaskError::invalid(reason, failure.message.trim_end());
+        let error = TemplateTaskError::invalid(reason, failure.message.trim_end());
         template::print_refusal(&error, &named, ExecutionPath::Template)?;
     }
     done
 }
 
-async fn begun(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
+async fn begun(args: TaskArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let Some(named) = args.task.clone() else {
-        return told::own_help(args.help);
+        return messages::own_help(args.help);
     };
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let mut args = args;
     let loaded = template::gather(&project, process);
-    if !source::is_workflow(&named, &project, process) {
-        match template::asked(&named, &args.inputs, &loaded, &source::names(&project, process)) {
-            Ok(template::Asked::Workflow(text)) => args.task = Some(text),
-            Ok(template::Asked::Tool(name)) => {
+    if !workflow_source::is_workflow(&named, &project, process) {
+        match template::asked(&named, &args.inputs, &loaded, &workflow_source::names(&project, process)) {
+            Ok(template::TemplateInvocation::Workflow(text)) => args.task = Some(text),
+            Ok(template::TemplateInvocation::Tool(name)) => {
                 if let Some(tool) = standard_tools().find(&name).filter(|_| args.help) {
                     return tool::help(tool.definition());
                 }
@@ -146,9 +148,9 @@ async fn begun(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
                 args.direct_tool = true;
                 args.inputs.clear();
             }
-            Ok(template::Asked::Template { found, words, guessed }) => {
+            Ok(template::TemplateInvocation::Template { found, words, guessed }) => {
                 if guessed {
-                    output::error(&format!("{}\n", template::guess(&found)));
+                    stdio::error(&format!("{}\n", template::guess(&found)));
                 }
                 return run_template(args, &project, &found, &words, loaded, process).await;
             }
@@ -156,38 +158,38 @@ async fn begun(args: TaskArgs, process: &Process) -> Result<Exit, Failure> {
         }
     }
     let named = args.task.as_deref().unwrap_or_default();
-    let checked = match source::checked(named, &project, &loaded, process)? {
+    let checked = match workflow_source::checked(named, &project, &loaded, process)? {
         Ok(checked) => checked,
-        Err(problems) => return told::refused(args.json, &problems),
+        Err(problems) => return messages::refused(args.json, &problems),
     };
     checked.warn();
     if args.help {
-        return told::parameters(&checked);
+        return messages::parameters(&checked);
     }
-    let inputs = match source::inputs(&args.inputs, &checked.program) {
+    let inputs = match workflow_source::inputs(&args.inputs, &checked.program) {
         Ok(inputs) => inputs,
-        Err(message) => return told::wrong_inputs(args.json, &message),
+        Err(message) => return messages::wrong_inputs(args.json, &message),
     };
     if args.dry_run {
-        return plan::show(&checked, &inputs, args.json);
+        return dry_run::show(&checked, &inputs, args.json);
     }
-    if let Err(problems) = Machine::start(&checked.program, &inputs, Limits::default()) {
+    if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {
         let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
-        return told::wrong_inputs(args.json, &messages.join("; "));
+        return messages::wrong_inputs(args.json, &messages.join("; "));
     }
-    let work = Workflow { inputs, ..checked.workflow.clone() };
-    let asks = source::asks_a_model(&checked.program, &work);
-    run_work(args, &project, Work::Workflow(Box::new(work)), asks, None, loaded, process).await
+    let work = WorkflowRun { inputs, ..checked.workflow.clone() };
+    let asks = workflow_source::asks_a_model(&checked.program, &work);
+    run_work(args, &project, RunKind::Workflow(Box::new(work)), asks, None, loaded, process).await
 }
 
 async fn run_template(
     args: TaskArgs,
     project: &Project,
-    found: &Registered,
+    found: &RegisteredTemplate,
     words: &[String],
-    loaded: Loaded,
+    loaded: LoadedTemplates,
     process: &Process,
-) -> Result<Exit, Failure> {
+) -> Result<ExitStatus, CliError> {
     if args.help {
         return template::help(found);
     }
@@ -205,12 +207,12 @@ async fn run_template(
 async fn run_work(
     args: TaskArgs,
     project: &Project,
-    work: Work,
+    work: RunKind,
     asks_a_model: bool,
     model: Option<String>,
-    loaded: Loaded,
+    loaded: LoadedTemplates,
     process: &Process,
-) -> Result<Exit, Failure> {
+) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let mut flags = [args.model.values(), args.gates.values(), args.limits.values()].concat();
     if let (None, Some(model)) = (&args.model.model, model) {
@@ -219,42 +221,43 @@ async fn run_work(
     }
     let config = Config::gather(Some(&project.config_file()), environment, flags)?;
     let show = match args.events {
-        true => Show::new(true, &config, environment),
-        false => Show::for_result(args.json, &config, environment),
+        true => UiOptions::new(true, &config, environment),
+        false => UiOptions::for_result(args.json, &config, environment),
     };
     show.warn(&config);
     let mut work = work;
-    if let Work::Template(task) = &mut work {
+    if let RunKind::Template(task) = &mut work {
         task.limits = config.given_limits();
     }
     // A workflow of tools and arithmetic needs no model.
     let choice = if config.text("model").is_some() || asks_a_model {
-        Choice::make(&config, environment).await?
+        ModelSelection::make(&config, environment).await?
     } else {
-        Choice::nobody()
+        ModelSelection::nobody()
     };
     let confine = config.confine(environment);
-    let confinement = Confinement::of(config.sandbox(), &confine, &project.directory, process).await;
-    let servers = mcp::connect(&config, &project.directory, process).await;
-    let settings = Settings {
+    let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
+    let servers = mcp_servers::connect(&config, &project.directory, process).await;
+    let settings = RunSpec {
         mcp: servers.offered.clone(),
         work,
-        json_form: if args.of_run { JsonForm::Events } else { JsonForm::Result },
+        json_form: if args.of_run { JsonOutput::Events } else { JsonOutput::Result },
         record: args.record.as_ref().map(|file| environment.directory().join(file)),
         ..confinement.settings(request(&args), &choice, &config, confine, &project.directory)
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
-    let mut resources = servers.given_to(work::resources(journal, model, &confinement, &show, process));
-    resources.templates = templates::for_run(loaded, project);
+    let mut resources =
+        servers.given_to(run_session::resources(journal, model, &confinement, &show, process));
+    resources.templates = template_loading::for_run(loaded, project);
     if args.trace {
-        resources.trace = Some(Arc::new(|line| output::error(&format!("{line}\n"))));
+        resources.trace = Some(Arc::new(|line| stdio::error(&format!("{line}\n"))));
     }
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
-    let plan = Plan::of(&settings);
+    let plan = RunHeader::of(&settings);
     let running = run::start(&id, settings, resources).await?;
-    let (exit, outcome) = work::see_to_its_end(running, &show, plan, &[]).await?;
+    let (exit, outcome) = run_session::see_to_its_end(running, &show, plan, &[]).await?;
     if args.json {
         let mut result = result_of(outcome);
         if args.direct_tool {
@@ -267,10 +270,10 @@ async fn run_work(
         ] {
             result.notes.entry(name).or_insert(absent);
         }
-        output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
+        stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))?;
     }
-    if exit == Exit::Cancelled {
-        output::error(&format!("run `fusee resume {id}` to continue it\n"));
+    if exit == ExitStatus::Cancelled {
+        stdio::error(&format!("run `fusee resume {id}` to continue it\n"));
     }
     Ok(exit)
 }
@@ -283,8 +286,9 @@ fn request(args: &TaskArgs) -> String {
 
 /// The task result of a run.
 pub(super) fn result_of(outcome: Option<RunOutcome>) -> TaskResult {
-    let failed =
-        |message: String| TaskResult::failed(&TaskError::failure(Reason::UnexpectedError, message), "");
+    let failed = |message: String| {
+        TaskResult::failed(&TemplateTaskError::failure(Reason::UnexpectedError, message), "")
+    };
     match outcome {
         Some(RunOutcome::Ended(ended)) => match ended.result {
             Some(result) => *result,

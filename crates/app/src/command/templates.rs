@@ -4,16 +4,17 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 
 use clap::{Args, Subcommand};
-use fusee_engine::run::Exit;
-use fusee_engine::template::{Input, Registered, Registry, SKELETON, Template};
+use fusee_engine::run::ExitStatus;
+use fusee_engine::template::{RegisteredTemplate, SKELETON, Template, TemplateInput, TemplateRegistry};
 use fusee_engine::text::Source;
 use serde_json::{Value, json};
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::failure::Failure;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::project::Project;
-use crate::{output, templates};
+use crate::project::template_loading;
+use crate::ui::stdio;
 
 /// List, show and create templates.
 ///
@@ -25,7 +26,7 @@ pub(crate) struct TemplatesArgs {
     #[command(subcommand)]
     command: Option<TemplatesCommand>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -44,7 +45,7 @@ enum TemplatesCommand {
 #[derive(Args)]
 struct ListArgs {
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -55,7 +56,7 @@ struct ShowArgs {
     /// Template name, or atomic:SUBTYPE
     name: String,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print JSON: the fields of `list`, and the text
     #[arg(long)]
     json: bool,
@@ -66,18 +67,18 @@ struct NewArgs {
     /// Name of the new template
     name: String,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
     /// Print JSON: its name and file
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<ExitStatus, CliError> {
     match args.command {
         None => list(&args.place, args.json, process),
         Some(TemplatesCommand::List(list_args)) => {
-            let place = Place { directory: list_args.place.directory.or(args.place.directory) };
+            let place = DirectoryFlag { directory: list_args.place.directory.or(args.place.directory) };
             list(&place, list_args.json || args.json, process)
         }
         Some(TemplatesCommand::Show(mut show_args)) => {
@@ -93,21 +94,21 @@ pub(crate) fn templates(args: TemplatesArgs, process: &Process) -> Result<Exit, 
     }
 }
 
-fn list(place: &Place, json: bool, process: &Process) -> Result<Exit, Failure> {
+fn list(place: &DirectoryFlag, json: bool, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(place.directory.as_deref(), &process.environment)?;
-    let loaded = templates::gather(&project, &process.environment);
-    templates::warn(&loaded);
+    let loaded = template_loading::gather(&project, &process.environment);
+    template_loading::warn(&loaded);
     let registry = &loaded.registry;
     let text = if json { format!("{}\n", described(registry)) } else { table(registry) };
-    output::print(&text)?;
-    Ok(Exit::Completed)
+    stdio::print(&text)?;
+    Ok(ExitStatus::Completed)
 }
 
-fn described(registry: &Registry) -> Value {
+fn described(registry: &TemplateRegistry) -> Value {
     registry.all().into_iter().map(|registered| one_described(registry, registered)).collect()
 }
 
-fn one_described(registry: &Registry, registered: &Registered) -> Value {
+fn one_described(registry: &TemplateRegistry, registered: &RegisteredTemplate) -> Value {
     let template = &registered.template;
     json!({
         "name": template.name,
@@ -120,12 +121,12 @@ fn one_described(registry: &Registry, registered: &Registered) -> Value {
     })
 }
 
-fn shadows(registry: &Registry, registered: &Registered) -> Vec<String> {
+fn shadows(registry: &TemplateRegistry, registered: &RegisteredTemplate) -> Vec<String> {
     let hidden = registry.shadowed().iter().filter(|other| other.template.name == registered.template.name);
     hidden.map(|other| other.text.file.clone()).collect()
 }
 
-fn table(registry: &Registry) -> String {
+fn table(registry: &TemplateRegistry) -> String {
     let all = registry.all();
     let name_width = all.iter().map(|known| known.template.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
@@ -144,31 +145,31 @@ fn table(registry: &Registry) -> String {
     text
 }
 
-fn show(args: &ShowArgs, process: &Process) -> Result<Exit, Failure> {
+fn show(args: &ShowArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
-    let loaded = templates::gather(&project, &process.environment);
-    templates::warn(&loaded);
+    let loaded = template_loading::gather(&project, &process.environment);
+    template_loading::warn(&loaded);
     let found =
-        loaded.registry.find_template(&args.name).map_err(|missing| Failure::usage(missing.to_string()))?;
+        loaded.registry.find_template(&args.name).map_err(|missing| CliError::usage(missing.to_string()))?;
     if args.json {
         let mut described = one_described(&loaded.registry, found);
         described["text"] = found.text.text.as_str().into();
-        output::print(&format!("{described}\n"))?;
-        return Ok(Exit::Completed);
+        stdio::print(&format!("{described}\n"))?;
+        return Ok(ExitStatus::Completed);
     }
     let inputs = inputs_help(&found.template.inputs);
-    output::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
-    output::print(&format!("{}\n", found.text.text.trim_end()))?;
-    Ok(Exit::Completed)
+    stdio::error(&format!("{} ({})\n{inputs}", found.text.file, found.layer.as_str()));
+    stdio::print(&format!("{}\n", found.text.text.trim_end()))?;
+    Ok(ExitStatus::Completed)
 }
 
-fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
+fn new(args: &NewArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let text = SKELETON.replace("NAME", &args.name);
     let (template, problems) = Template::read(&Source::new("new", text.as_str()));
     if template.is_none() {
         let why = problems.iter().next().map(|problem| problem.message.clone()).unwrap_or_default();
-        return Err(Failure::usage(format!("invalid template name `{}`: {why}", args.name))
+        return Err(CliError::usage(format!("invalid template name `{}`: {why}", args.name))
             .help("names consist of letters, digits, `_`, `-`, `.`, `:`"));
     }
     let folder = project.home().join(".fusee/templates");
@@ -180,24 +181,24 @@ fn new(args: &NewArgs, process: &Process) -> Result<Exit, Failure> {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(
-                Failure::usage(format!("{} already exists", path.display())).help("choose another name")
+                CliError::usage(format!("{} already exists", path.display())).help("choose another name")
             );
         }
-        Err(error) => return Err(Failure::failed(format!("cannot write {}: {error}", path.display()))),
+        Err(error) => return Err(CliError::failed(format!("cannot write {}: {error}", path.display()))),
     }
     let written = match args.json {
         true => json!({ "name": args.name, "file": path.display().to_string() }).to_string(),
         false => path.display().to_string(),
     };
-    output::print(&format!("{written}\n"))?;
-    output::error(&format!("next: edit it, then `fusee check {}`\n", path.display()));
-    Ok(Exit::Completed)
+    stdio::print(&format!("{written}\n"))?;
+    stdio::error(&format!("next: edit it, then `fusee check {}`\n", path.display()));
+    Ok(ExitStatus::Completed)
 }
 
 /// The inputs of a template as help lines.
-pub(crate) fn inputs_help(inputs: &[Input]) -> String {
+pub(crate) fn inputs_help(inputs: &[TemplateInput]) -> String {
     let width = inputs.iter().map(|input| input.name.len()).max().unwrap_or(0);
-    let line = |input: &Input| {
+    let line = |input: &TemplateInput| {
         let (name, kind) = (&input.name, input.kind.as_str());
         let need = match &input.default {
             None => "required".to_owned(),

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use clap::Args;
-use fusee_engine::run::Exit;
-use fusee_engine::tools::plain;
+use fusee_engine::run::ExitStatus;
+use fusee_engine::tools::workspace::bounded_read;
 
 use super::Process;
-use crate::arguments::shared::Place;
-use crate::config::{Config, Key, Origin};
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
+use crate::config::{Config, Key, ValueOrigin};
 use crate::project::Project;
-use crate::trust::Trust;
+use crate::project::trust::Trust;
+use crate::ui::stdio;
 
 /// Trust this project's fusee.toml with settings that reach outside the workspace.
 ///
@@ -28,11 +28,11 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     let file = project.config_file();
@@ -42,22 +42,22 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
         let was = trust.revoke(&file).map_err(|error| unsaved(&error))?;
         ownership.remove(&project.journal).map_err(|error| unsaved(&error))?;
         let words = if was { "is no longer trusted" } else { "was not trusted" };
-        output::print(&format!("{} {words}\n", file.display()))?;
-        return Ok(Exit::Completed);
+        stdio::print(&format!("{} {words}\n", file.display()))?;
+        return Ok(ExitStatus::Completed);
     }
     let is_foreign = project.journal.exists() && !ownership.covers(&project.journal);
     if is_foreign {
         ownership.add(&project.journal).map_err(|error| unsaved(&error))?;
-        output::print(&format!(
+        stdio::print(&format!(
             "{} is now trusted: its runs can be resumed, continued and undone\n",
             project.journal.display()
         ))?;
         if !file.exists() {
-            return Ok(Exit::Completed);
+            return Ok(ExitStatus::Completed);
         }
     }
-    let content = plain::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
-        Failure::usage(format!("nothing to trust: cannot read {}: {error}", file.display()))
+    let content = bounded_read::read_text(&file, crate::config::MOST_BYTES).map_err(|error| {
+        CliError::usage(format!("nothing to trust: cannot read {}: {error}", file.display()))
             .help("a project without fusee.toml needs no trust; use -C to select another directory")
     })?;
     trust.grant(&file, &content).map_err(|error| unsaved(&error))?;
@@ -69,18 +69,18 @@ pub(crate) fn trust(args: &TrustArgs, process: &Process) -> Result<Exit, Failure
             return Err(failure);
         }
     };
-    output::print(&said(&file, &config))?;
-    Ok(Exit::Completed)
+    stdio::print(&said(&file, &config))?;
+    Ok(ExitStatus::Completed)
 }
 
-fn unsaved(error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot save the list of trusted files: {error}"))
+fn unsaved(error: &std::io::Error) -> CliError {
+    CliError::failed(format!("cannot save the list of trusted files: {error}"))
 }
 
 /// Lists the settings that are now in effect.
 fn said(file: &Path, config: &Config) -> String {
     let mut text = format!("{} is trusted with its current content\n", file.display());
-    let is_its = |origin: &Origin| matches!(origin, Origin::File { path, .. } if path == file);
+    let is_its = |origin: &ValueOrigin| matches!(origin, ValueOrigin::File { path, .. } if path == file);
     let mut lines: Vec<String> = Key::outside_keys()
         .filter_map(|key| config.value(key.name).map(|(value, origin)| (key, value, origin)))
         .filter(|(_, _, origin)| is_its(origin))

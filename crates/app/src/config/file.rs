@@ -3,26 +3,26 @@
 use std::io;
 use std::path::Path;
 
-use fusee_engine::approval::rules::Rule;
-use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, near};
-use fusee_engine::tools::plain;
+use fusee_engine::approval::rules::ApprovalRule;
+use fusee_engine::text::{Diagnostic, Diagnostics, Source, Span, suggest};
+use fusee_engine::tools::workspace::bounded_read;
 use toml::de::DeTable;
 
-use super::flow_key::AGENT_KEYS;
-use super::key::{ALIASES, KEYS, Key, MODEL_KEYS, Reach, Unit};
+use super::flow_keys::AGENT_KEYS;
+use super::key::{ALIASES, KEYS, Key, KeyReach, MODEL_KEYS, Unit};
 use super::mcp::{self, McpEntry};
 use super::rule;
-use super::stages::{self, Complaint};
-use super::tree::{Entry, Leaf, Node, parse_json};
-use super::value::{Kind, Misfit, Value};
-use super::{ModelEntry, Origin};
+use super::spanned_tree::{Entry, Leaf, Node, parse_json};
+use super::stages::{self, StageError};
+use super::value::{Kind, TypeMismatch, Value};
+use super::{ModelEntry, ValueOrigin};
 
 /// Maximum size of a configuration file.
 pub(crate) const MOST_BYTES: u64 = 1 << 20;
 
 /// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum FileOwner {
     /// The user's own: may set everything.
     User,
     /// A project's, possibly downloaded: keys that reach outside the workspace are ignored.
@@ -36,20 +36,20 @@ pub(crate) enum Whose {
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct FileContent {
-    pub(crate) values: Vec<(&'static Key, Value, Origin)>,
+    pub(crate) values: Vec<(&'static Key, Value, ValueOrigin)>,
     pub(crate) models: Vec<ModelEntry>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ApprovalRule>,
     pub(crate) mcp: Vec<McpEntry>,
 }
 
 /// Reads the file; `None` if it does not exist. Errors are added to `problems`.
 pub(crate) fn read(
     path: &Path,
-    whose: impl FnOnce(&str) -> Whose,
+    whose: impl FnOnce(&str) -> FileOwner,
     problems: &mut Diagnostics,
 ) -> Option<(Source, FileContent)> {
     let name = path.display().to_string();
-    match plain::read_text(path, MOST_BYTES) {
+    match bounded_read::read_text(path, MOST_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Ok(text) => {
             let whose = whose(&text);
@@ -69,7 +69,12 @@ pub(crate) fn read(
 }
 
 /// Parses the text of a file.
-pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut Diagnostics) -> FileContent {
+pub(crate) fn parse(
+    source: &Source,
+    path: &Path,
+    whose: FileOwner,
+    problems: &mut Diagnostics,
+) -> FileContent {
     let tree = if path.extension().is_some_and(|name| name == "json") {
         match parse_json(source.text()) {
             Ok(tree) => Some(tree),
@@ -81,7 +86,7 @@ pub(crate) fn parse(source: &Source, path: &Path, whose: Whose, problems: &mut D
     } else {
         toml(source, problems)
     };
-    let mut reading = Reading { source, path, whose, problems, content: FileContent::default() };
+    let mut reading = FileReader { source, path, whose, problems, content: FileContent::default() };
     match tree {
         None => {}
         Some(Node { value: Leaf::Table(entries), .. }) => reading.table("", &entries),
@@ -104,15 +109,15 @@ fn toml(source: &Source, problems: &mut Diagnostics) -> Option<Node> {
     is_whole.then(|| Node::of_toml(&table))
 }
 
-struct Reading<'a> {
+struct FileReader<'a> {
     source: &'a Source,
     path: &'a Path,
-    whose: Whose,
+    whose: FileOwner,
     problems: &'a mut Diagnostics,
     content: FileContent,
 }
 
-impl Reading<'_> {
+impl FileReader<'_> {
     fn table(&mut self, prefix: &str, entries: &[Entry]) {
         for entry in entries {
             let path =
@@ -143,7 +148,7 @@ impl Reading<'_> {
     }
 
     fn agent_key(&self, path: &str) -> Option<&'static Key> {
-        AGENT_KEYS.iter().find(|key| self.whose == Whose::Agent && key.name == path)
+        AGENT_KEYS.iter().find(|key| self.whose == FileOwner::Agent && key.name == path)
     }
 
     fn stages(&mut self, entry: &Entry) {
@@ -154,7 +159,7 @@ impl Reading<'_> {
                 self.content.values.push((key, value, origin));
             }
             Err(complaints) => {
-                for Complaint { code, at, message, help } in complaints {
+                for StageError { code, at, message, help } in complaints {
                     self.problem(code, at, message, help);
                 }
             }
@@ -162,7 +167,7 @@ impl Reading<'_> {
     }
 
     fn value(&mut self, key: &'static Key, unit: Unit, path: &str, name: Span, value: &Node) {
-        if self.whose == Whose::Project && key.reach == Reach::Outside {
+        if self.whose == FileOwner::Project && key.reach == KeyReach::Outside {
             self.distrusted(name, path, key.flag);
             return;
         }
@@ -175,7 +180,7 @@ impl Reading<'_> {
                 let origin = self.origin(name);
                 self.content.values.push((key, read, origin));
             }
-            Err(Misfit { message, help }) => {
+            Err(TypeMismatch { message, help }) => {
                 self.problem("wrong-value", value.span, format!("`{path}`: {message}"), help);
             }
         }
@@ -187,7 +192,7 @@ impl Reading<'_> {
             return self.problem("wrong-type", value.span, message, None);
         };
         for Entry { name, at, node } in table {
-            if self.whose == Whose::Project {
+            if self.whose == FileOwner::Project {
                 self.distrusted(*at, &format!("models.{name}"), None);
                 continue;
             }
@@ -209,7 +214,7 @@ impl Reading<'_> {
             };
             match key.kind.read(&field.node) {
                 Ok(value) => entry.set(key.name, value),
-                Err(Misfit { message, help }) => {
+                Err(TypeMismatch { message, help }) => {
                     let message = format!("`models.{name}.{}`: {message}", key.name);
                     self.problem("wrong-value", field.node.span, message, help);
                 }
@@ -229,7 +234,7 @@ impl Reading<'_> {
         };
         for Entry { name, at, node } in table {
             let at = *at;
-            if self.whose == Whose::Project {
+            if self.whose == FileOwner::Project {
                 self.distrusted(at, &format!("mcp.{name}"), None);
                 continue;
             }
@@ -245,7 +250,7 @@ impl Reading<'_> {
     }
 
     fn rules(&mut self, at: Span, value: &Node) {
-        if self.whose == Whose::Project {
+        if self.whose == FileOwner::Project {
             return self.distrusted(at, "rules", None);
         }
         match rule::read_all(value) {
@@ -258,12 +263,12 @@ impl Reading<'_> {
         }
     }
 
-    fn origin(&self, at: Span) -> Origin {
-        Origin::File { path: self.path.to_owned(), line: self.source.line_of(at.start()) }
+    fn origin(&self, at: Span) -> ValueOrigin {
+        ValueOrigin::File { path: self.path.to_owned(), line: self.source.line_of(at.start()) }
     }
 
     fn unknown(&mut self, path: &str, at: Span, names: Vec<&'static str>) {
-        let help = near::did_you_mean(path, names.iter().copied())
+        let help = suggest::did_you_mean(path, names.iter().copied())
             .unwrap_or_else(|| "run `fusee config` to list all keys".to_owned());
         self.problem("unknown-key", at, format!("unknown key `{path}`"), Some(help));
     }
@@ -308,7 +313,7 @@ fn takes_table(path: &str) -> bool {
     known(path).is_some_and(|(key, _)| matches!(key.kind, Kind::Texts))
 }
 
-fn read_unit(kind: Kind, unit: Unit, value: &Node) -> Result<Value, Misfit> {
+fn read_unit(kind: Kind, unit: Unit, value: &Node) -> Result<Value, TypeMismatch> {
     match unit {
         Unit::Same => kind.read(value),
         Unit::Milliseconds => {

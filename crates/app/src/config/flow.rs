@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use fusee_engine::flow::{
-    Act, EditFormat, FlowMode, FlowSettings, History, HistoryMode, OutputMode, PhaseControl, PhaseLog,
-    PhaseMode, PhasePlace, PhaseRules, PlanMode, Probe, Stage,
+use fusee_engine::agent::flow::{
+    FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode, PhaseControl, PhaseLog,
+    PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction, Stage,
 };
-use fusee_engine::text::near;
+use fusee_engine::text::suggest;
 use serde::de::DeserializeOwned;
 
-use super::{Config, Origin, Value};
-use crate::failure::Failure;
+use super::{Config, Value, ValueOrigin};
+use crate::cli::error::CliError;
 
 impl Config {
     /// The flow settings of a task.
-    pub(crate) fn flow(&self) -> Result<FlowSettings, Failure> {
+    pub(crate) fn flow(&self) -> Result<FlowSettings, CliError> {
         let default = FlowSettings::default();
         let stages = self.stages()?;
         let phase_control = self.phase_control()?;
@@ -34,11 +34,14 @@ impl Config {
             stage_history: self.history("flow_history"),
             history: self.history("history"),
             tools: self.names("tools"),
-            before: Act { read: self.names("before.read"), run: self.text("before.run").map(str::to_owned) },
-            after: Act { read: Vec::new(), run: self.text("after.run").map(str::to_owned) },
+            before: RuntimeAction {
+                read: self.names("before.read"),
+                run: self.text("before.run").map(str::to_owned),
+            },
+            after: RuntimeAction { read: Vec::new(), run: self.text("after.run").map(str::to_owned) },
             verify: self.text("verify").map(str::to_owned),
             planning: self.word("planning"),
-            edit_format: self.word("edit_format").unwrap_or(EditFormat::Tools),
+            edit_format: self.word("edit_format").unwrap_or(FlowEditFormat::Tools),
             phase_control,
             phase_prompt_at: self.word("phase_prompt_at").unwrap_or(PhasePlace::System),
             phase_log: self.word("phase_log").unwrap_or(PhaseLog::Off),
@@ -49,7 +52,7 @@ impl Config {
 
     /// The prompt file named by an agent file.
     pub(crate) fn prompt_file(&self) -> Option<PathBuf> {
-        let (Value::Text(name), Origin::File { path, .. }) = self.value("prompt")? else { return None };
+        let (Value::Text(name), ValueOrigin::File { path, .. }) = self.value("prompt")? else { return None };
         Some(path.parent().unwrap_or(Path::new(".")).join(name))
     }
 
@@ -75,10 +78,10 @@ impl Config {
         self.rank("flow") > 0 && self.rank("flow") >= self.rank("task_flow_mode")
     }
 
-    fn stages(&self) -> Result<Vec<Stage>, Failure> {
+    fn stages(&self) -> Result<Vec<Stage>, CliError> {
         let Some((Value::Stages(stages), origin)) = self.value("flow") else { return Ok(Vec::new()) };
         let stages: Vec<Stage> = serde_json::from_value(stages.clone())
-            .map_err(|error| Failure::usage(format!("{origin}: `flow`: {error}")))?;
+            .map_err(|error| CliError::usage(format!("{origin}: `flow`: {error}")))?;
         for stage in &stages {
             known_tools(
                 stage.tools_allow.iter().chain(&stage.tools_block),
@@ -88,10 +91,10 @@ impl Config {
         Ok(stages)
     }
 
-    fn history(&self, prefix: &str) -> History {
-        let default = History::default();
+    fn history(&self, prefix: &str) -> HistorySettings {
+        let default = HistorySettings::default();
         let name = |rest: &str| format!("{prefix}_{rest}");
-        History {
+        HistorySettings {
             mode: self.word(&name("mode")).unwrap_or(HistoryMode::Full),
             max_messages: self.small(&name("max_messages")).unwrap_or_default(),
             keep_first: self.switch(&name("keep_first")).unwrap_or(default.keep_first),
@@ -101,7 +104,7 @@ impl Config {
         }
     }
 
-    fn phase_control(&self) -> Result<PhaseControl, Failure> {
+    fn phase_control(&self) -> Result<PhaseControl, CliError> {
         let default = PhaseControl::default();
         let key = |rest: &str| format!("phase_control.{rest}");
         let states = match self.names(&key("states")) {
@@ -119,7 +122,7 @@ impl Config {
                 write_to_implement: self.switch(&key("rules.write_to_implement")).unwrap_or(true),
                 targets: self.texts(&key("rules.targets")),
             },
-            probe: Probe {
+            probe: PhaseProbe {
                 temperature: self.number(&key("probe.temperature")).unwrap_or(default.probe.temperature),
                 max_tokens: self.small(&key("probe.max_tokens")).unwrap_or(default.probe.max_tokens),
                 system_prompt: self.text(&key("probe.system_prompt")).map(str::to_owned),
@@ -133,7 +136,7 @@ impl Config {
     }
 
     /// Checks that every phase named is one of the states.
-    fn check_phases(&self, control: &PhaseControl) -> Result<(), Failure> {
+    fn check_phases(&self, control: &PhaseControl) -> Result<(), CliError> {
         let targets = control.rules.targets.values().map(|name| ("phase_control.rules.targets", name));
         let prompts = control.prompts.keys().map(|name| ("phase_control.prompts", name));
         let first = control.default.iter().map(|name| ("phase_control.default", name));
@@ -157,11 +160,11 @@ impl Config {
         sort: &str,
         name: &str,
         known: impl Iterator<Item = &'a str> + Clone,
-    ) -> Failure {
+    ) -> CliError {
         let origin = self.value(key).map(|(_, origin)| format!("{origin}: ")).unwrap_or_default();
         let names = known.clone().collect::<Vec<_>>().join(", ");
-        Failure::usage(format!("{origin}`{key}` names `{name}`, which is not a {sort}"))
-            .help(near::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}")))
+        CliError::usage(format!("{origin}`{key}` names `{name}`, which is not a {sort}"))
+            .help(suggest::did_you_mean(name, known).unwrap_or_else(|| format!("expected one of {names}")))
     }
 
     fn word<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
@@ -194,7 +197,7 @@ impl Config {
     }
 
     /// Checks that the configured tool names exist.
-    pub(crate) fn check_tools(&self) -> Result<(), Failure> {
+    pub(crate) fn check_tools(&self) -> Result<(), CliError> {
         for key in ["tools", "review_mode_restrictions.allowed_tools"] {
             let origin = self.value(key).map(|(_, origin)| origin.to_string()).unwrap_or_default();
             known_tools(self.names(key).iter(), &format!("{origin}: `{key}`"))?;
@@ -205,17 +208,15 @@ impl Config {
 
 /// Rejects names that are close to a tool's name. Other unknown names may belong to an MCP server not yet
 /// queried.
-fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<(), Failure> {
+fn known_tools<'a>(names: impl Iterator<Item = &'a String>, at: &str) -> Result<(), CliError> {
     let mut names = names.peekable();
     if names.peek().is_none() {
         return Ok(());
     }
-    let known = fusee_engine::flow::tool_names();
+    let known = fusee_engine::agent::flow::tool_names();
     for name in names.filter(|name| !known.contains(name)) {
-        if let Some(help) = near::did_you_mean(name, known.iter().map(String::as_str)) {
-            return Err(
-                Failure::usage(format!("{at} names the unknown tool `{name}`")).help(help)
-            );
+        if let Some(help) = suggest::did_you_mean(name, known.iter().map(String::as_str)) {
+            return Err(CliError::usage(format!("{at} names the unknown tool `{name}`")).help(help));
         }
     }
     Ok(())

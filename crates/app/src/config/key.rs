@@ -1,7 +1,7 @@
 //! The table of configuration keys. Parsing, `fusee config`, the JSON Schema and the reference page are all
 //! derived from it, so they cannot disagree.
 
-use super::flow_key::FLOW_KEYS;
+use super::flow_keys::FLOW_KEYS;
 use super::value::Kind;
 
 /// A configuration key.
@@ -16,14 +16,14 @@ pub(crate) struct Key {
     /// One-sentence description for help, schema and reference page.
     pub(crate) doc: &'static str,
     /// Which files may set it.
-    pub(crate) reach: Reach,
+    pub(crate) reach: KeyReach,
     /// The flag that sets it, if any.
     pub(crate) flag: Option<&'static str>,
 }
 
 /// How far the effect of a key reaches, which decides which files may set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum KeyReach {
     /// Within the workspace: any file may set it.
     Workspace,
     /// Outside the workspace: a project's file may set it only once trusted, since its author is not the
@@ -234,7 +234,7 @@ impl Key {
 
     /// Keys that a project's file may set only once it is trusted.
     pub(crate) fn outside_keys() -> impl Iterator<Item = &'static Self> {
-        KEYS.iter().filter(|key| key.reach == Reach::Outside)
+        KEYS.iter().filter(|key| key.reach == KeyReach::Outside)
     }
 
     /// The environment variable that sets it.
@@ -248,7 +248,7 @@ impl Key {
     }
 
     const fn outside(mut self) -> Self {
-        self.reach = Reach::Outside;
+        self.reach = KeyReach::Outside;
         self
     }
 }
@@ -259,7 +259,7 @@ pub(super) const fn key(
     default: Option<&'static str>,
     doc: &'static str,
 ) -> Key {
-    Key { name, kind, default, doc, reach: Reach::Workspace, flag: None }
+    Key { name, kind, default, doc, reach: KeyReach::Workspace, flag: None }
 }
 
 const fn alias(name: &'static str, key: &'static str) -> Alias {

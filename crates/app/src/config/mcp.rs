@@ -1,10 +1,10 @@
 //! `[mcp.NAME]`: MCP servers whose tools a model may use, as configured.
 
-use fusee_engine::text::{Span, near};
+use fusee_engine::text::{Span, suggest};
 use serde_json::json;
 
-use super::Origin;
-use super::tree::{Entry, Leaf, Node};
+use super::ValueOrigin;
+use super::spanned_tree::{Entry, Leaf, Node};
 
 /// Maximum length of a server name; it is the prefix of its tools' names.
 const MOST_NAME: usize = 32;
@@ -14,16 +14,16 @@ const FIELDS: [&str; 8] = ["command", "args", "env", "url", "headers", "allow", 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct McpEntry {
     pub(crate) name: String,
-    pub(crate) reach: Reach,
+    pub(crate) reach: McpTransport,
     pub(crate) allow: Option<Vec<String>>,
     pub(crate) block: Vec<String>,
     pub(crate) timeout_s: u64,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
 }
 
 /// How the server is reached: as a child process or over HTTP.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reach {
+pub(crate) enum McpTransport {
     Program { command: Vec<String>, env: Vec<(String, String)> },
     Address { url: String, headers: Vec<(String, String)> },
 }
@@ -32,7 +32,7 @@ pub(crate) enum Reach {
 pub(super) type Problems = Vec<(Span, String)>;
 
 /// Reads one entry.
-pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result<McpEntry, Problems> {
+pub(super) fn read(name: &str, at: Span, value: &Node, origin: ValueOrigin) -> Result<McpEntry, Problems> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(plain) {
         return Err(vec![(
@@ -41,14 +41,18 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
         )]);
     }
     let Leaf::Table(fields) = &value.value else {
-        return Err(vec![(value.span, format!("`mcp.{name}` must be a table with command and args, or url"))]);
+        return Err(vec![(
+            value.span,
+            format!("`mcp.{name}` must be a table with command and args, or url"),
+        )]);
     };
     let mut problems: Problems = fields
         .iter()
         .filter(|field| !FIELDS.contains(&field.name.as_str()))
         .map(|field| {
-            let hint =
-                near::did_you_mean(&field.name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
+            let hint = suggest::did_you_mean(&field.name, FIELDS)
+                .map(|hint| format!("; {hint}"))
+                .unwrap_or_default();
             (field.at, format!("unknown key `{}` in `mcp.{name}`{hint}", field.name))
         })
         .collect();
@@ -59,15 +63,13 @@ pub(super) fn read(name: &str, at: Span, value: &Node, origin: Origin) -> Result
     let (env, headers) = (pairs("env", &mut problems), pairs("headers", &mut problems));
     let url = field(fields, "url").and_then(text).map(str::to_owned);
     let reach = match (command.is_empty(), url) {
-        (false, None) => Some(Reach::Program { command, env }),
+        (false, None) => Some(McpTransport::Program { command, env }),
         (true, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => {
-            Some(Reach::Address { url, headers })
+            Some(McpTransport::Address { url, headers })
         }
         _ => {
-            problems.push((
-                at,
-                format!("`mcp.{name}` needs either `command` or a `url` that begins with http"),
-            ));
+            problems
+                .push((at, format!("`mcp.{name}` needs either `command` or a `url` that begins with http")));
             None
         }
     };

@@ -1,20 +1,20 @@
 //! `[[rules]]`: approval decisions by command prefix, with examples that are checked when the file is read.
 
-use fusee_engine::approval::rules::{Decision, Rule};
-use fusee_engine::text::{Span, near};
+use fusee_engine::approval::rules::{ApprovalRule, RuleDecision};
+use fusee_engine::text::{Span, suggest};
 use serde_json::json;
 
-use super::tree::{Entry, Leaf, Node};
+use super::spanned_tree::{Entry, Leaf, Node};
 
 /// Errors with their positions.
 type Problems = Vec<(Span, String)>;
 
 const FIELDS: [&str; 4] = ["command", "then", "examples", "not_examples"];
-const DECISIONS: [(&str, Decision); 3] =
-    [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
+const DECISIONS: [(&str, RuleDecision); 3] =
+    [("allow", RuleDecision::Allow), ("ask", RuleDecision::Ask), ("deny", RuleDecision::Deny)];
 
 /// Reads a list of rules; returns all errors at once.
-pub(super) fn read_all(value: &Node) -> Result<Vec<Rule>, Problems> {
+pub(super) fn read_all(value: &Node) -> Result<Vec<ApprovalRule>, Problems> {
     let Leaf::List(entries) = &value.value else {
         return Err(vec![(value.span, "`rules` must be a list of tables: [[rules]]".to_owned())]);
     };
@@ -25,16 +25,18 @@ pub(super) fn read_all(value: &Node) -> Result<Vec<Rule>, Problems> {
                 Ok(rule) => rules.push(rule),
                 Err(wrong) => problems.extend(wrong),
             },
-            _ => problems.push((entry.span, "a rule must be a table with command, then, examples".to_owned())),
+            _ => {
+                problems.push((entry.span, "a rule must be a table with command, then, examples".to_owned()))
+            }
         }
     }
     if problems.is_empty() { Ok(rules) } else { Err(problems) }
 }
 
-fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
+fn read(fields: &[Entry], at: Span) -> Result<ApprovalRule, Problems> {
     let mut problems = Problems::new();
     for Entry { name, at, .. } in fields.iter().filter(|entry| !FIELDS.contains(&entry.name.as_str())) {
-        let hint = near::did_you_mean(name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
+        let hint = suggest::did_you_mean(name, FIELDS).map(|hint| format!("; {hint}")).unwrap_or_default();
         problems.push((*at, format!("unknown key `{name}` in a rule{hint}")));
     }
     let text = |name: &str| match field(fields, name).map(|node| &node.value) {
@@ -46,16 +48,16 @@ fn read(fields: &[Entry], at: Span) -> Result<Rule, Problems> {
         problems.push((at, "`then` of a rule must be \"allow\", \"ask\" or \"deny\"".to_owned()));
         return Err(problems);
     };
-    let Some(rule) = text("command").and_then(|command| Rule::of_prefix(command, *then)) else {
-        let message = "`command` of a rule must be the beginning of one plain command, such as \"git status\"";
+    let Some(rule) = text("command").and_then(|command| ApprovalRule::of_prefix(command, *then)) else {
+        let message =
+            "`command` of a rule must be the beginning of one plain command, such as \"git status\"";
         problems.push((at, message.to_owned()));
         return Err(problems);
     };
     for (name, should) in [("examples", true), ("not_examples", false)] {
         for (span, line) in lines(fields, name, &mut problems) {
             if rule.matches(&line) != should {
-                let does =
-                    if should { "does not match its example" } else { "matches its counterexample" };
+                let does = if should { "does not match its example" } else { "matches its counterexample" };
                 problems.push((span, format!("the rule {does} `{line}`")));
             }
         }

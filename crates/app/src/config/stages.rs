@@ -1,19 +1,19 @@
 //! Reads the list of stages (`flow`). All errors are reported at once, each with its position.
 
-use fusee_engine::text::{Span, near};
+use fusee_engine::text::{Span, suggest};
 use serde_json::{Map, json};
 
-use super::flow_key::STAGE_KEYS;
+use super::flow_keys::STAGE_KEYS;
 use super::key::Key;
-use super::tree::{Leaf, Node, parse_json};
-use super::value::{Misfit, Value};
+use super::spanned_tree::{Leaf, Node, parse_json};
+use super::value::{TypeMismatch, Value};
 
 /// Maximum number of stages.
 const MOST_STAGES: usize = 50;
 
 /// An error in a list of stages.
 #[derive(Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct StageError {
     pub(crate) code: &'static str,
     pub(crate) at: Span,
     pub(crate) message: String,
@@ -21,12 +21,12 @@ pub(crate) struct Complaint {
 }
 
 /// Converts the stages to JSON, each a table of the keys in [`STAGE_KEYS`].
-pub(crate) fn read(list: &Node) -> Result<Value, Vec<Complaint>> {
+pub(crate) fn read(list: &Node) -> Result<Value, Vec<StageError>> {
     let mut complaints = Vec::new();
     let Leaf::List(items) = &list.value else {
         let message = format!("`flow` must be a list of stages, found {}", list.shown());
         let help = Some("[[flow]] id = \"context\" prompt = \"…\"".to_owned());
-        return Err(vec![Complaint { code: "wrong-type", at: list.span, message, help }]);
+        return Err(vec![StageError { code: "wrong-type", at: list.span, message, help }]);
     };
     let mut stages: Vec<serde_json::Value> = Vec::new();
     for item in items {
@@ -37,30 +37,30 @@ pub(crate) fn read(list: &Node) -> Result<Value, Vec<Complaint>> {
     }
     if items.is_empty() || items.len() > MOST_STAGES {
         let message = format!("`flow` has {} stages; it must have 1 to {MOST_STAGES}", items.len());
-        complaints.push(Complaint { code: "wrong-value", at: list.span, message, help: None });
+        complaints.push(StageError { code: "wrong-value", at: list.span, message, help: None });
     }
     if complaints.is_empty() { Ok(Value::Stages(stages.into())) } else { Err(complaints) }
 }
 
 /// Parses stages from the JSON text of a variable.
-pub(crate) fn read_text(text: &str) -> Result<Value, Misfit> {
-    let node = parse_json(text).map_err(|(_, words)| Misfit {
+pub(crate) fn read_text(text: &str) -> Result<Value, TypeMismatch> {
+    let node = parse_json(text).map_err(|(_, words)| TypeMismatch {
         message: format!("expected a JSON list of stages: {words}"),
         help: None,
     })?;
     read(&node).map_err(|complaints| {
         let words = complaints.iter().map(|complaint| complaint.message.as_str()).collect::<Vec<_>>();
-        Misfit {
+        TypeMismatch {
             message: words.join("; "),
             help: complaints.into_iter().find_map(|complaint| complaint.help),
         }
     })
 }
 
-fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, out: &mut Vec<Complaint>) {
+fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, out: &mut Vec<StageError>) {
     let Leaf::Table(entries) = &node.value else {
         let message = format!("a stage must be a table (id, prompt, …), found {}", node.shown());
-        return out.push(Complaint { code: "wrong-type", at: node.span, message, help: None });
+        return out.push(StageError { code: "wrong-type", at: node.span, message, help: None });
     };
     for entry in entries {
         let path = if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
@@ -69,18 +69,18 @@ fn table(node: &Node, prefix: &str, into: &mut Map<String, serde_json::Value>, o
                 Ok(value) => {
                     into.insert(path, serde_json::Value::from(&value));
                 }
-                Err(Misfit { message, help }) => {
+                Err(TypeMismatch { message, help }) => {
                     let message = format!("`{path}` of a stage: {message}");
-                    out.push(Complaint { code: "wrong-value", at: entry.node.span, message, help });
+                    out.push(StageError { code: "wrong-value", at: entry.node.span, message, help });
                 }
             }
         } else if prefix.is_empty() && matches!(path.as_str(), "before" | "after") {
             table(&entry.node, &path, into, out);
         } else {
-            let help = near::did_you_mean(&path, STAGE_KEYS.iter().map(|key| key.name));
+            let help = suggest::did_you_mean(&path, STAGE_KEYS.iter().map(|key| key.name));
             let message = format!("unknown key `{path}` in a stage");
             let names = || format!("valid keys: {}", names().join(", "));
-            out.push(Complaint {
+            out.push(StageError {
                 code: "unknown-key",
                 at: entry.at,
                 message,
@@ -99,7 +99,7 @@ fn check(
     node: &Node,
     stage: &Map<String, serde_json::Value>,
     before: &[serde_json::Value],
-    out: &mut Vec<Complaint>,
+    out: &mut Vec<StageError>,
 ) {
     let Leaf::Table(entries) = &node.value else { return };
     let place = |name: &str| entries.iter().find(|entry| entry.name == name).map(|entry| entry.node.span);
@@ -108,17 +108,17 @@ fn check(
         None => {
             let message = "a stage has no `id`".to_owned();
             let help = Some("add id = \"…\": the model names it in flow_stage_done".to_owned());
-            out.push(Complaint { code: "missing-key", at: node.span, message, help });
+            out.push(StageError { code: "missing-key", at: node.span, message, help });
         }
         Some(id) if before.iter().any(|other| other["id"] == id) => {
             let message = format!("two stages have the id `{id}`");
             let at = place("id").unwrap_or(node.span);
-            out.push(Complaint { code: "duplicate", at, message, help: None });
+            out.push(StageError { code: "duplicate", at, message, help: None });
         }
         Some(id) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) => {
             let message = format!("the id `{id}` may contain only A-Z a-z 0-9 . _ -");
             let at = place("id").unwrap_or(node.span);
-            out.push(Complaint { code: "wrong-value", at, message, help: None });
+            out.push(StageError { code: "wrong-value", at, message, help: None });
         }
         Some(_) => {}
     }

@@ -59,10 +59,10 @@ fn the_built_in_values_are_those_of_the_libraries() {
     let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();
     assert_eq!(config.limits(), Limits::default());
     assert_eq!(config.options(), RequestOptions::default());
-    assert_eq!(config.approve(), Approve::default());
+    assert_eq!(config.approve(), ApprovalMode::default());
     assert_eq!(config.sandbox(), SandboxMode::default());
-    assert_eq!(config.journal().durability, Options::default().durability);
-    assert_eq!(config.journal().max_bytes, Options::default().max_bytes);
+    assert_eq!(config.journal().durability, JournalOptions::default().durability);
+    assert_eq!(config.journal().max_bytes, JournalOptions::default().max_bytes);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn every_key_reaches_what_it_is_for() {
         (Some(0.8), Some(0.9), Some(10))
     );
     assert_eq!(options.reasoning_effort.as_deref(), Some("low"));
-    assert_eq!((config.approve(), config.sandbox()), (Approve::Never, SandboxMode::Off));
+    assert_eq!((config.approve(), config.sandbox()), (ApprovalMode::Never, SandboxMode::Off));
     assert_eq!((config.journal().durability, config.journal().max_bytes), (Durability::Power, 11 << 20));
 }
 
@@ -155,9 +155,9 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
     let place = Place::new(user, "", &[]);
     let environment = Environment::made_of(&[("HOME", "/home/me")], "/");
     let confine = place.gather(Vec::new()).unwrap().confine(&environment);
-    let allowance = Allowance { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
+    let allowance = ResourceLimits { cpu_s: 8, memory_bytes: 64 << 20, processes: 9, file_bytes: 7 << 20 };
     let (read, write) = (vec!["/opt/x".into()], vec!["/home/me/y".into()]);
-    assert_eq!(confine, Confine { network: Network::Machine, read, write, allowance });
+    assert_eq!(confine, SandboxOptions { network: Network::Machine, read, write, allowance });
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn the_schema_agrees_with_the_parser() {
 #[test]
 fn flows_have_the_defaults_of_the_library() {
     let config = Place::new("", "", &[]).gather(Vec::new()).unwrap();
-    assert_eq!(config.flow().unwrap(), fusee_engine::flow::FlowSettings::default());
+    assert_eq!(config.flow().unwrap(), fusee_engine::agent::flow::FlowSettings::default());
 }
 
 /// Gathers with an agent file of this name and text.
@@ -282,7 +282,7 @@ fn every_knob_has_a_variable() {
         ("FUSEE_PHASE_CONTROL_MODE", "rules"),
     ];
     let flow = Place::new("", "", &variables).gather(Vec::new()).unwrap().flow().unwrap();
-    assert_eq!(flow.mode, fusee_engine::flow::FlowMode::Staged3);
+    assert_eq!(flow.mode, fusee_engine::agent::flow::FlowMode::Staged3);
     assert_eq!((flow.context_window, flow.skip_readonly), (-1, true));
     assert_eq!(flow.tools, ["read_file", "shell"]);
     assert_eq!(flow.phase_control.prompts["plan"], "Plan.");
@@ -319,7 +319,7 @@ fn a_name_that_nobody_knows_is_refused_where_it_is_used() {
 
 #[test]
 fn the_last_word_on_the_shape_of_the_work_counts() {
-    use fusee_engine::flow::FlowMode::*;
+    use fusee_engine::agent::flow::FlowMode::*;
     let stages = "[[flow]]\nid = \"a\"\n";
     let branching = "task_branching = true\n";
     let flag = |mode: &str| vec![("task_flow_mode", Value::Text(mode.to_owned()))];

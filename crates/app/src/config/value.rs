@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fusee_engine::text::near;
+use fusee_engine::text::suggest;
 use serde_json::json;
 
+use super::spanned_tree::{Entry, Leaf, Node, parse_json};
 use super::stages;
-use super::tree::{Entry, Leaf, Node, parse_json};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
@@ -52,14 +52,14 @@ pub(crate) enum Value {
 
 /// A type error: the message, and a hint if there is one.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Misfit {
+pub(crate) struct TypeMismatch {
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
 
 impl Kind {
     /// Converts a value from a file.
-    pub(crate) fn read(self, node: &Node) -> Result<Value, Misfit> {
+    pub(crate) fn read(self, node: &Node) -> Result<Value, TypeMismatch> {
         match (self, &node.value) {
             (Self::Text | Self::Url | Self::Word(_), Leaf::Text(text)) => self.read_text(text),
             (Self::Paths, Leaf::Text(text)) => paths([text.as_str()]),
@@ -92,7 +92,7 @@ impl Kind {
                 let first = complaints.into_iter().next();
                 first.map_or_else(
                     || self.misfit(&node.shown()),
-                    |first| Misfit { message: first.message, help: first.help },
+                    |first| TypeMismatch { message: first.message, help: first.help },
                 )
             }),
             (_, Leaf::Whole { number: Some(number), shown }) => {
@@ -104,7 +104,7 @@ impl Kind {
     }
 
     /// Parses a value from a flag or variable.
-    pub(crate) fn read_text(self, text: &str) -> Result<Value, Misfit> {
+    pub(crate) fn read_text(self, text: &str) -> Result<Value, TypeMismatch> {
         let quoted = || format!("{text:?}");
         match self {
             Self::Text if text.trim().is_empty() => Err(self.misfit(&quoted())),
@@ -130,18 +130,18 @@ impl Kind {
             Self::Word(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
             Self::Word(words) => {
                 let mut misfit = self.misfit(&quoted());
-                misfit.help = near::did_you_mean(text, words.iter().copied());
+                misfit.help = suggest::did_you_mean(text, words.iter().copied());
                 Err(misfit)
             }
         }
     }
 
-    fn read_json(self, text: &str) -> Result<Value, Misfit> {
+    fn read_json(self, text: &str) -> Result<Value, TypeMismatch> {
         let node = parse_json(text).map_err(|(_, words)| self.misfit(&format!("{text:?} ({words})")))?;
         self.read(&node)
     }
 
-    fn read_number(self, number: f64, whole: Option<i128>, shown: &str) -> Result<Value, Misfit> {
+    fn read_number(self, number: f64, whole: Option<i128>, shown: &str) -> Result<Value, TypeMismatch> {
         match (self, whole) {
             (Self::Whole { least, most }, Some(whole)) => match u64::try_from(whole) {
                 Ok(whole) if (least..=most).contains(&whole) => Ok(Value::Whole(whole)),
@@ -158,8 +158,8 @@ impl Kind {
         }
     }
 
-    fn misfit(self, shown: &str) -> Misfit {
-        Misfit { message: format!("expected {self}, found {shown}"), help: None }
+    fn misfit(self, shown: &str) -> TypeMismatch {
+        TypeMismatch { message: format!("expected {self}, found {shown}"), help: None }
     }
 
     /// The type as JSON Schema.
@@ -237,7 +237,7 @@ impl From<&Value> for serde_json::Value {
     }
 }
 
-fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, Misfit> {
+fn paths<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Value, TypeMismatch> {
     let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
     match texts.iter().find(|text| !text.starts_with('/') && !text.starts_with("~/")) {
         Some(relative) => Err(Kind::Paths.misfit(&format!("{relative:?}"))),
@@ -255,18 +255,18 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 }
 
 /// Validates a base URL. It is displayed and journaled, so it must not contain credentials.
-pub(crate) fn url(text: &str) -> Result<String, Misfit> {
+pub(crate) fn url(text: &str) -> Result<String, TypeMismatch> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
         return Err(Kind::Url.misfit(&format!("{text:?}")));
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return Err(Misfit {
-            message: "the URL contains a user name or password, which would be stored in the journal".to_owned(),
+        return Err(TypeMismatch {
+            message: "the URL contains a user name or password, which would be stored in the journal"
+                .to_owned(),
             help: Some(
-                "put the key in a variable and name it in api_key_env of a [models.NAME] entry"
-                    .to_owned(),
+                "put the key in a variable and name it in api_key_env of a [models.NAME] entry".to_owned(),
             ),
         });
     }

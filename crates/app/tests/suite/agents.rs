@@ -9,7 +9,7 @@ use fusee_testkit::server::{Message, Server};
 use serde_json::{Value, json};
 
 use crate::flows::{plan, project, read, write};
-use crate::fusee::{fusee, run_json, run_on};
+use crate::support::{fusee, run_json, run_on};
 
 fn shipped() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../agents")

@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run, run_json};
+use crate::support::{fusee, run, run_json};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
 

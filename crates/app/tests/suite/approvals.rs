@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn with_user_settings(text: &str) -> Project {
     let project = Project::new();

@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use serde_json::json;
 
 use crate::flows::{plan, project, read, report, write};
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 #[test]
 fn a_benchmark_prints_one_line_and_the_second_try_goes_on_with_the_first() {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Outcome, Project, Running};
 use fusee_testkit::script::Line;
-use fusee_testkit::server::{At, Message, Reply, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Server};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{fusee, run_json, run_on};
+use crate::support::{fusee, run_json, run_on};
 
 #[track_caller]
 fn is_cancelled(outcome: Outcome) -> Outcome {
@@ -54,8 +54,8 @@ fn a_signal_during_a_command_ends_its_whole_tree() {
 #[test]
 fn a_signal_during_a_request_ends_the_request() {
     let text = Message::text("This never comes to its end.").stream();
-    let middle = At::Body(text.body_position("never"));
-    for reply in [Reply::silence(), text.clone().hanging(At::Body(0)), text.hanging(middle)] {
+    let middle = ReplyPosition::Body(text.body_position("never"));
+    for reply in [Reply::silence(), text.clone().hanging(ReplyPosition::Body(0)), text.hanging(middle)] {
         let project = Project::new();
         let server = Server::start([reply]);
         let running = run_on(&project, &server).start();

@@ -6,12 +6,12 @@ use std::time::Duration;
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Command, Outcome, Project};
 use fusee_testkit::script::Line;
-use fusee_testkit::server::{At, Message, Reply, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fault_matrix::{CUTS, ran};
-use crate::fusee::{fusee, run_on, with_key};
+use crate::support::{fusee, run_on, with_key};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -91,12 +91,12 @@ fn the_model_tells_of_old_turns_and_is_asked_once() {
     fusee(&project).args(["run", "--continue", "long", "again", "--model", &next]).run().exits(0);
 }
 
-fn moments(reply: &Reply) -> [(&'static str, At); 4] {
+fn moments(reply: &Reply) -> [(&'static str, ReplyPosition); 4] {
     [
-        ("before the headers", At::Head(0)),
-        ("within the headers", At::Head(20)),
-        ("within the first event", At::Body(30)),
-        ("within the words", At::Body(reply.body_position("Decided"))),
+        ("before the headers", ReplyPosition::Head(0)),
+        ("within the headers", ReplyPosition::Head(20)),
+        ("within the first event", ReplyPosition::Body(30)),
+        ("within the words", ReplyPosition::Body(reply.body_position("Decided"))),
     ]
 }
 

@@ -7,7 +7,7 @@ use fusee_testkit::server::{Message, Script, Server};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{fusee, run, run_json, run_on, with_key};
+use crate::support::{fusee, run, run_json, run_on, with_key};
 
 #[test]
 fn the_first_request_begins_with_the_bytes_of_the_last_one_before() {

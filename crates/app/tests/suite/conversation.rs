@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn talk<'p>(project: &'p Project, script: &str, lines: &str) -> Command<'p> {
     fusee(project).args(["--plain", "--model", script, "--sandbox", "off"]).stdin(lines)

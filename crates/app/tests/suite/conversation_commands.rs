@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, with_key};
+use crate::support::{fusee, with_key};
 
 fn talk<'p>(project: &'p Project, script: &str, lines: &str) -> Command<'p> {
     fusee(project).args(["--plain", "--model", script, "--sandbox", "off"]).stdin(lines)

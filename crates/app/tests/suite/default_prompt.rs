@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::server::{Message, Script, Server};
 use serde_json::Value;
 
-use crate::fusee::run_on;
+use crate::support::run_on;
 
 fn first_request(project: &Project) -> Value {
     let server = Server::start([Message::text("Done.")].into_iter().collect::<Script>());

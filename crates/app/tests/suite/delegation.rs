@@ -8,7 +8,7 @@ use fusee_testkit::server::{Message, Script, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_on, with_key};
+use crate::support::{fusee, run_on, with_key};
 
 const PROMPT: &str = r#"
 [[sections]]

@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
 use crate::flows::{outline, report};
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 #[test]
 fn direct_work_needs_one_answer_with_the_new_file() {

@@ -4,10 +4,10 @@
 use std::fs;
 
 use fusee_testkit::project::{Command, Project};
-use fusee_testkit::server::{Arrived, ClosedPort, Message, Reply, Server};
+use fusee_testkit::server::{ClosedPort, Message, ReceivedRequest, Reply, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_on};
+use crate::support::{fusee, run_on};
 
 /// A server of each kind, with two of the four call formats.
 struct Machine {
@@ -25,7 +25,7 @@ fn called() -> Reply {
     Message::call("ping", json!({"word": "pong"})).stream()
 }
 
-fn serving(answer: fn(&str, &Arrived) -> Option<Reply>) -> Server {
+fn serving(answer: fn(&str, &ReceivedRequest) -> Option<Reply>) -> Server {
     Server::telling(move |arrived| {
         let path = arrived.path.split('?').next().unwrap_or_default();
         answer(path, arrived).unwrap_or_else(|| Reply::error(404, "no such thing"))

@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 fn schema() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema_path()).unwrap()).unwrap();
@@ -65,7 +65,7 @@ fn a_reader_that_leaves_does_not_stop_the_run() {
     ]);
     let line = format!(
         "{} run x --model {script} --sandbox off --json --run-id left | head -n 1",
-        crate::fusee::binary()
+        crate::support::binary()
     );
     let head = project.command("sh").args(["-c", &line]).run().exits(0);
     assert!(head.stdout.contains("task_started"), "{}", head.stdout);

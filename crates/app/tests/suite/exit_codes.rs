@@ -8,7 +8,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{ClosedPort, Message, Reply, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, impatient, run, run_http, run_json, run_on};
+use crate::support::{fusee, impatient, run, run_http, run_json, run_on};
 
 /// Status of a run, and code and reason of its error.
 fn end(outcome: &Outcome) -> (String, String, String) {

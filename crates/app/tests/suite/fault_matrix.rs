@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use fusee_testkit::server::{At, Framing, Reply};
+use fusee_testkit::server::{Framing, Reply, ReplyPosition};
 
 /// Each part with its number of combinations.
 const PARTS: &[(&str, usize)] = &[
@@ -26,7 +26,7 @@ const PARTS: &[(&str, usize)] = &[
 ];
 
 /// A name, and a function that injects the fault into a reply at a position.
-pub(crate) type Fault = (&'static str, fn(Reply, At) -> Reply);
+pub(crate) type Fault = (&'static str, fn(Reply, ReplyPosition) -> Reply);
 
 /// Faults within a reply.
 pub(crate) const CUTS: &[Fault] = &[

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use fusee_testkit::events::{Part, of_type, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::flows::{done, plan, project, read, report, write};
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 struct Case {
     mode: &'static str,
@@ -120,7 +120,7 @@ fn state(project: &Project) -> Value {
 }
 
 fn sweep(case: &Case) {
-    let killer = Killer::build();
+    let killer = KillInjector::build();
     let undisturbed = project();
     let script = undisturbed.script(&case.lines);
     let (command, trace) = killer.watch(start(&undisturbed, &script, case.mode));
@@ -132,7 +132,7 @@ fn sweep(case: &Case) {
     for n in (1..=writes).step_by(2) {
         let project = project();
         let script = project.script(&case.lines);
-        killer.kill_at(start(&project, &script, case.mode), n, When::After).run();
+        killer.kill_at(start(&project, &script, case.mode), n, KillTime::After).run();
         let resumed = fusee(&project).args(["resume", "killed"]).run();
         if resumed.code == Some(2) {
             // Killed before the run was journaled.

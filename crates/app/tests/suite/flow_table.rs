@@ -11,7 +11,7 @@ use fusee_testkit::server::{Message, Reply, Script, Server};
 use serde_json::{Value, json};
 
 use crate::flows::report;
-use crate::fusee::{fusee, with_key};
+use crate::support::{fusee, with_key};
 
 /// Model behaviours.
 const BEHAVIOURS: [&str; 6] = ["obeys", "skips", "loops", "wrong stage", "refuses", "dies"];

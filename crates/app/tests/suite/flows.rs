@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 pub(crate) fn project() -> Project {
     Project::new().with("a.txt", "one\n").with("tests/test_a.txt", "two\n")
@@ -505,8 +505,8 @@ fn answers_that_change_nothing_are_told_so_briefly_and_the_fifth_ends_the_task()
 
 #[test]
 fn a_kill_in_any_stage_is_survived() {
-    use fusee_testkit::kill::{Killer, When};
-    let killer = Killer::build();
+    use fusee_testkit::kill_injection::{KillInjector, KillTime};
+    let killer = KillInjector::build();
     let lines = |project: &Project| {
         project.script(&[
             read("a.txt"),
@@ -531,7 +531,7 @@ fn a_kill_in_any_stage_is_survived() {
         let command = run_json(&project, &script)
             .args(["--flow", "staged3", "--run-id", "sweep"])
             .args(["--verify", "true"]);
-        let outcome = killer.kill_at(command, n, When::After).run();
+        let outcome = killer.kill_at(command, n, KillTime::After).run();
         if outcome.was_killed() {
             let resumed = fusee(&project).args(["resume", "sweep", "--json"]).run();
             if resumed.code == Some(2) {

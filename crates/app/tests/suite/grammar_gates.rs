@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::server::{Message, Reply, Request, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 /// Tools that the schema of a request allows, with the allowed paths where they are listed.
 fn open(request: &Request) -> Vec<String> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use fusee_testkit::events::of_type;
 use fusee_testkit::project::{Outcome, Project};
-use fusee_testkit::server::{At, Message, Reply, Script, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Script, Server};
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::fault_matrix::{CUTS, ran};
-use crate::fusee::{fusee, impatient, run_on, with_key};
+use crate::support::{fusee, impatient, run_on, with_key};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -32,16 +32,20 @@ fn replies() -> [Reply; 3] {
 }
 
 /// Moments of a reply: a name and a position.
-fn moments(struck: usize) -> Vec<(&'static str, At)> {
+fn moments(struck: usize) -> Vec<(&'static str, ReplyPosition)> {
     let reply = &replies()[struck];
-    let within_text = (struck == 1).then(|| ("within the text", At::Body(reply.body_position("second"))));
+    let within_text =
+        (struck == 1).then(|| ("within the text", ReplyPosition::Body(reply.body_position("second"))));
     let all = [
-        ("before the headers", At::Head(0)),
-        ("within the headers", At::Head(20)),
-        ("after the headers", At::Body(0)),
-        ("within the first event", At::Body(30)),
-        ("within the call", At::Body(reply.body_position("arguments\":\"{") + 14)),
-        ("before the end of the call", At::Body(reply.body_position("finish_reason\":\"tool_calls"))),
+        ("before the headers", ReplyPosition::Head(0)),
+        ("within the headers", ReplyPosition::Head(20)),
+        ("after the headers", ReplyPosition::Body(0)),
+        ("within the first event", ReplyPosition::Body(30)),
+        ("within the call", ReplyPosition::Body(reply.body_position("arguments\":\"{") + 14)),
+        (
+            "before the end of the call",
+            ReplyPosition::Body(reply.body_position("finish_reason\":\"tool_calls")),
+        ),
     ];
     all.into_iter().chain(within_text).collect()
 }
@@ -128,7 +132,7 @@ fn a_cut_after_the_finish_loses_nothing() {
     // Only the end marker is missing: the reply may be used or requested again, but its call runs once.
     for (fault, cut) in CUTS {
         let reply = replies()[0].clone();
-        let at = At::Body(reply.body_position("[DONE]"));
+        let at = ReplyPosition::Body(reply.body_position("[DONE]"));
         let project = impatient();
         let server = striking(0, cut(reply, at));
         let outcome = run_on(&project, &server).run();
@@ -201,7 +205,7 @@ fn a_server_that_never_gets_well_ends_the_task_after_its_retries() {
     for (fault, cut) in CUTS {
         let project = impatient();
         let reply = replies()[0].clone();
-        let at = At::Body(reply.body_position("arguments\":\"{"));
+        let at = ReplyPosition::Body(reply.body_position("arguments\":\"{"));
         let server = Server::start(Script::new().afterwards(cut(reply, at)));
         let outcome = run_on(&project, &server).run().exits(4);
         let events = outcome.events();

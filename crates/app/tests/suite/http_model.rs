@@ -7,7 +7,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::server::{Framing, Message, Reply, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{KEY, REQUEST, impatient, run_on};
+use crate::support::{KEY, REQUEST, impatient, run_on};
 
 fn shell(n: usize) -> Message {
     Message::call("shell", json!({"command": format!("echo {n} >> effects.txt")}))

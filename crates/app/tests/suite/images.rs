@@ -9,7 +9,7 @@ use fusee_testkit::server::{Message, Reply, Script, Server};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{KEY, fusee, run_json};
+use crate::support::{KEY, fusee, run_json};
 
 /// A GIF with one pixel, as file content and as encoded in requests.
 const GIF: &[u8] =

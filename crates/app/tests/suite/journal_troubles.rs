@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fusee_testkit::events::{Part, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Outcome, Project};
 use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{REQUEST, binary, fusee, run, run_json};
+use crate::support::{REQUEST, binary, fusee, run, run_json};
 
 fn appending(count: usize) -> Vec<Line> {
     let line = |n| Line::call("shell", json!({"command": format!("echo {n} >> effects.txt")}));
@@ -51,7 +51,7 @@ fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
 
 #[test]
 fn a_torn_log_loses_only_its_torn_end() {
-    let killer = Killer::build();
+    let killer = KillInjector::build();
     for share in [3, 2] {
         let project = Project::new();
         let script = project.script(&appending(4));
@@ -60,7 +60,7 @@ fn a_torn_log_loses_only_its_torn_end() {
         let project = Project::new();
         let script = project.script(&appending(4));
         let start = run_json(&project, &script).args(["--run-id", "torn"]);
-        killer.kill_at(start, trace.count() * 3 / 4, When::After).run();
+        killer.kill_at(start, trace.count() * 3 / 4, KillTime::After).run();
         let length = fs::metadata(log(&project)).unwrap().len();
         // A write torn by a power cut: the last frames are missing or incomplete.
         let file = fs::OpenOptions::new().write(true).open(log(&project)).unwrap();

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use fusee_testkit::events::{Part, of_type, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Command, Outcome, Project};
 use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 /// Three commands whose effects show when they happen twice, with file changes in between.
 fn script(project: &Project, pause: &str) -> String {
@@ -92,7 +92,7 @@ fn interrupted_commands(events: &[Value]) -> Vec<String> {
 }
 
 /// Number of journal writes of an undisturbed run.
-fn writes_of_a_run(killer: &Killer) -> usize {
+fn writes_of_a_run(killer: &KillInjector) -> usize {
     let project = Project::new();
     let script = script(&project, "");
     let (command, trace) = killer.watch(start(&project, &script));
@@ -104,8 +104,8 @@ fn writes_of_a_run(killer: &Killer) -> usize {
     writes
 }
 
-fn sweep(when: When) {
-    let killer = Killer::build();
+fn sweep(when: KillTime) {
+    let killer = KillInjector::build();
     for n in 1..=writes_of_a_run(&killer) {
         let case = format!("killed {when:?} write {n}");
         let project = Project::new();
@@ -123,22 +123,22 @@ fn sweep(when: When) {
 
 #[test]
 fn a_kill_after_any_journal_write_is_survived() {
-    sweep(When::After);
+    sweep(KillTime::After);
 }
 
 #[test]
 fn a_kill_before_any_journal_write_is_survived() {
-    sweep(When::Before);
+    sweep(KillTime::Before);
 }
 
 #[test]
 fn a_kill_within_any_journal_write_is_survived() {
-    sweep(When::Torn);
+    sweep(KillTime::Torn);
 }
 
 #[test]
 fn a_kill_of_the_resumed_run_is_survived_too() {
-    let killer = Killer::build();
+    let killer = KillInjector::build();
     let writes = writes_of_a_run(&killer);
     let mut random = Random(7);
     for _ in 0..20 {
@@ -146,8 +146,8 @@ fn a_kill_of_the_resumed_run_is_survived_too() {
         let case = format!("killed after write {first}, then after write {second} of the resumed run");
         let project = Project::new();
         let script = script(&project, "");
-        killer.kill_at(start(&project, &script), first, When::After).run();
-        killer.kill_at(resume(&project), second, When::After).run();
+        killer.kill_at(start(&project, &script), first, KillTime::After).run();
+        killer.kill_at(resume(&project), second, KillTime::After).run();
         finishes(&project, &script, 2, &case);
     }
 }

@@ -9,7 +9,7 @@ use fusee_testkit::server::{Message, Reply, Script, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_on, with_key};
+use crate::support::{fusee, run_on, with_key};
 
 /// The error llama.cpp sends.
 fn loading() -> Reply {
@@ -36,8 +36,7 @@ fn a_model_that_loads_is_waited_for_beyond_all_retries() {
     assert_eq!(tries, (1..=12).map(|n| json!(n)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
     let warnings = of_type(&events, "warning");
     let told: Vec<&Value> = warnings.iter().map(|warning| &warning["message"]).collect();
-    let expected =
-        "the server is still loading its model; retrying for up to 60 s (`loading_timeout_s`)";
+    let expected = "the server is still loading its model; retrying for up to 60 s (`loading_timeout_s`)";
     assert_eq!(told, [expected], "once, however long it takes");
     fusee(&project).args(["replay", "waits"]).run().exits(0);
 }

@@ -2,7 +2,7 @@
 //! machine.
 //!
 //! Each module is a behaviour. The test kit provides the environment (servers, projects, kills, event stream
-//! checks); `fusee` here only starts the binary.
+//! checks); `support` here only starts the binary.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,12 +12,13 @@
 
 mod agents;
 mod answers;
+mod approval_and_command_faults;
 mod approvals;
 mod architecture;
-mod asked;
+mod ask_user;
 mod benchmark;
-mod between_replies;
 mod cancel;
+mod check_and_fmt;
 mod compacting;
 mod continues;
 mod conversation;
@@ -32,7 +33,6 @@ mod fault_matrix;
 mod flow_kills;
 mod flow_table;
 mod flows;
-mod fusee;
 mod grammar_gates;
 mod http_faults;
 mod http_model;
@@ -59,13 +59,13 @@ mod shipped_workflows;
 mod soak;
 mod stopping;
 mod subtasks;
+mod support;
 mod task_context;
 mod task_files;
 mod task_results;
 mod template_tasks;
 mod templates;
 mod terminal;
-mod texts;
 mod trust;
 mod undo;
 mod wire_formats;

@@ -8,7 +8,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 /// A server that echoes its input, can exit, and offers a tool that is too large to use.
 const SERVER: &str = r#"

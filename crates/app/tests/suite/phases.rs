@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::flows::{plan, project, read, report, write};
-use crate::fusee::{fusee, run, run_json, run_on};
+use crate::support::{fusee, run, run_json, run_on};
 
 const PROMPTS: &str =
     "[phase_control.prompts]\ncontext = \"READ FIRST\"\nplan = \"PLAN NOW\"\nimplement = \"CHANGE NOW\"\n";

@@ -8,7 +8,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{binary, fusee};
+use crate::support::{binary, fusee};
 
 /// Command lines of processes on this machine that contain this word.
 fn processes_with(word: &str) -> Vec<String> {

@@ -9,7 +9,7 @@ use fusee_testkit::server::{Message, Script, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_on, with_key};
+use crate::support::{fusee, run_on, with_key};
 
 const SKILL: &str = "---\nname: Release notes\ndescription: >\n  How notes for a release\n  are written here.\nlicense: MIT\n---\n# Notes\n\nOne line a change. The word is $marmalade.\n";
 

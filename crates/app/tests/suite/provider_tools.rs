@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 const EDITOR: &str = "str_replace_based_edit_tool";
 

@@ -8,7 +8,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run, run_json, run_on};
+use crate::support::{fusee, run, run_json, run_on};
 
 #[test]
 fn replay_needs_no_model() {

@@ -7,7 +7,7 @@ use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
 use crate::flows::{project, read, report, write};
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 const UNCHANGED: &str =
     "[Not changed since you last read it: the same text stands earlier in this conversation.]";

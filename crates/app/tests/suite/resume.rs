@@ -8,7 +8,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, run, run_json};
+use crate::support::{fusee, run, run_json};
 
 fn resume(project: &Project) -> Command<'_> {
     fusee(project).args(["resume", "killed", "--json"])

@@ -6,7 +6,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, with_key};
+use crate::support::{fusee, with_key};
 
 fn review<'p>(project: &'p Project, model: &str) -> Command<'p> {
     fusee(project).args(["review", "--model", model, "--sandbox", "off"])
@@ -163,7 +163,7 @@ fn a_project_words_the_reviewers_sections_in_its_own_way() {
     let base_url = server.base_url();
     let command =
         review(&project, "openai:scripted").args(["--api", "chat", "--base-url", &base_url, "--json"]);
-    let events = crate::fusee::with_key(command).run().exits(0).events();
+    let events = crate::support::with_key(command).run().exits(0).events();
     let body = server.requests()[0].arrived.json();
     let system = body["messages"][0]["content"].as_str().unwrap();
     assert!(system.starts_with("## 1. Review Guidance\n\nOur own guidance.\n\n{"), "{system}");
@@ -179,7 +179,7 @@ fn a_project_words_the_reviewers_sections_in_its_own_way() {
     );
     // A plain run has none of these sections and no warnings about them.
     let script = project.script(&[Line::text("Fine.")]);
-    let plain = crate::fusee::run_json(&project, &script).run().exits(0).events();
+    let plain = crate::support::run_json(&project, &script).run().exits(0).events();
     assert_eq!(of_type(&plain, "warning").len(), 0);
 }
 

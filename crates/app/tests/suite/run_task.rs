@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{REQUEST, fusee, run, run_json};
+use crate::support::{REQUEST, fusee, run, run_json};
 
 fn whole_task(project: &Project) -> String {
     project.script(&[
@@ -161,13 +161,13 @@ fn a_shell_command_sees_no_key_and_none_is_written_down() {
         Line::call("shell", json!({"command": "env; echo $OPENAI_API_KEY > key.txt; cat key.txt"})),
         Line::text("Done."),
     ]);
-    let outcome = run_json(&project, &script).env("OPENAI_API_KEY", crate::fusee::KEY).run().exits(0);
+    let outcome = run_json(&project, &script).env("OPENAI_API_KEY", crate::support::KEY).run().exits(0);
     assert_eq!(project.read("key.txt").trim(), "");
-    assert!(!outcome.stdout.contains(crate::fusee::KEY), "the key is in the events");
+    assert!(!outcome.stdout.contains(crate::support::KEY), "the key is in the events");
     for file in ["journal.db", "journal.db-wal"] {
         let bytes = std::fs::read(project.dir().join(".fusee").join(file)).unwrap_or_default();
         let found =
-            bytes.windows(crate::fusee::KEY.len()).any(|window| window == crate::fusee::KEY.as_bytes());
+            bytes.windows(crate::support::KEY.len()).any(|window| window == crate::support::KEY.as_bytes());
         assert!(!found, "the key is in {file}");
     }
 }

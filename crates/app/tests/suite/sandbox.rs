@@ -5,7 +5,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::json;
 
-use crate::fusee::{binary, fusee};
+use crate::support::{binary, fusee};
 
 #[test]
 fn commands_are_confined_by_default_or_refused_where_that_cannot_be_had() {

@@ -6,7 +6,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::json;
 
-use crate::fusee::{KEY, fusee, run_json, with_key};
+use crate::support::{KEY, fusee, run_json, with_key};
 
 #[test]
 fn a_secret_in_files_and_outputs_reaches_neither_model_nor_journal() {

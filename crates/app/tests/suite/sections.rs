@@ -7,7 +7,7 @@ use fusee_testkit::server::{Message, Script, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{REQUEST, fusee, run, run_json, run_on, with_key};
+use crate::support::{REQUEST, fusee, run, run_json, run_on, with_key};
 
 const PROMPT: &str = r#"
 [[sections]]

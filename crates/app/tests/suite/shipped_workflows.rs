@@ -4,7 +4,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn task<'p>(project: &'p Project, name: &str, script: &str) -> Command<'p> {
     fusee(project).args(["task", name, "-m", script, "--sandbox", "off", "--json", "--run-id", "shipped"])

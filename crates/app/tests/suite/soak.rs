@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fusee_testkit::soak::soak;
 
-use crate::fusee::binary;
+use crate::support::binary;
 
 /// Allowed growth over 800 turns. It includes the page cache and allocator slack of a journal of that size.
 const MEMORY_KB: u64 = 6 * 1024;

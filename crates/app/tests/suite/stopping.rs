@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use fusee_testkit::events::{Part, of_type, read_checked};
 use fusee_testkit::project::{Project, Running};
 use fusee_testkit::script::Line;
-use fusee_testkit::server::{At, Message, Reply, Server};
+use fusee_testkit::server::{Message, Reply, ReplyPosition, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fusee::{CTRL_C, at_terminal, fusee, kill_at_terminal, with_key};
+use crate::support::{CTRL_C, at_terminal, fusee, kill_at_terminal, with_key};
 
 fn with_script(project: &Project, lines: &[Line]) -> Running {
     let script = project.script(lines);
@@ -64,7 +64,7 @@ fn the_first_ctrl_c_stops_the_turn_and_words_go_on_with_it() {
 fn a_request_that_was_stopped_is_made_again_when_nothing_is_said() {
     let project = Project::new();
     let text = Message::text("This never comes to its end.").stream();
-    let middle = At::Body(text.body_position("never"));
+    let middle = ReplyPosition::Body(text.body_position("never"));
     let server =
         Server::start([text.clone().hanging(middle), text.hanging(middle), Message::text("Done.").stream()]);
     let base = server.base_url();

@@ -2,12 +2,12 @@
 //! consistency after a kill at any journal write.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn template(name: &str, inner: &str) -> String {
     format!("<task name=\"{name}\" type=\"atomic\"><description>The task {name}</description>{inner}</task>")
@@ -228,8 +228,8 @@ fn is_whole(project: &Project, case: &str) {
     project.assert_no_process_left();
 }
 
-fn sweep(when: When) {
-    let killer = Killer::build();
+fn sweep(when: KillTime) {
+    let killer = KillInjector::build();
     let writes = {
         let project = project();
         let script = swept(&project);
@@ -258,15 +258,15 @@ fn sweep(when: When) {
 
 #[test]
 fn a_template_and_its_subtask_survive_a_kill_after_any_journal_write() {
-    sweep(When::After);
+    sweep(KillTime::After);
 }
 
 #[test]
 fn a_template_and_its_subtask_survive_a_kill_before_any_journal_write() {
-    sweep(When::Before);
+    sweep(KillTime::Before);
 }
 
 #[test]
 fn a_template_and_its_subtask_survive_a_kill_in_the_middle_of_any_journal_write() {
-    sweep(When::Torn);
+    sweep(KillTime::Torn);
 }

@@ -2,13 +2,13 @@
 //! order in which a model ranks them.
 
 use fusee_testkit::events::{Part, of_type, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{fusee, with_key};
+use crate::support::{fusee, with_key};
 
 fn asking<'p>(command: Command<'p>, server: &Server) -> Command<'p> {
     let args = ["--model", "openai:scripted", "--api", "chat", "--sandbox", "off", "--base-url"];
@@ -147,7 +147,7 @@ fn a_bad_answer_leaves_the_order_by_words_and_is_told_and_counted() {
 
 /// Kills the task before and after every journal write; it resumes to the same result each time.
 fn sweep(project: impl Fn() -> Project, lines: &[Line], tokens: u64) {
-    let killer = Killer::build();
+    let killer = KillInjector::build();
     let begun = |project: &Project| -> Vec<String> {
         let args = ["task", "mend", "--sandbox", "off", "--approve", "auto", "--run-id", "k", "--model"];
         args.iter().map(ToString::to_string).chain([project.script(lines)]).collect()
@@ -168,7 +168,7 @@ fn sweep(project: impl Fn() -> Project, lines: &[Line], tokens: u64) {
         trace.count()
     };
     assert!(writes >= 3, "only {writes} journal writes were seen");
-    for (n, when) in (1..=writes).flat_map(|n| [(n, When::Before), (n, When::After)]) {
+    for (n, when) in (1..=writes).flat_map(|n| [(n, KillTime::Before), (n, KillTime::After)]) {
         let project = project();
         killer.kill_at(fusee(&project).args(begun(&project)), n, when).run();
         if fusee(&project).args(["resume", "k"]).run().code == Some(2) {

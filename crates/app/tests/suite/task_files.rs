@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn with_template(inner: &str) -> Project {
     let text = format!(

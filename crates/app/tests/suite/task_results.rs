@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 const GREET: &str = "<inputs><input name=\"who\"/><input name=\"n\" type=\"number\" default=\"2\"/>\
     <input name=\"obj\" type=\"object\" default='{\"a\":1}'/></inputs>\

@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn task<'p>(project: &'p Project, model: &str, words: &[&str]) -> Command<'p> {
     fusee(project).args(["task"]).args(words).args(["--model", model, "--sandbox", "off"])

@@ -4,7 +4,7 @@ use fusee_testkit::project::Project;
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::{binary, fusee};
+use crate::support::{binary, fusee};
 
 fn template(name: &str, description: &str) -> String {
     format!(

@@ -8,7 +8,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
-use crate::fusee::{KEY, binary, fusee};
+use crate::support::{KEY, binary, fusee};
 
 /// A separate tmux server with one session.
 struct Terminal {

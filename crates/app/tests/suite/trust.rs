@@ -5,7 +5,7 @@ use fusee_testkit::script::Line;
 use fusee_testkit::server::{Message, Server};
 use serde_json::json;
 
-use crate::fusee::{KEY, fusee, with_key};
+use crate::support::{KEY, fusee, with_key};
 
 /// A repository that wants the user's key, unsandboxed commands and no approvals.
 fn hostile(url: &str) -> Project {

@@ -9,7 +9,7 @@ use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::{fusee, run_json};
+use crate::support::{fusee, run_json};
 
 /// A run that changes, creates and deletes files, some of them twice.
 fn changed() -> Project {

@@ -6,7 +6,7 @@ use fusee_testkit::project::{Command, Project};
 use fusee_testkit::server::{Message, Reply, Script, Server};
 use serde_json::{Value, json};
 
-use crate::fusee::{KEY, fusee, run_json};
+use crate::support::{KEY, fusee, run_json};
 
 /// A format as selected by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

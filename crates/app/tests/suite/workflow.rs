@@ -5,7 +5,7 @@ use fusee_testkit::project::{Command, Outcome, Project};
 use fusee_testkit::script::Line;
 use serde_json::{Value, json};
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 fn task<'p>(project: &'p Project, text: &str) -> Command<'p> {
     fusee(project).args(["task", "--sandbox", "off", text])

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use fusee_testkit::events::{Part, of_type, read_checked};
-use fusee_testkit::kill::{Killer, When};
+use fusee_testkit::kill_injection::{KillInjector, KillTime};
 use fusee_testkit::project::{Command, Project};
 use fusee_testkit::script::Line;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::fusee::fusee;
+use crate::support::fusee;
 
 /// Parallel tasks, a loop, a caught failure, and commands whose effects show when they happen twice.
 const TEXT: &str = "
@@ -72,8 +72,8 @@ fn is_whole(project: &Project, case: &str) {
     project.assert_no_process_left();
 }
 
-fn sweep(when: When) {
-    let killer = Killer::build();
+fn sweep(when: KillTime) {
+    let killer = KillInjector::build();
     let writes = {
         let project = Project::new();
         let script = script(&project);
@@ -93,17 +93,17 @@ fn sweep(when: When) {
 
 #[test]
 fn a_workflow_survives_a_kill_after_any_journal_write() {
-    sweep(When::After);
+    sweep(KillTime::After);
 }
 
 #[test]
 fn a_workflow_survives_a_kill_before_any_journal_write() {
-    sweep(When::Before);
+    sweep(KillTime::Before);
 }
 
 #[test]
 fn a_workflow_survives_a_kill_in_the_middle_of_any_journal_write() {
-    sweep(When::Torn);
+    sweep(KillTime::Torn);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fusee_journal::Branch;
-use fusee_journal::event::{Change, ReadCache, TaskReport, TaskStatus, Verification};
+use fusee_journal::event::{ChangeKind, ReadCache, TaskReport, TaskStatus, Verification};
 use fusee_tools::{ContentHash, FileChange, ToolOutput};
 
 /// Maximum characters of an error in a report.
@@ -190,14 +190,14 @@ impl Facts {
     }
 
     /// Files that differ from before the task, each with the kind of change.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = (&str, Change)> {
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&str, ChangeKind)> {
         self.files_changed
             .values()
             .filter_map(|change| change_of(change).map(|sort| (change.path.as_str(), sort)))
     }
 
     /// Builds the report.
-    pub(crate) fn report(&self, task: &Branch, description: &str, end: End<'_>) -> TaskReport {
+    pub(crate) fn report(&self, task: &Branch, description: &str, end: ReportedEnd<'_>) -> TaskReport {
         TaskReport {
             task_id: task.to_string(),
             description: description.to_owned(),
@@ -222,7 +222,7 @@ impl Facts {
 
 /// How the task ended, as far as the report shows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End<'a> {
+pub(crate) struct ReportedEnd<'a> {
     pub(crate) status: TaskStatus,
     pub(crate) plan_steps: u32,
     pub(crate) attempts: u32,
@@ -231,11 +231,11 @@ pub(crate) struct End<'a> {
 }
 
 /// The kind of change; `None` if the file has its original content again.
-pub(crate) fn change_of(change: &FileChange) -> Option<Change> {
+pub(crate) fn change_of(change: &FileChange) -> Option<ChangeKind> {
     match (change.before, change.after) {
-        (None, Some(_)) => Some(Change::Created),
-        (Some(_), None) => Some(Change::Deleted),
-        (Some(before), Some(after)) if before != after => Some(Change::Modified),
+        (None, Some(_)) => Some(ChangeKind::Created),
+        (Some(_), None) => Some(ChangeKind::Deleted),
+        (Some(before), Some(after)) if before != after => Some(ChangeKind::Modified),
         _ => None,
     }
 }

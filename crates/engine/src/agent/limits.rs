@@ -1,5 +1,8 @@
 //! Resource limits of a task. All of them are enforced in `turns.rs`.
 
+pub(crate) mod cost;
+pub(crate) mod loop_detector;
+pub(crate) mod policy_change;
 use fusee_model::{Price, RetryPolicy};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-mod written;
+mod text;
 
 /// Maximum number of tasks; longer plans are not useful and would fill the context.
 const MOST_TASKS: usize = 50;
@@ -67,10 +67,10 @@ pub struct Plan {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
-    action: Action,
+struct PlanArguments {
+    action: PlanAction,
     #[serde(default)]
-    tasks: Vec<Draft>,
+    tasks: Vec<TaskDraft>,
     task_id: Option<String>,
     status: Option<PlanStatus>,
     summary: Option<String>,
@@ -78,14 +78,14 @@ struct Arguments {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum PlanAction {
     Create,
     Update,
     List,
 }
 
 #[derive(Deserialize)]
-struct Draft {
+struct TaskDraft {
     id: Option<String>,
     description: Option<String>,
     goal: Option<String>,
@@ -94,7 +94,7 @@ struct Draft {
 }
 
 /// The changes of one `update`.
-struct Update {
+struct PlanUpdate {
     id: Option<String>,
     status: Option<PlanStatus>,
     description: Option<String>,
@@ -109,19 +109,20 @@ impl Plan {
 
     /// Executes one `plan_tasks` call. Both the result and the error are worded for the model.
     pub(crate) fn call(&mut self, arguments: Value) -> Result<String, String> {
-        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
+        let arguments: PlanArguments =
+            serde_json::from_value(arguments).map_err(|error| error.to_string())?;
         match arguments.action {
-            Action::List => Ok(self.render()),
+            PlanAction::List => Ok(self.render()),
             // An update without an existing plan can only be meant as a creation.
-            Action::Update if self.tasks.is_empty() && !arguments.tasks.is_empty() => {
+            PlanAction::Update if self.tasks.is_empty() && !arguments.tasks.is_empty() => {
                 self.create(arguments.tasks)
             }
-            Action::Create => self.create(arguments.tasks),
-            Action::Update => self.update(arguments),
+            PlanAction::Create => self.create(arguments.tasks),
+            PlanAction::Update => self.update(arguments),
         }
     }
 
-    fn create(&mut self, drafts: Vec<Draft>) -> Result<String, String> {
+    fn create(&mut self, drafts: Vec<TaskDraft>) -> Result<String, String> {
         if drafts.is_empty() {
             return Err("`create` needs `tasks`: a list of { description, goal?, priority? }.".to_owned());
         }
@@ -143,11 +144,11 @@ impl Plan {
         Ok(self.render())
     }
 
-    fn update(&mut self, arguments: Arguments) -> Result<String, String> {
-        let mut changes: Vec<Update> = arguments
+    fn update(&mut self, arguments: PlanArguments) -> Result<String, String> {
+        let mut changes: Vec<PlanUpdate> = arguments
             .tasks
             .into_iter()
-            .map(|draft| Update {
+            .map(|draft| PlanUpdate {
                 id: draft.id,
                 status: draft.status,
                 description: draft.description,
@@ -156,14 +157,14 @@ impl Plan {
             .collect();
         if arguments.task_id.is_some() || changes.is_empty() {
             let (id, status, summary) = (arguments.task_id, arguments.status, arguments.summary);
-            changes.push(Update { id, status, description: None, summary });
+            changes.push(PlanUpdate { id, status, description: None, summary });
         }
         if self.tasks.is_empty() {
             return Err("There is no plan yet: make one with `create` and `tasks`.".to_owned());
         }
         let known = self.tasks.iter().map(|task| format!("`{}`", task.id)).collect::<Vec<_>>().join(", ");
         let mut tasks = self.tasks.clone();
-        for Update { id, status, description, summary } in changes {
+        for PlanUpdate { id, status, description, summary } in changes {
             let id = id.ok_or_else(|| format!("`update` needs `task_id`, one of {known}."))?;
             let task = tasks
                 .iter_mut()

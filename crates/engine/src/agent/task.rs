@@ -5,43 +5,43 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fusee_journal::event::{Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
-use fusee_journal::{Branch, Engine, Stop};
+use fusee_journal::{Branch, DurableRun, RunAborted};
 use fusee_model::{CancellationToken, Message, Usage};
 
-use super::answer::AnswerCheck;
-use super::conclude::concluded;
-use super::disclosure::Disclosure;
-use super::driver::Driver;
-use super::earlier::Earlier;
-use super::facts::{End, Facts};
+use super::facts::{Facts, ReportedEnd};
+use super::interrupt::TurnInterrupt;
+use super::machine::TaskEnd;
 use super::plan::Plan;
-use super::session::Session;
-use super::spawn::Spent;
-use super::stopping::TurnStop;
-use super::turns::Ending;
-use crate::flow::{Phases, Rules};
+use super::runner::TaskRunner;
+use super::task_context::TaskContext;
+use crate::agent::completion::answer_check::AnswerCheck;
+use crate::agent::completion::finalize::concluded;
+use crate::agent::conversation::carry_over::PriorConversation;
+use crate::agent::conversation::sectioned_prompt::SectionedPrompt;
+use crate::agent::flow::{Phases, TaskRules};
+use crate::agent::tool_calls::subtask_tool::Spent;
 use crate::task_system::ResourceMetrics;
 
 /// A task that a model works through.
 pub struct AgentTask {
-    pub(crate) session: Arc<Session>,
-    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) session: Arc<TaskContext>,
+    pub(crate) engine: Arc<dyn DurableRun>,
     pub(crate) branch: Branch,
     pub(crate) submission_id: String,
     pub(crate) turn_type: TurnType,
     pub(crate) system: String,
     pub(crate) input: Vec<Message>,
-    pub(crate) earlier: Earlier,
-    pub(crate) disclosure: Option<Disclosure>,
+    pub(crate) earlier: PriorConversation,
+    pub(crate) disclosure: Option<SectionedPrompt>,
     pub(crate) check: Option<Arc<dyn AnswerCheck>>,
     pub(crate) obstacle: Option<String>,
     pub(crate) request: String,
     notices: Vec<String>,
     pub(crate) cancel: CancellationToken,
-    pub(crate) progress: Arc<Progress>,
-    conclude: Option<Arc<dyn super::Conclude>>,
-    pub(crate) spawn: Option<Arc<dyn super::Spawn>>,
-    pub(crate) rules: Rules,
+    pub(crate) progress: Arc<TaskProgress>,
+    conclude: Option<Arc<dyn super::AnswerHandler>>,
+    pub(crate) spawn: Option<Arc<dyn super::SubtaskRunner>>,
+    pub(crate) rules: TaskRules,
     /// Whether the start event has already been emitted.
     announced: bool,
     /// Resources used for the task before it started.
@@ -50,17 +50,17 @@ pub struct AgentTask {
 
 /// Progress of a task, readable while it runs.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct TaskProgress {
     turn_index: AtomicU32,
     usage: Mutex<Usage>,
     metrics: Mutex<ResourceMetrics>,
     pub(crate) status: Mutex<Option<TaskStatus>>,
-    pub(crate) turn_stop: TurnStop,
+    pub(crate) turn_stop: TurnInterrupt,
     /// Facts of the task once it has ended, for its parent task.
     facts: Mutex<Facts>,
 }
 
-impl Progress {
+impl TaskProgress {
     /// Resources used so far. In a run of several tasks, those of the task that reported last.
     pub fn resource_metrics(&self) -> ResourceMetrics {
         *self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
@@ -118,7 +118,7 @@ impl TaskOutcome {
 }
 
 /// A task that ended, with everything known about it.
-pub(crate) struct Worked {
+pub(crate) struct FinishedTask {
     pub(crate) outcome: TaskOutcome,
     pub(crate) facts: Facts,
     pub(crate) plan: Plan,
@@ -137,8 +137,8 @@ pub(crate) struct Worked {
 impl AgentTask {
     /// A task on `branch` of a run, with its system prompt and request.
     pub fn new(
-        session: Arc<Session>,
-        engine: Arc<dyn Engine>,
+        session: Arc<TaskContext>,
+        engine: Arc<dyn DurableRun>,
         branch: Branch,
         submission_id: String,
         system: String,
@@ -146,7 +146,8 @@ impl AgentTask {
         turn_type: TurnType,
     ) -> Self {
         let input = vec![Message::User { text: request.clone() }];
-        let (cancel, progress, earlier) = (CancellationToken::new(), Arc::default(), Earlier::default());
+        let (cancel, progress, earlier) =
+            (CancellationToken::new(), Arc::default(), PriorConversation::default());
         Self {
             session,
             engine,
@@ -165,7 +166,7 @@ impl AgentTask {
             progress,
             conclude: None,
             spawn: None,
-            rules: Rules { attempt: 1, ..Rules::default() },
+            rules: TaskRules { attempt: 1, ..TaskRules::default() },
             announced: false,
             spent_before: Spent::default(),
         }
@@ -207,13 +208,13 @@ impl AgentTask {
 
     /// Uses a prompt with expandable sections instead of the system prompt.
     #[must_use]
-    pub fn disclosing(self, disclosure: Disclosure) -> Self {
+    pub fn disclosing(self, disclosure: SectionedPrompt) -> Self {
         Self { disclosure: Some(disclosure), ..self }
     }
 
     /// Continues an earlier conversation with this request.
     #[must_use]
-    pub fn continuing(mut self, mut earlier: Earlier) -> Self {
+    pub fn continuing(mut self, mut earlier: PriorConversation) -> Self {
         earlier.known.remind(&self.session.workspace);
         let mut input = std::mem::take(&mut earlier.messages);
         input.append(&mut self.input);
@@ -229,13 +230,13 @@ impl AgentTask {
 
     /// Sets the hook that processes the answer.
     #[must_use]
-    pub(crate) fn concluding(self, conclude: Arc<dyn super::Conclude>) -> Self {
+    pub(crate) fn concluding(self, conclude: Arc<dyn super::AnswerHandler>) -> Self {
         Self { conclude: Some(conclude), ..self }
     }
 
     /// Allows the task to spawn subtasks.
     #[must_use]
-    pub(crate) fn spawning(self, spawn: Arc<dyn super::Spawn>) -> Self {
+    pub(crate) fn spawning(self, spawn: Arc<dyn super::SubtaskRunner>) -> Self {
         Self { spawn: Some(spawn), ..self }
     }
 
@@ -248,13 +249,13 @@ impl AgentTask {
 
     /// Uses a cancellation token and a progress handle shared with the caller.
     #[must_use]
-    pub fn watched(self, cancel: CancellationToken, progress: Arc<Progress>) -> Self {
+    pub fn watched(self, cancel: CancellationToken, progress: Arc<TaskProgress>) -> Self {
         Self { cancel, progress, ..self }
     }
 
     /// Applies flow rules.
     #[must_use]
-    pub(crate) fn ruled(self, rules: Rules) -> Self {
+    pub(crate) fn ruled(self, rules: TaskRules) -> Self {
         Self { rules, ..self }
     }
 
@@ -290,19 +291,19 @@ impl AgentTask {
 
     /// Runs the task. It emits exactly one terminal event, whatever happens. An error means that the journal
     /// itself failed; then the caller has to report it.
-    pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, Stop> {
+    pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, RunAborted> {
         self.run_whole(started_ms).await.map(|worked| worked.outcome)
     }
 
     /// Like [`Self::run`], but returns everything known about the task.
-    pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<Worked, Stop> {
+    pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.begin(started_ms);
-        let mut driver = Driver::new(self, started_ms);
+        let mut driver = TaskRunner::new(self, started_ms);
         driver.spend(&self.spent_before);
         let ending = driver.drive().await?;
         driver.postlude().await?;
         if self.rules.parent.is_none() {
-            crate::report::settle_changes(self, &mut driver.facts).await?;
+            crate::agent::task_report::settle_changes(self, &mut driver.facts).await?;
         }
         let (left, said) = (driver.left(), driver.conversation.messages());
         let (ending, kept, spent) = concluded(ending, self.conclude.as_deref(), left, said).await?;
@@ -316,8 +317,8 @@ impl AgentTask {
     /// Fails the task before any model request, still emitting its start and end events.
     pub(crate) fn fail(&self, started_ms: i64, error: TaskError) -> TaskOutcome {
         self.begin(started_ms);
-        let driver = Driver::new(self, started_ms);
-        let outcome = outcome(Ending::Failed { error, unreachable: false }, &driver);
+        let driver = TaskRunner::new(self, started_ms);
+        let outcome = outcome(TaskEnd::Failed { error, unreachable: false }, &driver);
         self.end(&driver, outcome)
     }
 
@@ -363,7 +364,7 @@ impl AgentTask {
         }
     }
 
-    fn end(&self, driver: &Driver<'_>, outcome: TaskOutcome) -> TaskOutcome {
+    fn end(&self, driver: &TaskRunner<'_>, outcome: TaskOutcome) -> TaskOutcome {
         self.report(driver, &outcome);
         if self.rules.parent.is_none() {
             *self.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
@@ -371,13 +372,13 @@ impl AgentTask {
         outcome
     }
 
-    fn report(&self, driver: &Driver<'_>, outcome: &TaskOutcome) {
+    fn report(&self, driver: &TaskRunner<'_>, outcome: &TaskOutcome) {
         let error = outcome.error.as_ref();
         if let Some(error) = error.filter(|_| outcome.status == TaskStatus::Failed) {
             let event = Event::Error { code: error.code, message: error.message.clone() };
             self.engine.emit(&self.branch, event);
         }
-        let end = End {
+        let end = ReportedEnd {
             status: outcome.status,
             plan_steps: u32::try_from(driver.plan.tasks().len()).unwrap_or(u32::MAX),
             attempts: self.rules.attempt,
@@ -386,7 +387,7 @@ impl AgentTask {
         };
         let description = self.rules.description.as_deref().unwrap_or(&self.request);
         let report = driver.facts.report(&self.branch, description, end);
-        self.engine.emit(&self.branch, crate::report::checked(report));
+        self.engine.emit(&self.branch, crate::agent::task_report::checked(report));
         self.engine.emit(
             &self.branch,
             Event::TaskComplete(TaskComplete {
@@ -404,7 +405,7 @@ impl AgentTask {
     }
 }
 
-fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
+fn outcome(ending: TaskEnd, driver: &TaskRunner<'_>) -> TaskOutcome {
     let partial = driver.turns.answer.clone();
     let (total_turns, usage) = (driver.turns.all_turns(), driver.turns.usage);
     let base = TaskOutcome {
@@ -422,12 +423,12 @@ fn outcome(ending: Ending, driver: &Driver<'_>) -> TaskOutcome {
         result: None,
     };
     match ending {
-        Ending::Completed { answer } => TaskOutcome { status: TaskStatus::Completed, answer, ..base },
-        Ending::Blocked { answer } => {
+        TaskEnd::Completed { answer } => TaskOutcome { status: TaskStatus::Completed, answer, ..base },
+        TaskEnd::Blocked { answer } => {
             TaskOutcome { status: TaskStatus::Completed, blocked: true, answer, ..base }
         }
-        Ending::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
-        Ending::Cancelled => {
+        TaskEnd::Failed { error, unreachable } => TaskOutcome { error: Some(error), unreachable, ..base },
+        TaskEnd::Cancelled => {
             let message = "the task was cancelled".to_owned();
             let error = TaskError {
                 code: fusee_journal::event::ErrorCode::Cancelled,

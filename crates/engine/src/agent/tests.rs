@@ -3,19 +3,19 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fusee_journal::{Clock, Journal, Options};
+use fusee_journal::{Clock, Journal, JournalOptions};
 use fusee_model::{
-    BoxFuture, CancellationToken, Conversation, Delta, Dialect, Message, Model, ModelError, Models, Reply,
-    RequestOptions,
+    BoxFuture, CancellationToken, Conversation, Dialect, Message, Model, ModelError, Models, Reply,
+    ReplyDelta, RequestOptions,
 };
 use fusee_tools::CommandSettings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Limits;
-use super::compaction::legal::legal;
-use crate::approval::Nobody;
-use crate::run::{self, Resources, RunOutcome, SandboxMode, Settings};
+use crate::agent::conversation::compaction::validity::legal;
+use crate::approval::NonInteractive;
+use crate::run::{self, RunDeps, RunOutcome, RunSpec, SandboxMode};
 
 struct Ticking(AtomicI64);
 
@@ -44,7 +44,7 @@ impl Model for Judge {
         &'a self,
         conversation: &'a Conversation,
         options: &'a RequestOptions,
-        sink: &'a mut (dyn FnMut(Delta<'_>) + Send),
+        sink: &'a mut (dyn FnMut(ReplyDelta<'_>) + Send),
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         let messages = conversation.messages();
@@ -85,32 +85,33 @@ async fn complaints(lines: Vec<Value>, max_tokens: u64) -> Result<Vec<String>, S
     std::fs::write(&file, script).map_err(|error| error.to_string())?;
     let name = format!("script:{}", file.display());
     let model = Models::new(|| std::time::UNIX_EPOCH)
-        .open(&name, &fusee_model::Settings::default())
+        .open(&name, &fusee_model::Connection::default())
         .map_err(|error| error.to_string())?;
     let judge = Arc::new(Judge { model, complaints: Mutex::default() });
     let clock = Arc::new(Ticking(AtomicI64::new(0)));
-    let journal = Journal::open(&directory.path().join(".fusee/journal.db"), Options::default(), clock)
-        .map_err(|error| error.to_string())?;
+    let journal =
+        Journal::open(&directory.path().join(".fusee/journal.db"), JournalOptions::default(), clock)
+            .map_err(|error| error.to_string())?;
     let mut limits = Limits { max_tokens, ..Limits::default() };
     limits.retry_policy.backoff_ms = 0;
-    let settings = Settings {
+    let settings = RunSpec {
         limits,
         sandbox: SandboxMode::Off,
         sandbox_state: "off".into(),
         commands_settled: true,
-        ..Settings::new("the goal", name, directory.path())
+        ..RunSpec::new("the goal", name, directory.path())
     };
-    let resources = Resources {
+    let resources = RunDeps {
         journal: journal.clone(),
         model: Arc::clone(&judge) as Arc<dyn Model>,
         others: Default::default(),
         commands: CommandSettings::default(),
         extra_tools: Vec::new(),
         commands_settled: true,
-        approver: Arc::new(Nobody),
+        approver: Arc::new(NonInteractive),
         jitter: || 0.0,
         trace: None,
-        templates: crate::run::Templates::default(),
+        templates: crate::run::TemplateSource::default(),
     };
     let run = "any".parse()?;
     let outcome = run::start(&run, settings.clone(), resources)

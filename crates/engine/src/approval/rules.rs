@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::line::CommandLine;
+use super::shell_words::CommandLine;
 
 /// Maximum number of rules per run or project; the oldest are dropped first.
 const MOST: usize = 500;
@@ -12,7 +12,7 @@ const MOST: usize = 500;
 /// Decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum RuleDecision {
     /// Run it without asking.
     Allow,
     /// Ask for approval.
@@ -24,7 +24,7 @@ pub enum Decision {
 /// The calls a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum About {
+pub enum RuleSubject {
     /// Commands that begin with these words. In a line of several commands, each is matched separately.
     Prefix(Vec<String>),
     /// Exactly this command line.
@@ -35,20 +35,20 @@ pub enum About {
 
 /// A decision about some calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct ApprovalRule {
     /// The calls it applies to.
-    pub about: About,
+    pub about: RuleSubject,
     /// The decision.
-    pub then: Decision,
+    pub then: RuleDecision,
 }
 
-impl Rule {
+impl ApprovalRule {
     /// A rule for commands that begin with these words; `None` if the text is not a simple command.
     #[must_use]
-    pub fn of_prefix(text: &str, then: Decision) -> Option<Self> {
+    pub fn of_prefix(text: &str, then: RuleDecision) -> Option<Self> {
         let mut line = CommandLine::read(text);
         let plain = line.whole && line.commands.len() == 1;
-        plain.then(|| Self { about: About::Prefix(line.commands.remove(0)), then })
+        plain.then(|| Self { about: RuleSubject::Prefix(line.commands.remove(0)), then })
     }
 
     /// Whether it applies to a command of this line.
@@ -56,9 +56,11 @@ impl Rule {
     pub fn matches(&self, line: &str) -> bool {
         let read = CommandLine::read(line);
         match &self.about {
-            About::Prefix(prefix) => read.commands.iter().any(|command| begins(command, prefix, self.then)),
-            About::Line(known) => known == line,
-            About::Tool(_) => false,
+            RuleSubject::Prefix(prefix) => {
+                read.commands.iter().any(|command| begins(command, prefix, self.then))
+            }
+            RuleSubject::Line(known) => known == line,
+            RuleSubject::Tool(_) => false,
         }
     }
 }
@@ -66,18 +68,18 @@ impl Rule {
 /// Rules from before the run and those added during it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Rules(Vec<Rule>);
+pub struct ApprovalRules(Vec<ApprovalRule>);
 
-impl Rules {
+impl ApprovalRules {
     /// Collects rules, without duplicates.
-    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+    pub fn new(rules: impl IntoIterator<Item = ApprovalRule>) -> Self {
         let mut all = Self::default();
         rules.into_iter().for_each(|rule| all.add(rule));
         all
     }
 
     /// Adds a rule unless it exists; drops the oldest if there are too many.
-    pub fn add(&mut self, rule: Rule) {
+    pub fn add(&mut self, rule: ApprovalRule) {
         if self.0.contains(&rule) {
             return;
         }
@@ -88,7 +90,7 @@ impl Rules {
     }
 
     /// Iterates over the rules, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &ApprovalRule> {
         self.0.iter()
     }
 
@@ -99,14 +101,15 @@ impl Rules {
     }
 
     /// The decision about a call; `None` if the rules do not cover all of it.
-    pub(crate) fn decide(&self, tool: &str, arguments: &Value) -> Option<Decision> {
+    pub(crate) fn decide(&self, tool: &str, arguments: &Value) -> Option<RuleDecision> {
         if self.0.is_empty() {
             return None;
         }
         match arguments.get("command").and_then(Value::as_str) {
             Some(line) => self.decide_line(line),
             None => {
-                let about = |rule: &&Rule| matches!(&rule.about, About::Tool(name) if name == tool);
+                let about =
+                    |rule: &&ApprovalRule| matches!(&rule.about, RuleSubject::Tool(name) if name == tool);
                 self.0.iter().filter(about).map(|rule| rule.then).max()
             }
         }
@@ -114,27 +117,29 @@ impl Rules {
 
     /// The strictest decision about any command of the line; an approval counts only if every command is
     /// allowed.
-    fn decide_line(&self, line: &str) -> Option<Decision> {
-        let exact = |rule: &&Rule| matches!(&rule.about, About::Line(known) if known == line);
+    fn decide_line(&self, line: &str) -> Option<RuleDecision> {
+        let exact = |rule: &&ApprovalRule| matches!(&rule.about, RuleSubject::Line(known) if known == line);
         if let Some(rule) = self.0.iter().rev().find(exact) {
             return Some(rule.then);
         }
         let read = CommandLine::read(line);
-        let decisions: Vec<Option<Decision>> =
+        let decisions: Vec<Option<RuleDecision>> =
             read.commands.iter().map(|command| self.decide_command(command)).collect();
         match decisions.iter().flatten().max() {
-            Some(Decision::Allow) => {
+            Some(RuleDecision::Allow) => {
                 let all = read.whole && decisions.iter().all(Option::is_some);
-                all.then_some(Decision::Allow)
+                all.then_some(RuleDecision::Allow)
             }
             other => other.copied(),
         }
     }
 
     /// The rule with the longest prefix wins; of several, the strictest.
-    fn decide_command(&self, command: &[String]) -> Option<Decision> {
+    fn decide_command(&self, command: &[String]) -> Option<RuleDecision> {
         let fitting = self.0.iter().filter_map(|rule| match &rule.about {
-            About::Prefix(prefix) if begins(command, prefix, rule.then) => Some((prefix.len(), rule.then)),
+            RuleSubject::Prefix(prefix) if begins(command, prefix, rule.then) => {
+                Some((prefix.len(), rule.then))
+            }
             _ => None,
         });
         fitting.max().map(|(_, then)| then)
@@ -143,26 +148,26 @@ impl Rules {
 
 /// Whether a command begins with these words. A rule that does not allow also matches the program by its full
 /// path.
-fn begins(command: &[String], prefix: &[String], then: Decision) -> bool {
+fn begins(command: &[String], prefix: &[String], then: RuleDecision) -> bool {
     let (Some(program), Some(first)) = (command.first(), prefix.first()) else { return false };
     let named = program.rsplit('/').next().unwrap_or(program);
-    (program == first || (then != Decision::Allow && named == first))
+    (program == first || (then != RuleDecision::Allow && named == first))
         && command.len() >= prefix.len()
         && command.iter().zip(prefix).skip(1).all(|(word, wanted)| word == wanted)
 }
 
 /// The rules for a lasting approval: each command of the line with all its words, or the exact line if it
 /// cannot be parsed, or the tool.
-pub(crate) fn lasting(tool: &str, arguments: &Value) -> Vec<Rule> {
-    let rule = |about: About| Rule { about, then: Decision::Allow };
+pub(crate) fn lasting(tool: &str, arguments: &Value) -> Vec<ApprovalRule> {
+    let rule = |about: RuleSubject| ApprovalRule { about, then: RuleDecision::Allow };
     let Some(line) = arguments.get("command").and_then(Value::as_str) else {
-        return vec![rule(About::Tool(tool.to_owned()))];
+        return vec![rule(RuleSubject::Tool(tool.to_owned()))];
     };
     let read = CommandLine::read(line);
     if !read.whole || read.commands.is_empty() {
-        return vec![rule(About::Line(line.to_owned()))];
+        return vec![rule(RuleSubject::Line(line.to_owned()))];
     }
-    read.commands.into_iter().map(|words| rule(About::Prefix(words))).collect()
+    read.commands.into_iter().map(|words| rule(RuleSubject::Prefix(words))).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::*;
 use crate::template::shipped;
 
-fn registry() -> Registry {
-    let mut registry = Registry::new();
+fn registry() -> TemplateRegistry {
+    let mut registry = TemplateRegistry::new();
     for shipped in shipped() {
         registry.register_template(shipped).unwrap();
     }
@@ -37,11 +37,11 @@ fn quotes_and_json_hold_together() {
 fn the_first_word_decides_and_words_are_matched_last() {
     let (registry, tools) = (registry(), crate::workflow::standard_tools());
     let meaning = |first: &str, sentence: &str| match meant(first, sentence, &registry, &tools) {
-        Meant::Workflow => "workflow".to_owned(),
-        Meant::Template(found) => format!("template {}", found.template.name),
-        Meant::Tool(name) => format!("tool {name}"),
-        Meant::Ambiguous(several) => several,
-        Meant::Words(found) => {
+        TaskRef::Workflow => "workflow".to_owned(),
+        TaskRef::Template(found) => format!("template {}", found.template.name),
+        TaskRef::Tool(name) => format!("tool {name}"),
+        TaskRef::Ambiguous(several) => several,
+        TaskRef::Words(found) => {
             format!("words {}", clear(&found).map_or("unclear", |found| found.template.name.as_str()))
         }
     };

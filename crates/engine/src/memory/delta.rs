@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::base::Base;
-use super::coding::{self, Rest, sum, write_whole};
-use super::entry::Entry;
-use super::tokens::Tokens;
+use super::codec::{self, Decoder, sum, write_whole};
+use super::entry::FileEntry;
+use super::segment::Segment;
+use super::tokenizer::Tokens;
 
 const MAGIC: &[u8; 8] = b"fuseed02";
 /// Larger files are rejected as not being a delta.
@@ -15,16 +15,16 @@ const LARGEST: u64 = 1 << 30;
 
 /// Differences from the base segment.
 #[derive(Default)]
-pub(super) struct Delta {
+pub(super) struct IndexDelta {
     /// New and changed files, sorted by path.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<FileEntry>,
     /// Whether each row of the base is superseded or deleted, by row number.
     pub(super) gone: Vec<bool>,
     /// New mtimes of rows whose content did not change.
     pub(super) touched: BTreeMap<u32, i64>,
 }
 
-impl Delta {
+impl IndexDelta {
     /// Creates an empty delta for a base of `rows` rows.
     pub(super) fn none(rows: usize) -> Self {
         Self { entries: Vec::new(), gone: vec![false; rows], touched: BTreeMap::new() }
@@ -44,7 +44,7 @@ impl Delta {
     }
 
     /// Opens the delta of this base; `None` if it is missing, damaged, or belongs to another base.
-    pub(super) fn open(index_file: &Path, base: &Base) -> Option<Self> {
+    pub(super) fn open(index_file: &Path, base: &Segment) -> Option<Self> {
         let path = file(index_file);
         if std::fs::metadata(&path).ok()?.len() > LARGEST {
             return None;
@@ -54,7 +54,7 @@ impl Delta {
         if sum(told) != u64::from_le_bytes(*check) {
             return None;
         }
-        let mut rest = Rest(told.strip_prefix(MAGIC)?);
+        let mut rest = Decoder(told.strip_prefix(MAGIC)?);
         if rest.wide()? != base.id() {
             return None;
         }
@@ -72,18 +72,18 @@ impl Delta {
     }
 
     /// Writes the delta next to its base.
-    pub(super) fn write(&self, index_file: &Path, base: &Base) -> std::io::Result<()> {
+    pub(super) fn write(&self, index_file: &Path, base: &Segment) -> std::io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(base.id().to_le_bytes());
         let gone: Vec<usize> = (0..self.gone.len()).filter(|row| self.gone[*row]).collect();
-        coding::number(&mut bytes, gone.len());
-        gone.iter().for_each(|row| coding::number(&mut bytes, *row));
-        coding::number(&mut bytes, self.touched.len());
+        codec::number(&mut bytes, gone.len());
+        gone.iter().for_each(|row| codec::number(&mut bytes, *row));
+        codec::number(&mut bytes, self.touched.len());
         for (row, mtime) in &self.touched {
             bytes.extend(row.to_le_bytes());
             bytes.extend(mtime.to_le_bytes());
         }
-        coding::number(&mut bytes, self.entries.len());
+        codec::number(&mut bytes, self.entries.len());
         self.entries.iter().for_each(|entry| write_entry(&mut bytes, entry));
         let sum = sum(&bytes);
         bytes.extend(sum.to_le_bytes());
@@ -101,23 +101,23 @@ fn file(index_file: &Path) -> PathBuf {
     index_file.with_extension("delta")
 }
 
-fn write_entry(bytes: &mut Vec<u8>, entry: &Entry) {
+fn write_entry(bytes: &mut Vec<u8>, entry: &FileEntry) {
     bytes.extend(entry.size.to_le_bytes());
     bytes.extend(entry.mtime.to_le_bytes());
     bytes.extend(entry.hash.to_le_bytes());
-    coding::text(bytes, &entry.path);
-    coding::text(bytes, &entry.language);
+    codec::text(bytes, &entry.path);
+    codec::text(bytes, &entry.language);
     entry.detail(bytes);
     for list in [&entry.tokens.path, &entry.tokens.symbols, &entry.tokens.summary] {
-        coding::number(bytes, list.len());
+        codec::number(bytes, list.len());
         list.iter().for_each(|token| bytes.extend(token.to_le_bytes()));
     }
 }
 
-fn read_entry(rest: &mut Rest<'_>) -> Option<Entry> {
+fn read_entry(rest: &mut Decoder<'_>) -> Option<FileEntry> {
     let (size, mtime, hash) = (rest.wide()?, rest.time()?, rest.wide()?);
     let (path, language) = (rest.text()?.to_owned(), rest.text()?.to_owned());
-    let detail = Entry::from_detail(rest)?;
+    let detail = FileEntry::from_detail(rest)?;
     let tokens = Tokens { path: rest.list()?, symbols: rest.list()?, summary: rest.list()? };
-    Some(Entry { path, language, size, mtime, hash, tokens, ..detail })
+    Some(FileEntry { path, language, size, mtime, hash, tokens, ..detail })
 }

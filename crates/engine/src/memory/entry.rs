@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 
-use super::coding::{self, Rest};
+use super::codec::{self, Decoder};
 use super::symbols;
-use super::tokens::{self, Tokens};
+use super::tokenizer::{self, Tokens};
 
 /// Maximum length of a summary, in characters.
 const SUMMARY: usize = 240;
 
 /// Metadata of a file, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct FileEntry {
     /// Path relative to the work tree, with `/` as separator.
     pub path: String,
     /// Language, derived from the file extension.
@@ -36,14 +36,14 @@ pub struct Entry {
 }
 
 /// File metadata that a walk sees before reading the file.
-pub(super) struct Stat {
+pub(super) struct FileStat {
     pub(super) size: u64,
     pub(super) mtime: i64,
 }
 
-impl Entry {
+impl FileEntry {
     /// Creates an entry from the head of a file's content.
-    pub(super) fn new(path: String, stat: &Stat, head: &[u8], commit: Option<&str>) -> Self {
+    pub(super) fn new(path: String, stat: &FileStat, head: &[u8], commit: Option<&str>) -> Self {
         let text = if head.iter().take(8192).any(|byte| *byte == 0) {
             std::borrow::Cow::Borrowed("")
         } else {
@@ -52,21 +52,21 @@ impl Entry {
         let language = language(&path).to_owned();
         let symbols = symbols::find(&text, &language);
         let summary = summary(&text, &language);
-        let tokens = tokens::of_fields(&path, &symbols, &summary);
+        let tokens = tokenizer::of_fields(&path, &symbols, &summary);
         let (size, mtime) = (stat.size, stat.mtime);
-        let (hash, commit) = (tokens::hash_bytes(head), commit.map(str::to_owned));
+        let (hash, commit) = (tokenizer::hash_bytes(head), commit.map(str::to_owned));
         Self { path, language, size, mtime, hash, commit, symbols, summary, tokens }
     }
 
     /// Encodes the parts that are not in the row: commit, summary and symbols.
     pub(super) fn detail(&self, bytes: &mut Vec<u8>) {
-        coding::text(bytes, self.commit.as_deref().unwrap_or_default());
-        coding::text(bytes, &self.summary);
-        coding::text(bytes, &self.symbols.join("\n"));
+        codec::text(bytes, self.commit.as_deref().unwrap_or_default());
+        codec::text(bytes, &self.summary);
+        codec::text(bytes, &self.symbols.join("\n"));
     }
 
-    /// Decodes what [`Entry::detail`] wrote; the other fields are empty.
-    pub(super) fn from_detail(rest: &mut Rest<'_>) -> Option<Self> {
+    /// Decodes what [`FileEntry::detail`] wrote; the other fields are empty.
+    pub(super) fn from_detail(rest: &mut Decoder<'_>) -> Option<Self> {
         let commit = Some(rest.text()?).filter(|commit| !commit.is_empty()).map(str::to_owned);
         let summary = rest.text()?.to_owned();
         let symbols = rest.text()?.split('\n').filter(|symbol| !symbol.is_empty());

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::base::Base;
-use super::coding::{Damaged, write_whole};
-use super::delta::Delta;
-use super::entry::Entry;
-use super::walk::{self, Walked};
-use super::{Updated, commit, merge};
+use super::codec::{DamagedIndex, write_whole};
+use super::delta::IndexDelta;
+use super::entry::FileEntry;
+use super::scan::{self, ScanResult};
+use super::segment::Segment;
+use super::{IndexUpdate, git_head, merge};
 
 /// Number of changes kept in the delta before it is merged, plus one sixteenth of a large index.
 const APART: usize = 64;
@@ -17,31 +17,31 @@ const SHARE: usize = 16;
 
 /// The base segment and the changes since it was written.
 #[derive(Default)]
-pub(super) struct Index {
-    pub(super) base: Base,
-    pub(super) delta: Delta,
+pub(super) struct FileIndex {
+    pub(super) base: Segment,
+    pub(super) delta: IndexDelta,
 }
 
 /// Error of an index operation.
-pub(super) enum Trouble {
+pub(super) enum IndexError {
     /// The index is damaged and must be rebuilt.
     Damaged,
     /// Any other failure, as a message.
     Failed(String),
 }
 
-impl From<Damaged> for Trouble {
-    fn from(_: Damaged) -> Self {
+impl From<DamagedIndex> for IndexError {
+    fn from(_: DamagedIndex) -> Self {
         Self::Damaged
     }
 }
 
-impl Index {
+impl FileIndex {
     /// Opens an index file. A damaged file or one of another version counts as empty, and everything is read
     /// again.
     pub(super) fn open(file: &Path) -> Self {
-        let base = Base::open(file).unwrap_or_default();
-        let delta = Delta::open(file, &base).unwrap_or_else(|| Delta::none(base.count()));
+        let base = Segment::open(file).unwrap_or_default();
+        let delta = IndexDelta::open(file, &base).unwrap_or_else(|| IndexDelta::none(base.count()));
         Self { base, delta }
     }
 
@@ -52,17 +52,18 @@ impl Index {
     }
 
     /// Returns all entries, sorted by path.
-    pub(super) fn entries(&mut self) -> Result<Vec<Entry>, Damaged> {
+    pub(super) fn entries(&mut self) -> Result<Vec<FileEntry>, DamagedIndex> {
         self.base.read_details()?;
         let rows = (0..self.base.count()).filter(|row| !self.delta.is_gone(*row));
-        let mut entries = rows.map(|row| self.base.entry(row)).collect::<Result<Vec<Entry>, Damaged>>()?;
+        let mut entries =
+            rows.map(|row| self.base.entry(row)).collect::<Result<Vec<FileEntry>, DamagedIndex>>()?;
         entries.extend(self.delta.entries.iter().cloned());
         entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(entries)
     }
 
     /// Returns the entry of one file.
-    pub(super) fn entry(&mut self, path: &str) -> Result<Option<Entry>, Damaged> {
+    pub(super) fn entry(&mut self, path: &str) -> Result<Option<FileEntry>, DamagedIndex> {
         if let Ok(at) = self.delta.find(path) {
             return Ok(Some(self.delta.entries[at].clone()));
         }
@@ -72,12 +73,12 @@ impl Index {
     }
 
     /// Brings the index and its file up to date with the work tree.
-    pub(super) fn refresh(&mut self, root: &Path, file: Option<&Path>) -> Result<Updated, Trouble> {
-        let commit = commit::checked_out(root);
-        let known = Known::of(self);
-        let walked = walk::walk(root, &known, commit.as_deref()).map_err(Trouble::Failed)?;
+    pub(super) fn refresh(&mut self, root: &Path, file: Option<&Path>) -> Result<IndexUpdate, IndexError> {
+        let commit = git_head::checked_out(root);
+        let known = IndexLookup::of(self);
+        let walked = scan::walk(root, &known, commit.as_deref()).map_err(IndexError::Failed)?;
         let (rows, entries) = known.unseen();
-        let updated = Updated {
+        let updated = IndexUpdate {
             files: walked.files,
             read: walked.entries.len(),
             removed: rows.len() + entries.len(),
@@ -91,13 +92,13 @@ impl Index {
         Ok(updated)
     }
 
-    fn apply(&mut self, walked: Walked, rows: &[usize], entries: &[usize]) {
+    fn apply(&mut self, walked: ScanResult, rows: &[usize], entries: &[usize]) {
         for (place, mtime) in walked.touched {
             match place {
-                Place::Row(row) => {
+                EntryLocation::Row(row) => {
                     self.delta.touched.insert(row as u32, mtime);
                 }
-                Place::Entry(at) => self.delta.entries[at].mtime = mtime,
+                EntryLocation::Entry(at) => self.delta.entries[at].mtime = mtime,
             }
         }
         for row in rows {
@@ -113,7 +114,7 @@ impl Index {
             }
         }
         let known = std::mem::take(&mut self.delta.entries);
-        let mut all: HashMap<String, Entry> = HashMap::with_capacity(known.len() + walked.entries.len());
+        let mut all: HashMap<String, FileEntry> = HashMap::with_capacity(known.len() + walked.entries.len());
         all.extend(known.into_iter().chain(walked.entries).map(|entry| (entry.path.clone(), entry)));
         self.delta.entries = all.into_values().collect();
         self.delta.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
@@ -127,9 +128,9 @@ impl Index {
     }
 
     /// Writes the delta, or merges everything into a new base once there are many changes.
-    fn save(&mut self, file: Option<&Path>) -> Result<(), Trouble> {
+    fn save(&mut self, file: Option<&Path>) -> Result<(), IndexError> {
         let failed = |path: &Path, error: std::io::Error| {
-            Trouble::Failed(format!("cannot write {}: {error}", path.display()))
+            IndexError::Failed(format!("cannot write {}: {error}", path.display()))
         };
         if self.base.count() > 0 && self.delta.len() <= APART + self.base.count() / SHARE {
             return match file {
@@ -142,41 +143,41 @@ impl Index {
             None => None,
             Some(file) => {
                 write_whole(file, &bytes).map_err(|error| failed(file, error))?;
-                Delta::remove(file);
-                Base::open(file)
+                IndexDelta::remove(file);
+                Segment::open(file)
             }
         };
-        self.base = opened.or_else(|| Base::from_bytes(bytes)).ok_or(Damaged)?;
-        self.delta = Delta::none(self.base.count());
+        self.base = opened.or_else(|| Segment::from_bytes(bytes)).ok_or(DamagedIndex)?;
+        self.delta = IndexDelta::none(self.base.count());
         Ok(())
     }
 }
 
 /// Where an entry is stored: a base row or a delta entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EntryLocation {
     Row(usize),
     Entry(usize),
 }
 
 /// State of a file when it was last read.
-pub(super) struct Standing {
-    pub(super) place: Place,
+pub(super) struct IndexedState {
+    pub(super) place: EntryLocation,
     pub(super) size: u64,
     pub(super) mtime: i64,
     pub(super) hash: u64,
 }
 
 /// The index as seen by a walk: every file is looked up once, and entries never looked up have been deleted.
-pub(super) struct Known<'a> {
-    index: &'a Index,
+pub(super) struct IndexLookup<'a> {
+    index: &'a FileIndex,
     rows: HashMap<&'a str, u32>,
     seen_rows: Vec<AtomicBool>,
     seen_entries: Vec<AtomicBool>,
 }
 
-impl<'a> Known<'a> {
-    pub(super) fn of(index: &'a Index) -> Self {
+impl<'a> IndexLookup<'a> {
+    pub(super) fn of(index: &'a FileIndex) -> Self {
         let rows = (0..index.base.count()).filter(|row| !index.delta.is_gone(*row));
         let flags = |count: usize| (0..count).map(|_| AtomicBool::new(false)).collect();
         Self {
@@ -188,17 +189,27 @@ impl<'a> Known<'a> {
     }
 
     /// Looks up a path and marks it as seen.
-    pub(super) fn see(&self, path: &str) -> Option<Standing> {
+    pub(super) fn see(&self, path: &str) -> Option<IndexedState> {
         if let Some(row) = self.rows.get(path).map(|row| *row as usize) {
             self.seen_rows.get(row)?.store(true, Ordering::Relaxed);
             let known = self.index.base.row(row)?;
             let mtime = self.index.delta.touched.get(&(row as u32)).copied().unwrap_or(known.mtime);
-            return Some(Standing { place: Place::Row(row), size: known.size, mtime, hash: known.hash });
+            return Some(IndexedState {
+                place: EntryLocation::Row(row),
+                size: known.size,
+                mtime,
+                hash: known.hash,
+            });
         }
         let at = self.index.delta.find(path).ok()?;
         self.seen_entries.get(at)?.store(true, Ordering::Relaxed);
         let known = &self.index.delta.entries[at];
-        Some(Standing { place: Place::Entry(at), size: known.size, mtime: known.mtime, hash: known.hash })
+        Some(IndexedState {
+            place: EntryLocation::Entry(at),
+            size: known.size,
+            mtime: known.mtime,
+            hash: known.hash,
+        })
     }
 
     /// Marks a path as not seen.

@@ -2,38 +2,38 @@
 
 use std::collections::HashMap;
 
-use super::base::{Base, Header, Posting};
-use super::coding::{Damaged, sum};
-use super::delta::Delta;
-use super::entry::Entry;
+use super::codec::{DamagedIndex, sum};
+use super::delta::IndexDelta;
+use super::entry::FileEntry;
+use super::segment::{Posting, Segment, SegmentHeader};
 
 /// Source of a row of the new base.
-enum Origin<'a> {
+enum RowOrigin<'a> {
     Row(usize),
-    Entry(&'a Entry),
+    Entry(&'a FileEntry),
 }
 
 /// Returns the bytes of the new base.
-pub(super) fn merged(base: &mut Base, delta: &Delta) -> Result<Vec<u8>, Damaged> {
+pub(super) fn merged(base: &mut Segment, delta: &IndexDelta) -> Result<Vec<u8>, DamagedIndex> {
     base.read_details()?;
     let lists = base.lists()?;
     let order = ordered(base, delta);
     let (mut rows, mut paths) = (Vec::new(), String::new());
     let (mut ends, mut details) = (Vec::new(), Vec::new());
-    let mut header = Header { count: order.len() as u32, ..Header::default() };
+    let mut header = SegmentHeader { count: order.len() as u32, ..SegmentHeader::default() };
     let mut renumbered = vec![None; base.count()];
     let mut added: HashMap<u32, Vec<Posting>> = HashMap::new();
     for (new, origin) in order.iter().enumerate() {
         let (size, mtime, hash, length) = match origin {
-            Origin::Row(row) => {
-                let known = base.row(*row).ok_or(Damaged)?;
+            RowOrigin::Row(row) => {
+                let known = base.row(*row).ok_or(DamagedIndex)?;
                 paths.push_str(base.path(*row));
-                details.extend(base.detail(*row).ok_or(Damaged)?);
+                details.extend(base.detail(*row).ok_or(DamagedIndex)?);
                 renumbered[*row] = Some(new as u32);
                 let mtime = delta.touched.get(&(*row as u32)).copied().unwrap_or(known.mtime);
                 (known.size, mtime, known.hash, known.length)
             }
-            Origin::Entry(entry) => {
+            RowOrigin::Entry(entry) => {
                 paths.push_str(&entry.path);
                 entry.detail(&mut details);
                 for (word, counts) in entry.tokens.counted() {
@@ -50,7 +50,7 @@ pub(super) fn merged(base: &mut Base, delta: &Delta) -> Result<Vec<u8>, Damaged>
         rows.extend(length.to_le_bytes());
         ends.extend((details.len() as u32).to_le_bytes());
     }
-    let mut all = Postings::default();
+    let mut all = PostingBuilder::default();
     let mut left: Vec<(u32, Vec<Posting>)> = added.into_iter().collect();
     left.sort_unstable_by_key(|(word, _)| *word);
     let mut left = left.into_iter().peekable();
@@ -81,36 +81,36 @@ pub(super) fn merged(base: &mut Base, delta: &Delta) -> Result<Vec<u8>, Damaged>
 }
 
 /// Returns all live rows and entries, sorted by path.
-fn ordered<'a>(base: &Base, delta: &'a Delta) -> Vec<Origin<'a>> {
+fn ordered<'a>(base: &Segment, delta: &'a IndexDelta) -> Vec<RowOrigin<'a>> {
     let mut order = Vec::with_capacity(base.count() + delta.entries.len());
     let mut entries = delta.entries.iter().peekable();
     for row in (0..base.count()).filter(|row| !delta.is_gone(*row)) {
         let path = base.path(row);
         while let Some(entry) = entries.next_if(|entry| entry.path.as_str() < path) {
-            order.push(Origin::Entry(entry));
+            order.push(RowOrigin::Entry(entry));
         }
-        order.push(Origin::Row(row));
+        order.push(RowOrigin::Row(row));
     }
-    order.extend(entries.map(Origin::Entry));
+    order.extend(entries.map(RowOrigin::Entry));
     order
 }
 
 /// Dictionary and posting lists under construction.
 #[derive(Default)]
-struct Postings {
+struct PostingBuilder {
     words: u32,
     dictionary: Vec<u8>,
     lists: Vec<u8>,
 }
 
-impl Postings {
+impl PostingBuilder {
     fn add(&mut self, word: u32, postings: &[Posting]) {
         if postings.is_empty() {
             return;
         }
         let start = self.lists.len();
         postings.iter().for_each(|posting| self.lists.extend(posting.bytes()));
-        let end = (self.lists.len() / super::base::POSTING) as u32;
+        let end = (self.lists.len() / super::segment::POSTING) as u32;
         self.dictionary.extend(word.to_le_bytes());
         self.dictionary.extend(end.to_le_bytes());
         self.dictionary.extend((sum(&self.lists[start..]) as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Finds the symbols a file defines: with its grammar if there is one (`grammar.rs`), else line by line: a
+//! Finds the symbols a file defines: with its grammar if there is one (`treesitter.rs`), else line by line: a
 //! keyword after its modifiers, then a name. The line scanner is right for most files of most languages, and
 //! never slow.
 
@@ -76,7 +76,7 @@ const OUTERMOST: &[&str] = &["const", "let", "var", "val", "type"];
 /// Returns the symbols of a text.
 pub(super) fn find(text: &str, language: &str) -> Vec<String> {
     #[cfg(feature = "grammars")]
-    if let Some(found) = super::grammar::find(text, language) {
+    if let Some(found) = super::treesitter::find(text, language) {
         return distinct(found);
     }
     by_line(text, language)

@@ -20,19 +20,19 @@ fn tree() -> tempfile::TempDir {
     folder
 }
 
-fn paths(answer: &Answer) -> Vec<&str> {
+fn paths(answer: &MemoryAnswer) -> Vec<&str> {
     answer.matches.iter().map(|found| found.path.as_str()).collect()
 }
 
-fn ask(memory: &Memory, words: &str) -> Answer {
-    memory.relevant(&Query { words: words.to_owned(), limit: 5 }).unwrap()
+fn ask(memory: &MemorySystem, words: &str) -> MemoryAnswer {
+    memory.relevant(&MemoryQuery { words: words.to_owned(), limit: 5 }).unwrap()
 }
 
 #[test]
 fn entries_hold_what_a_file_says_of_itself() {
     let folder = tree();
-    let memory = Memory::new(folder.path(), None);
-    assert_eq!(memory.update().unwrap(), Updated { files: 5, read: 5, removed: 0, cut: false });
+    let memory = MemorySystem::new(folder.path(), None);
+    assert_eq!(memory.update().unwrap(), IndexUpdate { files: 5, read: 5, removed: 0, cut: false });
     let entry = memory.entry("src/parser.rs").unwrap().unwrap();
     assert_eq!(
         (entry.language.as_str(), entry.summary.as_str(), entry.symbols.as_slice()),
@@ -50,11 +50,14 @@ fn entries_hold_what_a_file_says_of_itself() {
 #[test]
 fn words_find_files_by_path_symbol_and_summary() {
     let folder = tree();
-    let memory = Memory::new(folder.path(), None);
+    let memory = MemorySystem::new(folder.path(), None);
     assert_eq!(paths(&ask(&memory, "where are expressions parsed"))[0], "src/parser.rs");
     assert_eq!(paths(&ask(&memory, "the HTTP server")), ["src/net/server.rs"]);
     assert_eq!(paths(&ask(&memory, "rendering a Report")), ["tool.py"]);
-    assert_eq!(ask(&memory, "zebra"), Answer { summary: "no file fits".to_owned(), matches: Vec::new() });
+    assert_eq!(
+        ask(&memory, "zebra"),
+        MemoryAnswer { summary: "no file fits".to_owned(), matches: Vec::new() }
+    );
     let found = &ask(&memory, "serve").matches[0];
     assert!(found.score > 0.0 && found.score <= 1.0);
     assert_eq!(found.reason, "symbols: serve; summary: serve");
@@ -63,7 +66,7 @@ fn words_find_files_by_path_symbol_and_summary() {
 #[test]
 fn a_whole_path_names_its_file_and_a_base_name_none() {
     let folder = tree();
-    let memory = Memory::new(folder.path(), None);
+    let memory = MemorySystem::new(folder.path(), None);
     let found = ask(&memory, "Look at `docs/guide.md`, please.");
     assert_eq!((found.matches[0].path.as_str(), found.matches[0].score), ("docs/guide.md", 1.0));
     let by_base_name = ask(&memory, "guide.md");
@@ -74,16 +77,16 @@ fn a_whole_path_names_its_file_and_a_base_name_none() {
 fn only_what_changed_is_read_again_and_the_index_is_kept() {
     let folder = tree();
     let file = folder.path().join(".fusee/memory.idx");
-    let memory = || Memory::new(folder.path(), Some(file.clone()));
+    let memory = || MemorySystem::new(folder.path(), Some(file.clone()));
     memory().update().unwrap();
-    assert_eq!(memory().update().unwrap(), Updated { files: 5, read: 0, removed: 0, cut: false });
+    assert_eq!(memory().update().unwrap(), IndexUpdate { files: 5, read: 0, removed: 0, cut: false });
     fs::write(folder.path().join("tool.py"), "def changed_it(): pass\n").unwrap();
     fs::write(folder.path().join("new.rs"), "fn added() {}\n").unwrap();
     fs::remove_file(folder.path().join("docs/guide.md")).unwrap();
-    assert_eq!(memory().update().unwrap(), Updated { files: 5, read: 2, removed: 1, cut: false });
+    assert_eq!(memory().update().unwrap(), IndexUpdate { files: 5, read: 2, removed: 1, cut: false });
     let kept = memory();
     assert_eq!(
-        kept.query(&Query { words: "changed it".to_owned(), limit: 1 }).unwrap().matches[0].path,
+        kept.query(&MemoryQuery { words: "changed it".to_owned(), limit: 1 }).unwrap().matches[0].path,
         "tool.py"
     );
     assert_eq!(kept.global_index().unwrap().len(), 5);
@@ -93,11 +96,11 @@ fn only_what_changed_is_read_again_and_the_index_is_kept() {
 fn a_damaged_index_is_made_again() {
     let folder = tree();
     let file = folder.path().join(".fusee/memory.idx");
-    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     let whole = fs::read(&file).unwrap();
     for cut in [0, 5, 9, 12, 40, whole.len() / 2, whole.len() - 1] {
         fs::write(&file, &whole[..cut]).unwrap();
-        let memory = Memory::new(folder.path(), Some(file.clone()));
+        let memory = MemorySystem::new(folder.path(), Some(file.clone()));
         assert_eq!(memory.global_index().unwrap().len(), 0, "cut at {cut}");
         assert_eq!(memory.update().unwrap().read, 5);
     }
@@ -114,8 +117,8 @@ fn many() -> tempfile::TempDir {
 }
 
 /// An index built from scratch, as the expected result.
-fn fresh(folder: &tempfile::TempDir) -> Memory {
-    let memory = Memory::new(folder.path(), None);
+fn fresh(folder: &tempfile::TempDir) -> MemorySystem {
+    let memory = MemorySystem::new(folder.path(), None);
     memory.update().unwrap();
     memory
 }
@@ -124,21 +127,21 @@ fn fresh(folder: &tempfile::TempDir) -> Memory {
 fn changes_kept_apart_are_found_as_if_everything_had_been_read_anew() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     let base = fs::read(&file).unwrap();
     fs::write(folder.path().join("part_07.rs"), "//! About zebras.\nfn zebra_thing() {}\n").unwrap();
     fs::write(folder.path().join("added.rs"), "//! About zebras too.\n").unwrap();
     fs::remove_file(folder.path().join("part_11.rs")).unwrap();
-    let again = Memory::new(folder.path(), Some(file.clone()));
-    assert_eq!(again.update().unwrap(), Updated { files: 60, read: 2, removed: 1, cut: false });
+    let again = MemorySystem::new(folder.path(), Some(file.clone()));
+    assert_eq!(again.update().unwrap(), IndexUpdate { files: 60, read: 2, removed: 1, cut: false });
     assert_eq!(fs::read(&file).unwrap(), base, "only what changed is written");
-    let kept = Memory::new(folder.path(), Some(file));
+    let kept = MemorySystem::new(folder.path(), Some(file));
     let anew = fresh(&folder);
     for words in ["zebra", "shared thing of part", "part_07.rs and added.rs", "part 11"] {
-        let query = Query { words: words.to_owned(), limit: 70 };
+        let query = MemoryQuery { words: words.to_owned(), limit: 70 };
         assert_eq!(kept.query(&query).unwrap(), anew.query(&query).unwrap(), "{words}");
     }
-    let plain = |memory: &Memory| {
+    let plain = |memory: &MemorySystem| {
         let entries = memory.global_index().unwrap().into_iter();
         entries.map(|entry| (entry.path, entry.summary, entry.symbols)).collect::<Vec<_>>()
     };
@@ -149,46 +152,46 @@ fn changes_kept_apart_are_found_as_if_everything_had_been_read_anew() {
 fn many_changes_become_one_index_again() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     for n in 0..50 {
         fs::remove_file(folder.path().join(format!("part_{n:02}.rs"))).unwrap();
         fs::write(folder.path().join(format!("new_{n:02}.rs")), format!("fn new_{n}() {{}}\n")).unwrap();
     }
-    let again = Memory::new(folder.path(), Some(file.clone()));
-    assert_eq!(again.update().unwrap(), Updated { files: 60, read: 50, removed: 50, cut: false });
+    let again = MemorySystem::new(folder.path(), Some(file.clone()));
+    assert_eq!(again.update().unwrap(), IndexUpdate { files: 60, read: 50, removed: 50, cut: false });
     assert!(!file.with_extension("delta").exists());
-    let kept = Memory::new(folder.path(), Some(file));
-    let query = Query { words: "new shared thing".to_owned(), limit: 70 };
+    let kept = MemorySystem::new(folder.path(), Some(file));
+    let query = MemoryQuery { words: "new shared thing".to_owned(), limit: 70 };
     assert_eq!(kept.query(&query).unwrap(), fresh(&folder).query(&query).unwrap());
-    assert_eq!(kept.update().unwrap(), Updated { files: 60, read: 0, removed: 0, cut: false });
+    assert_eq!(kept.update().unwrap(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
 }
 
 #[test]
 fn a_file_that_was_only_touched_is_not_read_twice() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     let touched = fs::File::options().append(true).open(folder.path().join("part_03.rs")).unwrap();
     touched.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
-    let again = || Memory::new(folder.path(), Some(file.clone())).update().unwrap();
-    assert_eq!(again(), Updated { files: 60, read: 0, removed: 0, cut: false });
+    let again = || MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
+    assert_eq!(again(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
     assert!(file.with_extension("delta").exists(), "its new time is kept");
-    assert_eq!(again(), Updated { files: 60, read: 0, removed: 0, cut: false });
+    assert_eq!(again(), IndexUpdate { files: 60, read: 0, removed: 0, cut: false });
 }
 
 #[test]
 fn damage_anywhere_in_the_index_is_noticed_and_mended() {
     let folder = many();
     let file = folder.path().join(".fusee/memory.idx");
-    Memory::new(folder.path(), Some(file.clone())).update().unwrap();
+    MemorySystem::new(folder.path(), Some(file.clone())).update().unwrap();
     let whole = fs::read(&file).unwrap();
-    let query = Query { words: "shared thing of part 7".to_owned(), limit: 3 };
+    let query = MemoryQuery { words: "shared thing of part 7".to_owned(), limit: 3 };
     let expected = fresh(&folder).query(&query).unwrap();
     for at in (0..whole.len()).step_by(97) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         fs::write(&file, &bytes).unwrap();
-        let memory = Memory::new(folder.path(), Some(file.clone()));
+        let memory = MemorySystem::new(folder.path(), Some(file.clone()));
         assert_eq!(memory.relevant(&query).unwrap(), expected, "byte {at}");
         assert_eq!(memory.global_index().unwrap().len() % 60, 0, "byte {at}");
     }
@@ -203,7 +206,7 @@ fn an_entry_names_the_commit_that_was_checked_out() {
         fs::write(path, text).unwrap();
     };
     let commit = |name: &str| {
-        let entry = Memory::new(folder.path(), None);
+        let entry = MemorySystem::new(folder.path(), None);
         entry.update().unwrap();
         entry.entry(name).unwrap().unwrap().commit
     };

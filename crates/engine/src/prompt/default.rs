@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::build::{Problem, Prompt};
-use super::environment::Environment;
+use super::builder::{Prompt, PromptProblem};
+use super::environment::EnvironmentSnapshot;
 use super::overrides;
-use super::planning::PlanningStrategy;
-use super::section::Section;
-use super::task::AnyTask;
+use super::planning_strategy::PlanningStrategy;
+use super::section::PromptSection;
+use super::task_fields::AnyTask;
 
 /// General working instructions.
 const DEFAULT: &str = include_str!("default.md");
@@ -53,7 +53,7 @@ pub struct DefaultPrompt {
 
 impl DefaultPrompt {
     /// Builds the prompt for an environment.
-    pub fn new(environment: &Environment, kind: PromptKind) -> Result<Self, Vec<Problem>> {
+    pub fn new(environment: &EnvironmentSnapshot, kind: PromptKind) -> Result<Self, Vec<PromptProblem>> {
         let (sections, notices) = sections(environment, kind);
         let builder =
             sections.into_iter().fold(Prompt::builder(), |builder, section| builder.section(section));
@@ -62,29 +62,29 @@ impl DefaultPrompt {
 }
 
 /// Returns the sections, and notices for the user.
-fn sections(environment: &Environment, kind: PromptKind) -> (Vec<Section>, Vec<String>) {
+fn sections(environment: &EnvironmentSnapshot, kind: PromptKind) -> (Vec<PromptSection>, Vec<String>) {
     let mut notices = environment.notices.clone();
     let mut text = |key: &str| overrides::worded(key, environment, &mut notices);
     if kind.direct {
-        let mut sections = vec![Section::literal("direct", "How to Work", text("direct"))];
-        sections.extend(environment.instructions.as_deref().map(Section::instructions));
+        let mut sections = vec![PromptSection::literal("direct", "How to Work", text("direct"))];
+        sections.extend(environment.instructions.as_deref().map(PromptSection::instructions));
         return (sections, notices);
     }
-    let mut sections = vec![Section::literal("work", "How to Work", text("work"))];
+    let mut sections = vec![PromptSection::literal("work", "How to Work", text("work"))];
     if kind.review {
-        sections.push(Section::literal("review", "Review", text("review")));
+        sections.push(PromptSection::literal("review", "Review", text("review")));
     }
     sections.extend(kind.planning.map(PlanningStrategy::section));
-    sections.push(Section::literal("environment", "Environment", environment.text()));
-    sections.extend(environment.instructions.as_deref().map(Section::instructions));
+    sections.push(PromptSection::literal("environment", "Environment", environment.text()));
+    sections.extend(environment.instructions.as_deref().map(PromptSection::instructions));
     if !environment.skills.is_empty() {
-        sections.push(Section::skills(text("skills"), &environment.skills));
+        sections.push(PromptSection::skills(text("skills"), &environment.skills));
     }
     (sections, notices)
 }
 
 /// Returns the sections of a delegated task that has no prompt of its own: those of every task.
-pub(crate) fn usual_sections(environment: &Environment) -> Vec<Section> {
+pub(crate) fn usual_sections(environment: &EnvironmentSnapshot) -> Vec<PromptSection> {
     sections(environment, PromptKind::default()).0
 }
 
@@ -99,8 +99,8 @@ pub fn overridable() -> impl Iterator<Item = &'static str> {
 }
 
 /// Renders the default prompt without skills, for tasks that cannot open sections.
-pub fn default_system(environment: &Environment, kind: PromptKind) -> String {
-    let environment = Environment { skills: Vec::new(), ..environment.clone() };
+pub fn default_system(environment: &EnvironmentSnapshot, kind: PromptKind) -> String {
+    let environment = EnvironmentSnapshot { skills: Vec::new(), ..environment.clone() };
     let prompt = DefaultPrompt::new(&environment, kind).map(|default| default.prompt);
     let bound = prompt.as_ref().ok().and_then(|prompt| prompt.bind(&AnyTask::default()).ok());
     let rendered = bound.and_then(|bound| bound.render(&BTreeSet::new()).ok());

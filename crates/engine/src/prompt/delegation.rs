@@ -1,9 +1,9 @@
 //! Delegation of a part of a task. A part is a subtask with its own prompt, which ends in a recap of the work
 //! so far and the task itself. `task_system` runs it.
 
-use super::build::{Problem, Prompt};
-use super::section::Section;
-use super::task::AnyTask;
+use super::builder::{Prompt, PromptProblem};
+use super::section::PromptSection;
+use super::task_fields::AnyTask;
 
 /// Text of the delegation section, for the model that delegates.
 pub(super) const TEXT: &str = include_str!("delegation.md");
@@ -24,7 +24,7 @@ const MOST_FILES: usize = 40;
 /// Prompt of the tasks that a prompt delegates.
 #[derive(Clone, Debug, Default)]
 pub struct DelegationPrompt {
-    sections: Vec<Section>,
+    sections: Vec<PromptSection>,
 }
 
 /// Progress of the delegating task, as recorded by the runtime.
@@ -75,36 +75,40 @@ fn shortened(text: &str) -> String {
 impl DelegationPrompt {
     /// Creates a prompt with these sections before the recap and the task; if empty, the default sections are
     /// used.
-    pub fn new(sections: Vec<Section>) -> Self {
+    pub fn new(sections: Vec<PromptSection>) -> Self {
         Self { sections }
     }
 
     /// Returns its own sections, without recap and task.
-    pub(super) fn sections(&self) -> &[Section] {
+    pub(super) fn sections(&self) -> &[PromptSection] {
         &self.sections
     }
 
     /// Builds the prompt of one delegated task: its own sections or else the `usual` ones, then the recap and
     /// the task.
-    pub fn prompt(&self, recap: &Recap, usual: Vec<Section>) -> Result<Prompt<AnyTask>, Vec<Problem>> {
+    pub fn prompt(
+        &self,
+        recap: &Recap,
+        usual: Vec<PromptSection>,
+    ) -> Result<Prompt<AnyTask>, Vec<PromptProblem>> {
         let sections = if self.sections.is_empty() { usual } else { self.sections.clone() };
-        let recap = Section::literal("recap", "Recap", recap.text());
+        let recap = PromptSection::literal("recap", "Recap", recap.text());
         sections
             .into_iter()
-            .chain([recap, Section::task()])
+            .chain([recap, PromptSection::task()])
             .fold(Prompt::builder(), |builder, section| builder.section(section))
             .build()
     }
 
     /// Returns the problems that do not depend on the delegated task.
-    pub(super) fn problems(&self, at: &str) -> Vec<Problem> {
+    pub(super) fn problems(&self, at: &str) -> Vec<PromptProblem> {
         let mut problems = match self.prompt(&Recap::default(), Vec::new()) {
             Ok(_) => Vec::new(),
             Err(problems) => problems,
         };
-        if self.sections.iter().any(Section::delegates) {
+        if self.sections.iter().any(PromptSection::delegates) {
             let message = "a delegated task cannot delegate further".to_owned();
-            problems.push(Problem { code: "nested_delegation", at: None, message });
+            problems.push(PromptProblem { code: "nested_delegation", at: None, message });
         }
         for problem in &mut problems {
             let inside = problem.at.take().map(|inside| format!("/{inside}")).unwrap_or_default();

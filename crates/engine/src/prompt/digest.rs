@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fusee_tools::walk::{self, Ground};
+use fusee_tools::workspace::walk::{self, WalkFingerprint};
 
-mod kept;
+mod cache;
 #[cfg(test)]
 mod tests;
 
@@ -80,7 +80,7 @@ const BUILDS: &[&str] = &[
 ];
 
 /// Returns the digest of a project; `branch` and `changed` come from git. The file-based part is cached in
-/// the file `kept`, if one is given, until the files change.
+/// the file `cache`, if one is given, until the files change.
 pub fn workspace_digest(
     root: &Path,
     kept: Option<&Path>,
@@ -88,7 +88,7 @@ pub fn workspace_digest(
     changed: Option<&str>,
 ) -> String {
     let mut text = match kept {
-        Some(file) => kept::page(file, root),
+        Some(file) => cache::page(file, root),
         None => page(root).0,
     };
     if let Some(branch) = branch {
@@ -103,7 +103,7 @@ pub fn workspace_digest(
 }
 
 /// Describes the files, and returns the fingerprint of the scan for the cache.
-fn page(root: &Path) -> (String, Ground) {
+fn page(root: &Path) -> (String, WalkFingerprint) {
     let (files, ground) = walk::tree_under(root, MOST_FILES);
     let more = if files.len() == MOST_FILES { " (the first of more)" } else { "" };
     let mut text = format!("{} files{more}.\n", files.len());

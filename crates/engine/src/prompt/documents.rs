@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::{Whole, read_within};
-use super::section::Section;
-use front::{Front, field};
+use super::environment::{ReadExtent, read_within};
+use super::section::PromptSection;
+use front_matter::{FrontMatter, field};
 
-mod front;
+mod front_matter;
 
 /// Maximum number of documents of a folder; the rest is left out.
 const MOST: usize = 64;
@@ -48,9 +48,9 @@ pub struct Document {
 
 impl Document {
     /// Converts the document to an initially closed section.
-    pub fn section(&self) -> Section {
+    pub fn section(&self) -> PromptSection {
         let summary = self.summary.replace('$', "$$");
-        Section::literal(self.key.clone(), self.title.clone(), self.text.clone()).summarised(summary)
+        PromptSection::literal(self.key.clone(), self.title.clone(), self.text.clone()).summarised(summary)
     }
 }
 
@@ -107,7 +107,7 @@ pub fn skills(folder: &Path, root: &Path) -> Skills {
             continue;
         }
         let mut document = skill(&path, &name, &whole, &mut found.notices);
-        if all == Whole::Cut {
+        if all == ReadExtent::Cut {
             document.text.push_str(&format!("\n[cut here: read {name} for the rest]"));
         }
         document.key = new_key(&document.key, &mut keys);
@@ -120,10 +120,10 @@ pub fn skills(folder: &Path, root: &Path) -> Skills {
 /// Reads one skill. A file without front matter is accepted with a notice, and summarised by its first
 /// paragraph.
 fn skill(path: &Path, name: &str, whole: &str, notices: &mut Vec<String>) -> Document {
-    let (fields, body) = match Front::of(whole) {
-        Front::Fields { fields, body } => (fields, body),
-        Front::Nothing => ("", whole),
-        Front::Open => {
+    let (fields, body) = match FrontMatter::of(whole) {
+        FrontMatter::Fields { fields, body } => (fields, body),
+        FrontMatter::Nothing => ("", whole),
+        FrontMatter::Open => {
             notices.push(format!("{name}: unterminated front matter: missing the closing `---` line"));
             ("", whole.trim_start_matches('-'))
         }

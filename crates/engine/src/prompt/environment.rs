@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::workspace_digest;
 use super::documents::{self, Document};
-use super::overrides::{self, Override};
+use super::overrides::{self, SectionOverride};
 
 /// Longer project instructions are truncated, with a marker.
 const INSTRUCTIONS_BYTES: usize = 24 * 1024;
@@ -18,7 +18,7 @@ const HEAD_BYTES: u64 = 4 * 1024;
 
 /// Snapshot of the environment at the start of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
+pub struct EnvironmentSnapshot {
     /// Working directory.
     pub directory: String,
     /// Operating system and CPU architecture.
@@ -36,7 +36,7 @@ pub struct Environment {
     pub skills: Vec<Document>,
     /// Prompt sections that the project overrides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<Override>,
+    pub overrides: Vec<SectionOverride>,
     /// One-page digest of the project, if the prompt shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -45,7 +45,7 @@ pub struct Environment {
     pub notices: Vec<String>,
 }
 
-impl Environment {
+impl EnvironmentSnapshot {
     /// Reads the environment of a directory.
     pub fn look(directory: &Path, now_ms: i64) -> Self {
         let date = jiff::Timestamp::from_millisecond(now_ms)
@@ -89,14 +89,14 @@ impl Environment {
 
 /// Reads the head of a project file. Returns `None` for a link that leads out of the project, because a
 /// project must not send the user's other files to a model, and for anything that is not a regular file.
-pub(super) fn read_within(root: &Path, path: &Path, most: usize) -> Option<(String, Whole)> {
+pub(super) fn read_within(root: &Path, path: &Path, most: usize) -> Option<(String, ReadExtent)> {
     let real = path.canonicalize().ok()?;
     if !real.starts_with(root.canonicalize().ok()?) || !real.is_file() {
         return None;
     }
     let mut bytes = Vec::new();
     std::fs::File::open(real).ok()?.take(most as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let whole = if bytes.len() > most { Whole::Cut } else { Whole::All };
+    let whole = if bytes.len() > most { ReadExtent::Cut } else { ReadExtent::All };
     bytes.truncate(most);
     let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
     Some((text.trim_start_matches('\u{feff}').to_owned(), whole))
@@ -104,7 +104,7 @@ pub(super) fn read_within(root: &Path, path: &Path, most: usize) -> Option<(Stri
 
 /// Whether a file was read completely or truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum ReadExtent {
     All,
     Cut,
 }
@@ -118,7 +118,7 @@ fn root(directory: &Path) -> &Path {
 /// Returns the branch that HEAD names, without running git.
 fn branch(directory: &Path) -> Option<String> {
     let git = directory.ancestors().map(|ancestor| ancestor.join(".git")).find(|path| path.exists())?;
-    let head = fusee_tools::plain::read_text(&git.join("HEAD"), HEAD_BYTES).ok()?;
+    let head = fusee_tools::workspace::bounded_read::read_text(&git.join("HEAD"), HEAD_BYTES).ok()?;
     let head = head.trim();
     Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(12).collect(), str::to_owned))
 }
@@ -135,7 +135,7 @@ fn instructions(directory: &Path, root: &Path) -> Option<String> {
     for file in files {
         let Some((mut text, whole)) = read_within(root, &file, room) else { continue };
         room = room.saturating_sub(text.len());
-        if whole == Whole::Cut {
+        if whole == ReadExtent::Cut {
             let name = file.strip_prefix(directory).unwrap_or(&file);
             text.push_str(&format!("\n[cut here: read {} for the rest]", name.display()));
         }

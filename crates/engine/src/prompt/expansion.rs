@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::key::normalise_path;
-use super::render::Bound;
-use super::section::Shown;
+use super::render::BoundPrompt;
+use super::section::SectionDisplay;
+use super::section_key::normalise_path;
 
 /// Request of the model to open sections: apply the overrides, then bind and render again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct OpenProblem {
 
 /// Validates an `open_sections` call.
 pub fn open_sections(
-    bound: &Bound<'_>,
+    bound: &BoundPrompt<'_>,
     open: &BTreeSet<String>,
     section_keys: &[String],
     reason: &str,
@@ -57,7 +57,7 @@ pub fn open_sections(
         let node = bound.enabled(bound.nodes).find(|node| node.path.as_str() == path);
         let Some(node) = node else {
             let known = bound.enabled(bound.nodes).map(|node| node.path.as_str());
-            let near = fusee_text::near::nearest(&path, known);
+            let near = fusee_text::suggest::nearest(&path, known);
             let hint = if near.is_empty() {
                 String::new()
             } else {
@@ -69,12 +69,12 @@ pub fn open_sections(
                 format!("There is no section `{path}`.{hint}"),
             ));
         };
-        let closed_here = bound.shown(node, open) == Shown::Summary;
+        let closed_here = bound.shown(node, open) == SectionDisplay::Summary;
         let around: Vec<_> = bound
             .nodes
             .iter()
             .filter(|other| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str()))
-            .filter(|other| bound.shown(other, open) == Shown::Summary)
+            .filter(|other| bound.shown(other, open) == SectionDisplay::Summary)
             .map(|other| other.path.to_string())
             .collect();
         if !closed_here && around.is_empty() {
@@ -114,7 +114,7 @@ pub fn build_expansion_instructions(section_keys: &[String], reason: &str) -> St
     let mut seen = BTreeSet::new();
     let keys: Vec<_> =
         section_keys.iter().filter(|key| seen.insert(*key)).map(|key| format!("`{key}`")).collect();
-    let reason = super::template::trim(reason).trim_end_matches('.').trim_end();
+    let reason = super::placeholder::trim(reason).trim_end_matches('.').trim_end();
     format!(
         "Sections expanded: {}. Reason: {reason}. Continue with your task using the newly visible content.",
         keys.join(", ")

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::render::{Bound, RenderProblem};
-use super::section::Shown;
+use super::render::{BoundPrompt, RenderProblem};
+use super::section::SectionDisplay;
 
 /// How much of a section the model sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Outlined {
     pub whole: String,
 }
 
-impl Bound<'_> {
+impl BoundPrompt<'_> {
     /// Returns all enabled sections in order; `open` holds the paths of opened sections.
     pub fn outline(&self, open: &BTreeSet<String>) -> Result<Vec<Outlined>, RenderProblem> {
         let (mut outline, mut at, mut hidden_before) = (Vec::new(), 0, 0);
@@ -47,19 +47,19 @@ impl Bound<'_> {
             }
             let state = match self.shown(node, open) {
                 _ if at < hidden_before => SectionState::Behind,
-                Shown::Full => SectionState::Open,
-                Shown::Summary => SectionState::Closed,
+                SectionDisplay::Full => SectionState::Open,
+                SectionDisplay::Summary => SectionState::Closed,
             };
             let (shown, whole) = match state {
                 SectionState::Open => {
-                    let text = self.section(node, Shown::Full, at)?;
+                    let text = self.section(node, SectionDisplay::Full, at)?;
                     (text.clone(), text)
                 }
                 SectionState::Closed => {
                     hidden_before = at + 1 + node.inside;
-                    (self.section(node, Shown::Summary, at)?, self.read_section(node.path.as_str())?)
+                    (self.section(node, SectionDisplay::Summary, at)?, self.read_section(node.path.as_str())?)
                 }
-                SectionState::Behind => (String::new(), self.section(node, Shown::Full, at)?),
+                SectionState::Behind => (String::new(), self.section(node, SectionDisplay::Full, at)?),
             };
             outline.push(Outlined {
                 path: node.path.to_string(),

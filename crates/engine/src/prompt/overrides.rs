@@ -10,7 +10,7 @@ use fusee_tools::ContentHash;
 use serde::{Deserialize, Serialize};
 
 use super::default::{original, overridable};
-use super::environment::{Environment, Whole, read_within};
+use super::environment::{EnvironmentSnapshot, ReadExtent, read_within};
 
 /// Maximum size of an override; longer ones are ignored.
 const MOST_BYTES: usize = 32 * 1024;
@@ -23,7 +23,7 @@ const HASH: usize = 12;
 
 /// A project's own text for a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
+pub struct SectionOverride {
     /// Key of the section.
     pub key: String,
     /// Hash of the original it was written for, as given in the file.
@@ -43,7 +43,7 @@ fn hash_of(original: &str) -> String {
 }
 
 /// Reads the overrides of a folder, and reports the problems of its files.
-pub(super) fn read(folder: &Path, root: &Path) -> (Vec<Override>, Vec<String>) {
+pub(super) fn read(folder: &Path, root: &Path) -> (Vec<SectionOverride>, Vec<String>) {
     let (mut found, mut notices) = (Vec::new(), Vec::new());
     let Ok(entries) = std::fs::read_dir(folder) else { return (found, notices) };
     let mut names: Vec<String> = entries
@@ -65,16 +65,16 @@ pub(super) fn read(folder: &Path, root: &Path) -> (Vec<Override>, Vec<String>) {
     (found, notices)
 }
 
-fn read_one(path: &Path, root: &Path, key: &str) -> Result<Override, String> {
+fn read_one(path: &Path, root: &Path, key: &str) -> Result<SectionOverride, String> {
     if original(key).is_none() {
         let keys: Vec<&str> = overridable().collect();
-        let near = fusee_text::near::nearest(key, keys.iter().copied());
+        let near = fusee_text::suggest::nearest(key, keys.iter().copied());
         let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("unknown prompt section `{key}` (known: {}){hint}", keys.join(", ")));
     }
     let (text, whole) = read_within(root, path, MOST_BYTES)
         .ok_or_else(|| "not a readable regular file inside the project".to_owned())?;
-    if whole == Whole::Cut {
+    if whole == ReadExtent::Cut {
         return Err(format!("longer than {} KB", MOST_BYTES / 1024));
     }
     let first = text.lines().next().unwrap_or_default().trim();
@@ -84,17 +84,22 @@ fn read_one(path: &Path, root: &Path, key: &str) -> Result<Override, String> {
     if body.trim().is_empty() {
         return Err("the file is empty".to_owned());
     }
-    Ok(Override { key: key.to_owned(), original, text: body.trim().to_owned() })
+    Ok(SectionOverride { key: key.to_owned(), original, text: body.trim().to_owned() })
 }
 
 /// Returns the text of a section for this project, and adds a notice if its override is ignored.
-pub(crate) fn worded(key: &str, environment: &Environment, notices: &mut Vec<String>) -> String {
+pub(crate) fn worded(key: &str, environment: &EnvironmentSnapshot, notices: &mut Vec<String>) -> String {
     apply(key, original(key).unwrap_or_default(), &environment.overrides, notices).to_owned()
 }
 
 /// Returns the override's text if it was written for this original, otherwise the original with a notice for
 /// the user.
-fn apply<'a>(key: &str, original: &'a str, overrides: &'a [Override], notices: &mut Vec<String>) -> &'a str {
+fn apply<'a>(
+    key: &str,
+    original: &'a str,
+    overrides: &'a [SectionOverride],
+    notices: &mut Vec<String>,
+) -> &'a str {
     let Some(found) = overrides.iter().find(|found| found.key == key) else { return original };
     let hash = hash_of(original);
     let reason = match &found.original {

@@ -10,25 +10,26 @@ use super::*;
 
 /// Shape of one generated section.
 #[derive(Clone, Debug)]
-struct Plan {
+struct SectionShape {
     closed: bool,
     tool: bool,
     disabled: bool,
-    inside: Vec<Plan>,
+    inside: Vec<SectionShape>,
 }
 
-fn plan() -> impl Strategy<Value = Vec<Plan>> {
+fn plan() -> impl Strategy<Value = Vec<SectionShape>> {
     let leaf = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2))
-        .prop_map(|(closed, tool, disabled)| Plan { closed, tool, disabled, inside: Vec::new() });
+        .prop_map(|(closed, tool, disabled)| SectionShape { closed, tool, disabled, inside: Vec::new() });
     let nested = leaf.prop_recursive(3, 24, 4, |inner| {
-        (inner.clone(), prop::collection::vec(inner, 0..4)).prop_map(|(plan, inside)| Plan { inside, ..plan })
+        (inner.clone(), prop::collection::vec(inner, 0..4))
+            .prop_map(|(plan, inside)| SectionShape { inside, ..plan })
     });
     prop::collection::vec(nested, 1..5)
 }
 
 /// Builds the section of a plan. Tool names contain the path, so that they are unique.
-fn section(plan: &Plan, key: &str, path: &str) -> Section {
-    let mut section = Section::text(key, key.to_uppercase(), "<${v}>").param("v", path);
+fn section(plan: &SectionShape, key: &str, path: &str) -> PromptSection {
+    let mut section = PromptSection::text(key, key.to_uppercase(), "<${v}>").param("v", path);
     if plan.closed {
         section = section.summarised("short: ${v}");
     }
@@ -48,7 +49,7 @@ fn tool(path: &str) -> String {
     format!("tool_{}", path.replace('.', "_"))
 }
 
-fn prompt(plans: &[Plan]) -> Prompt<AnyTask> {
+fn prompt(plans: &[SectionShape]) -> Prompt<AnyTask> {
     let sections =
         plans.iter().enumerate().map(|(n, plan)| section(plan, &format!("k{n}"), &format!("k{n}")));
     let builder = sections.fold(Prompt::builder(), |builder, section| builder.section(section));
@@ -56,7 +57,7 @@ fn prompt(plans: &[Plan]) -> Prompt<AnyTask> {
 }
 
 /// Collects the enabled paths, with whether each is initially closed and whether it has a tool.
-fn enabled(plans: &[Plan], around: &str, found: &mut Vec<(String, bool, bool)>) {
+fn enabled(plans: &[SectionShape], around: &str, found: &mut Vec<(String, bool, bool)>) {
     for (n, plan) in plans.iter().enumerate().filter(|(_, plan)| !plan.disabled) {
         let path = if around.is_empty() { format!("k{n}") } else { format!("{around}.k{n}") };
         found.push((path.clone(), plan.closed, plan.tool));
@@ -64,7 +65,7 @@ fn enabled(plans: &[Plan], around: &str, found: &mut Vec<(String, bool, bool)>) 
     }
 }
 
-fn paths(plans: &[Plan]) -> Vec<(String, bool, bool)> {
+fn paths(plans: &[SectionShape]) -> Vec<(String, bool, bool)> {
     let mut found = Vec::new();
     enabled(plans, "", &mut found);
     found
@@ -100,7 +101,7 @@ proptest! {
         let bound = prompt.bind(&AnyTask::default()).expect("bound");
         let (some, more) = (chosen(&all, one), chosen(&all, one | other));
         let (less, rendered) = (bound.render(&some).expect("rendered"), bound.render(&more).expect("rendered"));
-        for section in less.sections.iter().filter(|section| section.shown == Shown::Full) {
+        for section in less.sections.iter().filter(|section| section.shown == SectionDisplay::Full) {
             prop_assert!(rendered.sections.contains(section), "{} is gone", section.path);
         }
         let visible: Vec<String> = all.iter().map(|(path, ..)| path.clone()).filter(|path| is_visible(path, &all, &more)).collect();
@@ -124,7 +125,7 @@ proptest! {
             let next = open.union(&required.requested_overrides).cloned().collect();
             let next = bound.render(&next).expect("rendered");
             let shown = next.sections.iter().find(|section| section.path == *path).expect("shown");
-            prop_assert_eq!(shown.shown, Shown::Full);
+            prop_assert_eq!(shown.shown, SectionDisplay::Full);
         }
     }
 
@@ -158,8 +159,8 @@ proptest! {
         let task: AnyTask = serde_json::from_value(json!({ "v": value, "_text0": "mine" })).expect("a task");
         let read = PromptFile::parse(&prompt.written(&task).expect("written")).expect("a legal file");
         let (bound, again) = (prompt.bind(&task).expect("bound"), read.bind(&task).expect("bound"));
-        let shown = |bound: &Bound<'_>, open: &BTreeSet<String>| {
-            let Rendered { text, tools, sections, closed } = bound.render(open).expect("rendered");
+        let shown = |bound: &BoundPrompt<'_>, open: &BTreeSet<String>| {
+            let RenderedText { text, tools, sections, closed } = bound.render(open).expect("rendered");
             let numbers: Vec<_> = sections.into_iter().map(|section| (section.path, section.number, section.shown)).collect();
             (text, tools, numbers, closed)
         };
@@ -182,17 +183,19 @@ proptest! {
 #[test]
 fn what_code_decides_is_decided_when_a_prompt_is_written() {
     let decided = Visibility::Decided(Arc::new(|value| {
-        if value("hurry").as_deref() == Some("yes") { Shown::Full } else { Shown::Summary }
+        if value("hurry").as_deref() == Some("yes") { SectionDisplay::Full } else { SectionDisplay::Summary }
     }));
-    let part = Section::literal("part", "Part", "Hand over $5 parts.").tool("read_file");
+    let part = PromptSection::literal("part", "Part", "Hand over $5 parts.").tool("read_file");
     let prompt: Prompt<AnyTask> = Prompt::builder()
-        .section(Section::text("a", "A", "  text of ${who},\n    costs $$5").with_summary("short", decided))
         .section(
-            Section::text("b", "B", "${expansion_instructions}, then ${who}")
+            PromptSection::text("a", "A", "  text of ${who},\n    costs $$5").with_summary("short", decided),
+        )
+        .section(
+            PromptSection::text("b", "B", "${expansion_instructions}, then ${who}")
                 .param("expansion_instructions", "nothing"),
         )
-        .section(Section::delegation(DelegationPrompt::new(vec![part])))
-        .section(Section::task())
+        .section(PromptSection::delegation(DelegationPrompt::new(vec![part])))
+        .section(PromptSection::task())
         .build()
         .expect("a prompt");
     for hurry in ["yes", "no"] {
@@ -202,7 +205,7 @@ fn what_code_decides_is_decided_when_a_prompt_is_written() {
         let (bound, again) = (prompt.bind(&task).expect("bound"), read.bind(&task).expect("bound"));
         let none = BTreeSet::new();
         assert_eq!(bound.render(&none), again.render(&none));
-        let next = |bound: Bound<'_>| {
+        let next = |bound: BoundPrompt<'_>| {
             bound.expanded("a is open".to_owned()).render(&BTreeSet::from(["a".to_owned()]))
         };
         assert_eq!(next(bound), next(again));
@@ -213,9 +216,9 @@ fn what_code_decides_is_decided_when_a_prompt_is_written() {
         };
         assert_eq!(handed(&prompt), handed(&read));
     }
-    let switched = Section::literal("part", "Part", "x").enabled(Arc::new(|_| true));
+    let switched = PromptSection::literal("part", "Part", "x").enabled(Arc::new(|_| true));
     let prompt: Prompt<AnyTask> = Prompt::builder()
-        .section(Section::delegation(DelegationPrompt::new(vec![switched])))
+        .section(PromptSection::delegation(DelegationPrompt::new(vec![switched])))
         .build()
         .expect("a prompt");
     assert_eq!(prompt.written(&AnyTask::default()).expect_err("code").code, "undecided_section");
@@ -224,13 +227,13 @@ fn what_code_decides_is_decided_when_a_prompt_is_written() {
 #[test]
 fn what_did_not_change_is_taken_over() {
     let prompt: Prompt<AnyTask> = Prompt::builder()
-        .section(Section::text("a", "A", "text"))
-        .section(Section::text("b", "B", "text").summarised("short"))
+        .section(PromptSection::text("a", "A", "text"))
+        .section(PromptSection::text("b", "B", "text").summarised("short"))
         .section(
-            Section::text("c", "C", "after ${expansion_instructions}")
+            PromptSection::text("c", "C", "after ${expansion_instructions}")
                 .param("expansion_instructions", "nothing"),
         )
-        .section(Section::task())
+        .section(PromptSection::task())
         .build()
         .expect("a prompt");
     let task: AnyTask = serde_json::from_value(json!({ "request": "Do it." })).expect("a task");
@@ -254,15 +257,15 @@ fn what_did_not_change_is_taken_over() {
 
 #[test]
 fn a_section_that_is_disabled_meanwhile_is_gone_and_its_key_unknown() {
-    let inner = Section::text("inner", "Inner", "text").summarised("short");
-    let switched = Section::text("extra", "Extra", "text")
+    let inner = PromptSection::text("inner", "Inner", "text").summarised("short");
+    let switched = PromptSection::text("extra", "Extra", "text")
         .summarised("short")
         .child(inner)
         .param("on", "yes")
         .enabled(Arc::new(|value| value("on").as_deref() == Some("yes")));
     let prompt: Prompt<AnyTask> = Prompt::builder()
         .section(switched)
-        .section(Section::text("rest", "Rest", "text"))
+        .section(PromptSection::text("rest", "Rest", "text"))
         .build()
         .expect("a prompt");
     let task = |on: &str| serde_json::from_value::<AnyTask>(json!({ "on": on })).expect("a task");
@@ -279,7 +282,7 @@ fn a_section_that_is_disabled_meanwhile_is_gone_and_its_key_unknown() {
 
 #[test]
 fn five_thousand_sections_are_rendered_and_any_is_found() {
-    let build = |n: usize| Section::text(format!("s{n}"), "S", "text").summarised("short");
+    let build = |n: usize| PromptSection::text(format!("s{n}"), "S", "text").summarised("short");
     let prompt: Prompt<AnyTask> =
         (0..5_000).map(build).fold(Prompt::builder(), PromptBuilder::section).build().expect("a prompt");
     let bound = prompt.bind(&AnyTask::default()).expect("bound");

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::build::{Node, NodeBody};
-use super::section::{Shown, Visibility};
-use super::task::{AnyTask, EXPANSION, Fields, text};
+use super::builder::{NodeBody, PromptNode};
+use super::section::{SectionDisplay, Visibility};
+use super::task_fields::{AnyTask, EXPANSION, Fields, text};
 
 /// A prompt bound to a task, ready to be rendered.
 #[derive(Clone)]
-pub struct Bound<'p> {
-    pub(crate) nodes: &'p [Node],
+pub struct BoundPrompt<'p> {
+    pub(crate) nodes: &'p [PromptNode],
     fields: Fields,
 }
 
@@ -34,7 +34,7 @@ impl RenderProblem {
 
 /// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedText {
     /// The text for the model.
     pub text: String,
     /// Tools of open sections, followed by the tools that open or read the others.
@@ -53,15 +53,15 @@ pub struct RenderedSection {
     /// Section number.
     pub number: String,
     /// Whether it is shown in full or as a summary.
-    pub shown: Shown,
+    pub shown: SectionDisplay,
     /// Its own text, without its children.
     pub text: Arc<str>,
     /// Index of the section in the flattened tree.
     at: usize,
 }
 
-impl<'p> Bound<'p> {
-    pub(crate) fn new(nodes: &'p [Node], fields: Fields) -> Self {
+impl<'p> BoundPrompt<'p> {
+    pub(crate) fn new(nodes: &'p [PromptNode], fields: Fields) -> Self {
         Self { nodes, fields }
     }
 
@@ -72,7 +72,7 @@ impl<'p> Bound<'p> {
     }
 
     /// Renders the prompt; `open` holds the paths of opened sections.
-    pub fn render(&self, open: &BTreeSet<String>) -> Result<Rendered, RenderProblem> {
+    pub fn render(&self, open: &BTreeSet<String>) -> Result<RenderedText, RenderProblem> {
         self.render_from(&[], open)
     }
 
@@ -80,9 +80,9 @@ impl<'p> Bound<'p> {
     /// from the same prompt and, apart from the expansion instructions, the same task.
     pub fn render_after(
         &self,
-        before: &Rendered,
+        before: &RenderedText,
         open: &BTreeSet<String>,
-    ) -> Result<Rendered, RenderProblem> {
+    ) -> Result<RenderedText, RenderProblem> {
         self.render_from(&before.sections, open)
     }
 
@@ -90,10 +90,10 @@ impl<'p> Bound<'p> {
         &self,
         before: &[RenderedSection],
         open: &BTreeSet<String>,
-    ) -> Result<Rendered, RenderProblem> {
+    ) -> Result<RenderedText, RenderProblem> {
         let mut before = before.iter().peekable();
         let mut rendered =
-            Rendered { text: String::new(), tools: Vec::new(), sections: Vec::new(), closed: Vec::new() };
+            RenderedText { text: String::new(), tools: Vec::new(), sections: Vec::new(), closed: Vec::new() };
         let mut readable = false;
         let mut at = 0;
         while let Some(node) = self.nodes.get(at) {
@@ -116,12 +116,13 @@ impl<'p> Bound<'p> {
             rendered.sections.push(RenderedSection { path, number, shown, text: own, at });
             at += 1;
             match shown {
-                Shown::Full => rendered.tools.extend(node.tools.iter().cloned()),
-                Shown::Summary => {
+                SectionDisplay::Full => rendered.tools.extend(node.tools.iter().cloned()),
+                SectionDisplay::Summary => {
                     let inside = &self.nodes[at..at + node.inside];
                     readable |= node.tools.is_empty() && inside.iter().all(|node| node.tools.is_empty());
                     rendered.closed.push(node.path.to_string());
-                    let hidden = self.enabled(inside).filter(|node| self.shown(node, open) == Shown::Summary);
+                    let hidden =
+                        self.enabled(inside).filter(|node| self.shown(node, open) == SectionDisplay::Summary);
                     rendered.closed.extend(hidden.map(|node| node.path.to_string()));
                     at += node.inside;
                 }
@@ -137,7 +138,7 @@ impl<'p> Bound<'p> {
     }
 
     /// Filters the enabled nodes of a slice; the descendants of disabled nodes are skipped.
-    pub(super) fn enabled<'n>(&self, nodes: &'n [Node]) -> impl Iterator<Item = &'n Node> {
+    pub(super) fn enabled<'n>(&self, nodes: &'n [PromptNode]) -> impl Iterator<Item = &'n PromptNode> {
         let mut at = 0;
         std::iter::from_fn(move || {
             loop {
@@ -159,19 +160,20 @@ impl<'p> Bound<'p> {
     /// Checks that a section is enabled, closed, and provides no tools. The error tells the model what to do
     /// instead.
     pub(crate) fn may_read(&self, path: &str, open: &BTreeSet<String>) -> Result<(), RenderProblem> {
-        let path = super::key::normalise_path(path);
+        let path = super::section_key::normalise_path(path);
         let Some(at) = self.nodes.iter().position(|node| node.path.as_str() == path) else {
             // `read_section` reports unknown paths, with suggestions.
             return Ok(());
         };
         let node = &self.nodes[at];
         let problem = |code, message: &str| Err(RenderProblem::new(code, Some(&path), message.to_owned()));
-        let around = |other: &&Node| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str());
-        let around: Vec<&Node> = self.nodes[..at].iter().filter(around).collect();
+        let around =
+            |other: &&PromptNode| node.path.ancestors().any(|ancestor| ancestor == other.path.as_str());
+        let around: Vec<&PromptNode> = self.nodes[..at].iter().filter(around).collect();
         if !around.iter().copied().chain([node]).all(|node| self.is_enabled(node)) {
             return problem("unknown_section", "there is no such section now");
         }
-        if around.iter().copied().chain([node]).all(|node| self.shown(node, open) == Shown::Full) {
+        if around.iter().copied().chain([node]).all(|node| self.shown(node, open) == SectionDisplay::Full) {
             return problem("already_open", "it is shown in full in the prompt already");
         }
         if self.nodes[at..=at + node.inside].iter().any(|node| !node.tools.is_empty()) {
@@ -182,11 +184,11 @@ impl<'p> Bound<'p> {
 
     /// Returns the full text of a section and its descendants, as if it were open.
     pub fn read_section(&self, path: &str) -> Result<String, RenderProblem> {
-        let path = super::key::normalise_path(path);
+        let path = super::section_key::normalise_path(path);
         let at = self.nodes.iter().position(|node| node.path.as_str() == path);
         let Some(at) = at else {
             let known = self.nodes.iter().map(|node| node.path.as_str());
-            let near = fusee_text::near::nearest(&path, known);
+            let near = fusee_text::suggest::nearest(&path, known);
             let hint = if near.is_empty() {
                 String::new()
             } else {
@@ -203,7 +205,7 @@ impl<'p> Bound<'p> {
         while here <= at + self.nodes[at].inside {
             let node = &self.nodes[here];
             if self.is_enabled(node) {
-                parts.push(self.section(node, Shown::Full, here)?);
+                parts.push(self.section(node, SectionDisplay::Full, here)?);
                 here += 1;
             } else {
                 here += 1 + node.inside;
@@ -212,9 +214,9 @@ impl<'p> Bound<'p> {
         Ok(parts.join("\n\n"))
     }
 
-    pub(crate) fn shown(&self, node: &Node, open: &BTreeSet<String>) -> Shown {
+    pub(crate) fn shown(&self, node: &PromptNode, open: &BTreeSet<String>) -> SectionDisplay {
         if open.contains(node.path.as_str()) {
-            return Shown::Full;
+            return SectionDisplay::Full;
         }
         match &node.visibility {
             Visibility::Fixed(shown) => *shown,
@@ -222,18 +224,23 @@ impl<'p> Bound<'p> {
         }
     }
 
-    pub(crate) fn is_enabled(&self, node: &Node) -> bool {
+    pub(crate) fn is_enabled(&self, node: &PromptNode) -> bool {
         node.enabled.as_ref().is_none_or(|condition| condition(&|name| self.value(node, name)))
     }
 
-    fn value(&self, node: &Node, name: &str) -> Option<String> {
+    fn value(&self, node: &PromptNode, name: &str) -> Option<String> {
         self.fields.value(name).or_else(|| node.params.get(name).map(text))
     }
 
-    pub(super) fn section(&self, node: &Node, shown: Shown, at: usize) -> Result<String, RenderProblem> {
+    pub(super) fn section(
+        &self,
+        node: &PromptNode,
+        shown: SectionDisplay,
+        at: usize,
+    ) -> Result<String, RenderProblem> {
         let heading = format!("{} {}. {}", "#".repeat(node.depth + 2), node.number, node.title);
         let body = match (shown, &node.body, &node.summary) {
-            (Shown::Summary, _, Some(summary)) => {
+            (SectionDisplay::Summary, _, Some(summary)) => {
                 let summary = self.fill(node, summary)?;
                 format!("{summary}\n\n---\n{}", self.invitation(node, at))
             }
@@ -248,15 +255,19 @@ impl<'p> Bound<'p> {
         self.fields.value(name).is_some()
     }
 
-    fn fill(&self, node: &Node, template: &super::template::Template) -> Result<String, RenderProblem> {
+    fn fill(
+        &self,
+        node: &PromptNode,
+        template: &super::placeholder::PlaceholderText,
+    ) -> Result<String, RenderProblem> {
         self.filled(node, template, &|_| None)
     }
 
     /// Fills a template; values from `other` take precedence.
     pub(super) fn filled(
         &self,
-        node: &Node,
-        template: &super::template::Template,
+        node: &PromptNode,
+        template: &super::placeholder::PlaceholderText,
         other: &dyn Fn(&str) -> Option<String>,
     ) -> Result<String, RenderProblem> {
         template.fill(&|name| other(name).or_else(|| self.value(node, name))).map_err(|name| {
@@ -266,7 +277,7 @@ impl<'p> Bound<'p> {
     }
 
     /// Returns the line that tells the model how to open a closed section and which children it has.
-    fn invitation(&self, node: &Node, at: usize) -> String {
+    fn invitation(&self, node: &PromptNode, at: usize) -> String {
         let mut inside = Vec::new();
         let mut here = at + 1;
         while here <= at + node.inside {
@@ -301,9 +312,9 @@ impl<'p> Bound<'p> {
 
 /// Whether a section's text stays the same after an expansion if it is shown the same way. Summaries are
 /// always rendered again, because their last line names the enabled children.
-fn stays(node: &Node, shown: Shown) -> bool {
+fn stays(node: &PromptNode, shown: SectionDisplay) -> bool {
     match (&node.body, shown) {
-        (NodeBody::Text(template), Shown::Full) => template.names().all(|name| name != EXPANSION),
+        (NodeBody::Text(template), SectionDisplay::Full) => template.names().all(|name| name != EXPANSION),
         _ => false,
     }
 }

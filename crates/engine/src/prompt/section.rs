@@ -1,4 +1,4 @@
-//! A prompt section as its author writes it. `build.rs` checks and numbers a tree of these.
+//! A prompt section as its author writes it. `builder.rs` checks and numbers a tree of these.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ const LOOKING: [&str; 5] = ["list_dir", "find_files", "search_text", "read_file"
 /// Whether a section is shown in full or as a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum SectionDisplay {
     /// The full text.
     #[default]
     Full,
@@ -33,9 +33,9 @@ pub type Condition<T> = Arc<dyn Fn(&dyn Fn(&str) -> Option<String>) -> T + Send 
 #[derive(Clone)]
 pub enum Visibility {
     /// Fixed until the section is opened.
-    Fixed(Shown),
+    Fixed(SectionDisplay),
     /// Decided from the bound values.
-    Decided(Condition<Shown>),
+    Decided(Condition<SectionDisplay>),
 }
 
 impl fmt::Debug for Visibility {
@@ -49,20 +49,20 @@ impl fmt::Debug for Visibility {
 
 /// A section and its children.
 #[derive(Clone)]
-pub struct Section {
+pub struct PromptSection {
     pub(crate) key: String,
     pub(crate) title: String,
-    pub(crate) body: Body,
+    pub(crate) body: SectionBody,
     pub(crate) summary: Option<String>,
     pub(crate) visibility: Visibility,
     pub(crate) enabled: Option<Condition<bool>>,
     pub(crate) params: BTreeMap<String, Value>,
     pub(crate) tools: Vec<String>,
-    pub(crate) children: Vec<Section>,
+    pub(crate) children: Vec<PromptSection>,
     pub(crate) delegation: Option<DelegationPrompt>,
 }
 
-impl fmt::Debug for Section {
+impl fmt::Debug for PromptSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Section")
             .field("key", &self.key)
@@ -73,26 +73,26 @@ impl fmt::Debug for Section {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Body {
+pub(crate) enum SectionBody {
     Template(String),
     Literal(String),
     Task,
 }
 
-impl Section {
+impl PromptSection {
     /// Creates a section whose body is a template.
     pub fn text(key: impl Into<String>, title: impl Into<String>, body: impl Into<String>) -> Self {
-        Self::with(key.into(), title.into(), Body::Template(body.into()))
+        Self::with(key.into(), title.into(), SectionBody::Template(body.into()))
     }
 
     /// Creates a section whose body is literal text, such as a project file.
     pub fn literal(key: impl Into<String>, title: impl Into<String>, body: impl Into<String>) -> Self {
-        Self::with(key.into(), title.into(), Body::Literal(body.into()))
+        Self::with(key.into(), title.into(), SectionBody::Literal(body.into()))
     }
 
     /// Creates the section that shows the task.
     pub fn task() -> Self {
-        Self::with("task".to_owned(), "Task".to_owned(), Body::Task)
+        Self::with("task".to_owned(), "Task".to_owned(), SectionBody::Task)
     }
 
     /// Creates the section with the instructions of the project's AGENTS.md.
@@ -129,7 +129,7 @@ impl Section {
     /// Replaces the body with a template.
     #[must_use]
     pub fn saying(self, body: impl Into<String>) -> Self {
-        Self { body: Body::Template(body.into()), ..self }
+        Self { body: SectionBody::Template(body.into()), ..self }
     }
 
     /// Whether this section or a descendant delegates tasks.
@@ -137,13 +137,13 @@ impl Section {
         self.delegation.is_some() || self.children.iter().any(Self::delegates)
     }
 
-    fn with(key: String, title: String, body: Body) -> Self {
+    fn with(key: String, title: String, body: SectionBody) -> Self {
         Self {
             key,
             title,
             body,
             summary: None,
-            visibility: Visibility::Fixed(Shown::Full),
+            visibility: Visibility::Fixed(SectionDisplay::Full),
             enabled: None,
             params: BTreeMap::new(),
             tools: Vec::new(),
@@ -161,7 +161,7 @@ impl Section {
     /// Closes the section initially, showing this summary.
     #[must_use]
     pub fn summarised(self, summary: impl Into<String>) -> Self {
-        Self { summary: Some(summary.into()), visibility: Visibility::Fixed(Shown::Summary), ..self }
+        Self { summary: Some(summary.into()), visibility: Visibility::Fixed(SectionDisplay::Summary), ..self }
     }
 
     /// Adds a summary that is shown when `visibility` says so.
@@ -192,7 +192,7 @@ impl Section {
 
     /// Adds a child section.
     #[must_use]
-    pub fn child(mut self, section: Section) -> Self {
+    pub fn child(mut self, section: PromptSection) -> Self {
         self.children.push(section);
         self
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-fn render(prompt: &Prompt<AnyTask>, task: serde_json::Value, open: &[&str]) -> Rendered {
+fn render(prompt: &Prompt<AnyTask>, task: serde_json::Value, open: &[&str]) -> RenderedText {
     let task: AnyTask = serde_json::from_value(task).expect("a task");
     let open: BTreeSet<String> = open.iter().map(|path| (*path).to_owned()).collect();
     prompt.bind(&task).expect("bound").render(&open).expect("rendered")
@@ -18,10 +18,10 @@ fn render(prompt: &Prompt<AnyTask>, task: serde_json::Value, open: &[&str]) -> R
 fn four_and_a_task() -> Prompt<AnyTask> {
     let mut builder = Prompt::builder();
     for n in 1..=4 {
-        builder =
-            builder.section(Section::text(format!("s{n}"), "S", "").enabled(std::sync::Arc::new(|_| false)));
+        builder = builder
+            .section(PromptSection::text(format!("s{n}"), "S", "").enabled(std::sync::Arc::new(|_| false)));
     }
-    builder.section(Section::task()).build().expect("a prompt")
+    builder.section(PromptSection::task()).build().expect("a prompt")
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn a_task_field_wins_over_a_parameter() {
 
 #[test]
 fn opening_opens_closed_ancestors_skips_what_is_open_and_names_each_key_once() {
-    let inner = Section::text("b", "B", "inner").summarised("b in short");
+    let inner = PromptSection::text("b", "B", "inner").summarised("b in short");
     let prompt: Prompt<AnyTask> = Prompt::builder()
-        .section(Section::text("a", "A", "outer").summarised("a in short").child(inner))
-        .section(Section::text("c", "C", "plain"))
+        .section(PromptSection::text("a", "A", "outer").summarised("a in short").child(inner))
+        .section(PromptSection::text("c", "C", "plain"))
         .build()
         .expect("a prompt");
     let bound = prompt.bind(&AnyTask::default()).expect("bound");
@@ -196,7 +196,7 @@ struct CodeReviewTask {
 #[test]
 fn a_typed_prompt_knows_its_fields_when_it_is_built() {
     let with =
-        |body: &str| Prompt::<CodeReviewTask>::builder().section(Section::text("a", "A", body)).build();
+        |body: &str| Prompt::<CodeReviewTask>::builder().section(PromptSection::text("a", "A", body)).build();
     assert!(with("look at $focus").is_ok());
     let problems = with("look at $focsu").err().expect("unknown");
     assert_eq!(
@@ -205,9 +205,9 @@ fn a_typed_prompt_knows_its_fields_when_it_is_built() {
     );
 }
 
-fn tree() -> impl Strategy<Value = Vec<Section>> {
+fn tree() -> impl Strategy<Value = Vec<PromptSection>> {
     let leaf = (0_usize..3, any::<bool>(), any::<bool>()).prop_map(|(kind, closed, tool)| {
-        let section = Section::text("x", ["A", "B", "C"][kind], "body");
+        let section = PromptSection::text("x", ["A", "B", "C"][kind], "body");
         let section = if tool { section.tool(format!("tool_{kind}")) } else { section };
         if closed { section.summarised("short") } else { section }
     });
@@ -222,7 +222,7 @@ fn tree() -> impl Strategy<Value = Vec<Section>> {
     prop::collection::vec(nested, 1..4)
 }
 
-fn keyed(sections: Vec<Section>) -> Prompt<AnyTask> {
+fn keyed(sections: Vec<PromptSection>) -> Prompt<AnyTask> {
     let mut builder = Prompt::builder();
     for (n, section) in sections.into_iter().enumerate() {
         let title = section.title.clone();

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use fusee_tools::Workspace;
-use fusee_tools::workspace::Opened;
+use fusee_tools::workspace::OpenedPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CodeReview;
-use crate::agent::{Accepted, AnswerCheck, JsonAnswer};
+use crate::agent::{AcceptedAnswer, AnswerCheck, JsonAnswer};
 
 /// Lines of larger files are not counted, and any line number is accepted.
 const MOST_BYTES: u64 = 16 << 20;
@@ -21,7 +21,7 @@ const TOLD: usize = 8;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Good to know.
     Info,
     /// Should be better.
@@ -32,7 +32,7 @@ pub enum Severity {
     Critical,
 }
 
-impl Severity {
+impl FindingSeverity {
     /// Returns the name used in JSON and reports.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub struct Finding {
     #[schemars(range(min = 1))]
     pub line: u64,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// What is wrong, and how one knows.
     #[schemars(length(min = 1))]
     pub claim: String,
@@ -102,7 +102,7 @@ impl FindingsCheck {
 }
 
 impl AnswerCheck for FindingsCheck {
-    fn check(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
+    fn check(&self, answer: &str, workspace: &Workspace) -> Result<AcceptedAnswer, String> {
         let findings = self.read(answer)?;
         let problems = misplaced(&findings, workspace);
         if problems.is_empty() {
@@ -113,7 +113,7 @@ impl AnswerCheck for FindingsCheck {
 
     /// Keeps the findings that refer to existing lines and lists the others. If none does, the answer is
     /// rejected.
-    fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<Accepted, String> {
+    fn check_last(&self, answer: &str, workspace: &Workspace) -> Result<AcceptedAnswer, String> {
         let mut findings = self.read(answer)?;
         let problems = misplaced(&findings, workspace);
         if problems.is_empty() || problems.len() == findings.findings.len() {
@@ -138,14 +138,14 @@ impl FindingsCheck {
         serde_json::from_value(self.json.read(answer)?).map_err(|error| error.to_string())
     }
 
-    fn accept(&self, mut findings: Findings) -> Accepted {
+    fn accept(&self, mut findings: Findings) -> AcceptedAnswer {
         findings.findings.sort_by(|one, other| {
             let place = |finding: &Finding| (finding.file.clone(), finding.line);
             other.severity.cmp(&one.severity).then_with(|| place(one).cmp(&place(other)))
         });
         let worst = findings.findings.first().map(|finding| finding.severity);
         let objects = self.review.fail_on.is_some_and(|least| worst >= Some(least));
-        Accepted { answer: self.review.format.write(&findings), objects }
+        AcceptedAnswer { answer: self.review.format.write(&findings), objects }
     }
 }
 
@@ -172,13 +172,13 @@ fn misplaced(findings: &Findings, workspace: &Workspace) -> Vec<(usize, String)>
 fn lines_of(path: &str, workspace: &Workspace) -> Result<Option<u64>, String> {
     let located = workspace.locate(path).map_err(|problem| problem.to_string())?;
     match workspace.open_to_read(&located).map_err(|problem| problem.to_string())? {
-        Opened::File { size, .. } if size > MOST_BYTES => Ok(None),
-        Opened::File { file, .. } => {
+        OpenedPath::File { size, .. } if size > MOST_BYTES => Ok(None),
+        OpenedPath::File { file, .. } => {
             let mut content = Vec::new();
             file.take(MOST_BYTES).read_to_end(&mut content).map_err(|error| format!("`{path}`: {error}"))?;
             let ends = content.iter().filter(|byte| **byte == b'\n').count() as u64;
             Ok(Some((ends + u64::from(!content.ends_with(b"\n"))).max(1)))
         }
-        Opened::Directory(_) | Opened::Special(_) => Err(format!("`{path}` is not a file")),
+        OpenedPath::Directory(_) | OpenedPath::Special(_) => Err(format!("`{path}` is not a file")),
     }
 }

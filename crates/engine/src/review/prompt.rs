@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::material::Material;
+use super::review_context::ReviewContext;
 use super::{CodeReview, findings_schema};
-use crate::agent::Disclosure;
-use crate::prompt::{Environment, Prompt, Section, worded};
+use crate::agent::SectionedPrompt;
+use crate::prompt::{EnvironmentSnapshot, Prompt, PromptSection, worded};
 
 /// Task type of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,10 +50,10 @@ pub(crate) fn disclosure(
     review: &CodeReview,
     request: &str,
     background: Option<&str>,
-    material: &Material,
-    environment: &Environment,
+    material: &ReviewContext,
+    environment: &EnvironmentSnapshot,
     opened: BTreeSet<String>,
-) -> Result<(Disclosure, Vec<String>), String> {
+) -> Result<(SectionedPrompt, Vec<String>), String> {
     let task = CodeReviewTask {
         request: request.to_owned(),
         background: background.map(str::to_owned),
@@ -61,40 +61,40 @@ pub(crate) fn disclosure(
         files: (!review.paths.is_empty()).then(|| review.paths.clone()),
         focus: review.focus.clone(),
     };
-    let told = |problems: Vec<crate::prompt::Problem>| {
+    let told = |problems: Vec<crate::prompt::PromptProblem>| {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut notices = environment.notices.clone();
     let prompt = prompt(material, &mut |key| worded(key, environment, &mut notices)).map_err(told)?;
-    let disclosure = Disclosure::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
+    let disclosure = SectionedPrompt::new(&prompt, &task, opened).map_err(|problem| problem.to_string())?;
     Ok((disclosure, notices))
 }
 
 fn prompt(
-    material: &Material,
+    material: &ReviewContext,
     text: &mut dyn FnMut(&str) -> String,
-) -> Result<Prompt<CodeReviewTask>, Vec<crate::prompt::Problem>> {
+) -> Result<Prompt<CodeReviewTask>, Vec<crate::prompt::PromptProblem>> {
     let schema = findings_schema().to_string();
     let guidance = format!("{}\n\n{schema}", text("guidance"));
     let mut builder = Prompt::builder()
-        .section(Section::literal("guidance", "Review Guidance", guidance))
-        .section(Section::literal("workspace-digest", "Workspace Digest", material.digest.clone()));
+        .section(PromptSection::literal("guidance", "Review Guidance", guidance))
+        .section(PromptSection::literal("workspace-digest", "Workspace Digest", material.digest.clone()));
     if let Some(diff) = &material.diff {
         let body = if diff.trim().is_empty() {
             "Nothing differs.".to_owned()
         } else {
             format!("```diff\n{diff}\n```")
         };
-        builder = builder.section(Section::literal("changes", "Changes", body));
+        builder = builder.section(PromptSection::literal("changes", "Changes", body));
     }
     if !material.references.is_empty() {
-        let parent = Section::literal("reference", "Reference Documents", text("reference"));
+        let parent = PromptSection::literal("reference", "Reference Documents", text("reference"));
         let reference = material.references.iter().fold(parent, |parent, it| parent.child(it.section()));
         builder = builder.section(reference);
     }
     builder
-        .section(Section::literal("planning", "Planning", text("planning")).tool("plan_tasks"))
-        .section(Section::literal("workspace", "Workspace", text("workspace")))
-        .section(Section::task().named("review-task", "Review Task"))
+        .section(PromptSection::literal("planning", "Planning", text("planning")).tool("plan_tasks"))
+        .section(PromptSection::literal("workspace", "Workspace", text("workspace")))
+        .section(PromptSection::task().named("review-task", "Review Task"))
         .build()
 }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::finding::{Finding, Findings, Severity};
+use super::finding::{Finding, FindingSeverity, Findings};
 
 /// Output format of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum FindingsFormat {
     /// Plain text.
     #[default]
     Text,
@@ -18,7 +18,7 @@ pub enum Format {
     Sarif,
 }
 
-impl Format {
+impl FindingsFormat {
     /// Formats the findings, in order, as one text.
     pub fn write(self, findings: &Findings) -> String {
         match self {
@@ -59,12 +59,14 @@ fn indented(text: &str) -> String {
 
 /// Returns the summary line.
 fn count(findings: &[Finding]) -> String {
-    let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let parts: Vec<String> = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Info]
-        .into_iter()
-        .filter(|severity| of(*severity) > 0)
-        .map(|severity| format!("{} {}", of(severity), severity.as_str()))
-        .collect();
+    let of =
+        |severity: FindingSeverity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let parts: Vec<String> =
+        [FindingSeverity::Critical, FindingSeverity::Major, FindingSeverity::Minor, FindingSeverity::Info]
+            .into_iter()
+            .filter(|severity| of(*severity) > 0)
+            .map(|severity| format!("{} {}", of(severity), severity.as_str()))
+            .collect();
     match findings.len() {
         0 => "no findings".to_owned(),
         1 => format!("1 finding: {}", parts.join(", ")),
@@ -73,10 +75,10 @@ fn count(findings: &[Finding]) -> String {
 }
 
 fn sarif(findings: &Findings) -> Value {
-    let level = |severity: Severity| match severity {
-        Severity::Info => "note",
-        Severity::Minor => "warning",
-        Severity::Major | Severity::Critical => "error",
+    let level = |severity: FindingSeverity| match severity {
+        FindingSeverity::Info => "note",
+        FindingSeverity::Minor => "warning",
+        FindingSeverity::Major | FindingSeverity::Critical => "error",
     };
     let results: Vec<Value> = findings
         .findings
@@ -103,9 +105,14 @@ fn sarif(findings: &Findings) -> Value {
         let told = |text: &String| json!({ "level": "warning", "message": { "text": text } });
         invocation["toolExecutionNotifications"] = findings.left_out.iter().map(told).collect();
     }
-    let rules: Vec<Value> = [Severity::Info, Severity::Minor, Severity::Major, Severity::Critical]
-        .map(|severity| json!({ "id": severity.as_str(), "defaultConfiguration": { "level": level(severity) } }))
-        .into();
+    let rules: Vec<Value> = [
+        FindingSeverity::Info,
+        FindingSeverity::Minor,
+        FindingSeverity::Major,
+        FindingSeverity::Critical,
+    ]
+    .map(|severity| json!({ "id": severity.as_str(), "defaultConfiguration": { "level": level(severity) } }))
+    .into();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

@@ -52,7 +52,7 @@ fn findings_are_about_lines_that_exist() {
 fn after_a_complaint_the_findings_that_hold_are_kept_and_the_others_named() {
     let (_folder, workspace) = project();
     let of = |format| {
-        let review = CodeReview { format, fail_on: Some(Severity::Major), ..CodeReview::default() };
+        let review = CodeReview { format, fail_on: Some(FindingSeverity::Major), ..CodeReview::default() };
         FindingsCheck::new(&review).expect("a check")
     };
     let mixed = answer(&json!([
@@ -60,7 +60,7 @@ fn after_a_complaint_the_findings_that_hold_are_kept_and_the_others_named() {
         finding("src/a.rs", 2, "minor"),
         finding("src/b.rs", 1, "critical"),
     ]));
-    let text = of(Format::Text).check_last(&mixed, &workspace).expect("one of them holds");
+    let text = of(FindingsFormat::Text).check_last(&mixed, &workspace).expect("one of them holds");
     assert!(text.answer.starts_with("minor: src/a.rs:2\n"), "{}", text.answer);
     assert!(
         text.answer.contains(
@@ -70,18 +70,18 @@ fn after_a_complaint_the_findings_that_hold_are_kept_and_the_others_named() {
         text.answer
     );
     assert!(text.answer.ends_with("1 finding: 1 minor") && !text.objects, "{}", text.answer);
-    let json = of(Format::Json).check_last(&mixed, &workspace).expect("one of them holds").answer;
+    let json = of(FindingsFormat::Json).check_last(&mixed, &workspace).expect("one of them holds").answer;
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(
         (json["findings"].as_array().map(Vec::len), json["left_out"].as_array().map(Vec::len)),
         (Some(1), Some(2))
     );
-    let sarif = of(Format::Sarif).check_last(&mixed, &workspace).expect("one of them holds").answer;
+    let sarif = of(FindingsFormat::Sarif).check_last(&mixed, &workspace).expect("one of them holds").answer;
     let sarif: Value = serde_json::from_str(&sarif).expect("JSON");
     let notes = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"];
     assert_eq!(notes.as_array().map(Vec::len), Some(2));
     let none = answer(&json!([finding("src/b.rs", 1, "critical")]));
-    of(Format::Text).check_last(&none, &workspace).expect_err("none of them is believed");
+    of(FindingsFormat::Text).check_last(&none, &workspace).expect_err("none of them is believed");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn findings_are_sorted_counted_and_may_fail_the_run() {
         let review = CodeReview { fail_on, ..CodeReview::default() };
         FindingsCheck::new(&review).expect("a check").check(&found, &workspace).expect("accepted")
     };
-    let accepted = check(Some(Severity::Critical));
+    let accepted = check(Some(FindingSeverity::Critical));
     assert_eq!(
         accepted.answer,
         "critical: src/a.rs:2\n  It is wrong.\n  → Mend it.\n\nminor: src/a.rs:1\n  It is wrong.\n  → Mend it.\n\n\
@@ -108,7 +108,7 @@ fn findings_are_sorted_counted_and_may_fail_the_run() {
 #[test]
 fn sarif_says_where_and_how_bad() {
     let (_folder, workspace) = project();
-    let review = CodeReview { format: Format::Sarif, ..CodeReview::default() };
+    let review = CodeReview { format: FindingsFormat::Sarif, ..CodeReview::default() };
     let check = FindingsCheck::new(&review).expect("a check");
     let found = answer(&json!([finding("src/a.rs", 2, "major")]));
     let sarif: Value =
@@ -195,7 +195,7 @@ fn what_is_written_as_sarif_is_sarif() {
     let (folder, workspace) = project();
     std::fs::write(folder.path().join("a b #1%ü.rs"), "x\n").expect("a file");
     let schema = jsonschema::validator_for(&sarif_schema()).expect("a schema");
-    let review = CodeReview { format: Format::Sarif, ..CodeReview::default() };
+    let review = CodeReview { format: FindingsFormat::Sarif, ..CodeReview::default() };
     let check = FindingsCheck::new(&review).expect("a check");
     let found = [
         json!([]),

@@ -1,6 +1,6 @@
 //! Outcome of a run, and its exit code.
 
-use fusee_journal::Stop;
+use fusee_journal::RunAborted;
 use fusee_journal::event::{ErrorCode, TaskStatus};
 
 use crate::agent::TaskOutcome;
@@ -11,7 +11,7 @@ pub enum RunOutcome {
     /// The task ended, successfully or not.
     Ended(TaskOutcome),
     /// The journal failed, or does not match this run.
-    Stopped(Stop),
+    Stopped(RunAborted),
     /// The run's task panicked or was aborted.
     Lost(String),
 }
@@ -19,7 +19,7 @@ pub enum RunOutcome {
 /// Exit codes that scripts rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Exit {
+pub enum ExitStatus {
     /// The task completed.
     Completed = 0,
     /// The task failed.
@@ -36,29 +36,29 @@ pub enum Exit {
 
 impl RunOutcome {
     /// Returns the exit code of the outcome.
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> ExitStatus {
         match self {
             Self::Ended(outcome) => exit_of(outcome),
-            Self::Stopped(_) | Self::Lost(_) => Exit::Failed,
+            Self::Stopped(_) | Self::Lost(_) => ExitStatus::Failed,
         }
     }
 }
 
-fn exit_of(outcome: &TaskOutcome) -> Exit {
+fn exit_of(outcome: &TaskOutcome) -> ExitStatus {
     match outcome.status {
-        TaskStatus::Completed if outcome.blocked || outcome.objects => Exit::Failed,
-        TaskStatus::Completed => Exit::Completed,
-        TaskStatus::Cancelled => Exit::Cancelled,
-        TaskStatus::Failed if outcome.unreachable => Exit::Unreachable,
-        TaskStatus::Failed => outcome.error.as_ref().map_or(Exit::Failed, |error| match error.code {
+        TaskStatus::Completed if outcome.blocked || outcome.objects => ExitStatus::Failed,
+        TaskStatus::Completed => ExitStatus::Completed,
+        TaskStatus::Cancelled => ExitStatus::Cancelled,
+        TaskStatus::Failed if outcome.unreachable => ExitStatus::Unreachable,
+        TaskStatus::Failed => outcome.error.as_ref().map_or(ExitStatus::Failed, |error| match error.code {
             // Invalid inputs of a task are not wrong usage of the program.
-            ErrorCode::InitFailed if error.reason == "input_validation_failure" => Exit::Failed,
-            ErrorCode::InitFailed => Exit::Usage,
-            ErrorCode::TurnFailed => Exit::Failed,
+            ErrorCode::InitFailed if error.reason == "input_validation_failure" => ExitStatus::Failed,
+            ErrorCode::InitFailed => ExitStatus::Usage,
+            ErrorCode::TurnFailed => ExitStatus::Failed,
             ErrorCode::TokenLimit | ErrorCode::MaxTurns | ErrorCode::Timeout | ErrorCode::Budget => {
-                Exit::Limit
+                ExitStatus::Limit
             }
-            ErrorCode::Cancelled => Exit::Cancelled,
+            ErrorCode::Cancelled => ExitStatus::Cancelled,
         }),
     }
 }

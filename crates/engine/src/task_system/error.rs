@@ -5,11 +5,11 @@ use fusee_journal::event::ErrorCode;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::TaskOutcome;
-use crate::run::Exit;
+use crate::run::ExitStatus;
 
 /// Failure of a task. An inner failure is kept as the cause, never flattened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TaskError {
+pub struct TemplateTaskError {
     /// Kind of failure.
     #[serde(rename = "type")]
     pub kind: ErrorType,
@@ -23,7 +23,7 @@ pub struct TaskError {
     pub metrics: Option<Box<ResourceMetrics>>,
     /// Underlying cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Box<Cause>>,
+    pub cause: Option<Box<ErrorCause>>,
 }
 
 /// Kinds of failure.
@@ -89,9 +89,9 @@ pub enum Reason {
 /// Cause of an error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Cause {
+pub enum ErrorCause {
     /// Another failure.
-    Error(TaskError),
+    Error(TemplateTaskError),
     /// An answer that does not match the declared format.
     Mismatch(Mismatch),
 }
@@ -200,7 +200,7 @@ impl Reason {
     }
 }
 
-impl TaskError {
+impl TemplateTaskError {
     /// Creates a `TaskFailure` with this reason.
     pub fn failure(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(ErrorType::TaskFailure, Some(reason), message.into())
@@ -220,13 +220,13 @@ impl TaskError {
     pub fn subtask(inner: Self, name: &str) -> Self {
         let message = format!("the subtask `{name}` failed: {}", inner.message);
         let metrics = inner.metrics.clone();
-        let cause = Some(Box::new(Cause::Error(inner)));
+        let cause = Some(Box::new(ErrorCause::Error(inner)));
         Self { metrics, cause, ..Self::failure(Reason::SubtaskFailure, message) }
     }
 
     /// Sets the cause.
     #[must_use]
-    pub fn caused_by(self, cause: Cause) -> Self {
+    pub fn caused_by(self, cause: ErrorCause) -> Self {
         Self { cause: Some(Box::new(cause)), ..self }
     }
 
@@ -277,15 +277,17 @@ impl TaskError {
 
     /// Returns the exit code for a task that the user started directly. Invalid inputs of a task are not
     /// wrong usage of the program.
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> ExitStatus {
         match self.code() {
-            ErrorCode::InitFailed if self.reason == Some(Reason::InputValidationFailure) => Exit::Failed,
-            ErrorCode::InitFailed => Exit::Usage,
-            ErrorCode::MaxTurns | ErrorCode::TokenLimit | ErrorCode::Timeout | ErrorCode::Budget => {
-                Exit::Limit
+            ErrorCode::InitFailed if self.reason == Some(Reason::InputValidationFailure) => {
+                ExitStatus::Failed
             }
-            ErrorCode::TurnFailed => Exit::Failed,
-            ErrorCode::Cancelled => Exit::Cancelled,
+            ErrorCode::InitFailed => ExitStatus::Usage,
+            ErrorCode::MaxTurns | ErrorCode::TokenLimit | ErrorCode::Timeout | ErrorCode::Budget => {
+                ExitStatus::Limit
+            }
+            ErrorCode::TurnFailed => ExitStatus::Failed,
+            ErrorCode::Cancelled => ExitStatus::Cancelled,
         }
     }
 

@@ -1,26 +1,26 @@
 //! Executes the body of one task: its own handler, the model's turns, and the check of the answer against the
-//! declared format. `execute.rs` prepares the body.
+//! declared format. `pipeline.rs` prepares the body.
 
 use std::sync::Arc;
 
-use fusee_journal::Stop;
+use fusee_journal::RunAborted;
 
 use super::TaskSystem;
-use super::compose::Prepared;
-use super::execute::{Place, Work};
-use super::finish::{Finishing, result_of};
 use super::handler::may_spawn;
+use super::output_handling::{OutputJudge, result_of};
+use super::pipeline::{PreparedTask, TaskScope};
+use super::prompt::PreparedContext;
 use super::request::SubtaskRequest;
 use super::result::TaskResult;
-use super::subtask::Subtasks;
-use crate::agent::{TaskOutcome, Worked};
-use crate::flow::{FlowMode, FlowSettings};
+use super::subtasks::Subtasks;
+use crate::agent::flow::{FlowMode, FlowSettings};
+use crate::agent::{FinishedTask, TaskOutcome};
 use crate::template::Template;
 
 /// Executes the body of one atomic task.
 pub(super) struct AtomicTaskExecutor {
     pub(super) system: Arc<TaskSystem>,
-    pub(super) place: Place,
+    pub(super) place: TaskScope,
     /// Whether the start of the task was already announced.
     pub(super) announced: bool,
 }
@@ -29,18 +29,18 @@ impl AtomicTaskExecutor {
     /// Runs the task to its end. The template's placeholders were filled in from the request's inputs alone.
     pub(super) async fn execute_body(
         &self,
-        work: Work,
+        work: PreparedTask,
         request: &SubtaskRequest,
-    ) -> Result<(TaskOutcome, TaskResult, Prepared), Stop> {
+    ) -> Result<(TaskOutcome, TaskResult, PreparedContext), RunAborted> {
         let Self { system, place, announced } = self;
-        let Work { template, prepared, composed, schema, session, spent } = work;
+        let PreparedTask { template, prepared, composed, schema, session, spent } = work;
         let subtasks = Arc::new(Subtasks::new(Arc::clone(system), place, request, prepared.for_subtasks()));
-        let finishing = Arc::new(Finishing::new(&template, schema, Arc::clone(&subtasks)));
+        let finishing = Arc::new(OutputJudge::new(&template, schema, Arc::clone(&subtasks)));
         let task = system
             .task(Arc::new(session), &composed.system, &composed.request, place)
             .announced(*announced)
             .having_spent(spent)
-            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::Conclude>)
+            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::AnswerHandler>)
             .watched(place.cancel.clone(), Arc::clone(&place.progress));
         let task = match composed.disclosure {
             Some(disclosure) => task.disclosing(disclosure),
@@ -49,13 +49,13 @@ impl AtomicTaskExecutor {
         let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
         let outcome = match flow_of(&template) {
             FlowMode::Flat => {
-                let Worked { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
+                let FinishedTask { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
                 place.progress.leave_facts(facts);
                 outcome
             }
             mode => {
                 let flow = FlowSettings { mode, ..FlowSettings::default() };
-                Box::pin(crate::flow::work(task, &flow, place.started_ms)).await?
+                Box::pin(crate::agent::flow::work(task, &flow, place.started_ms)).await?
             }
         };
         let result = result_of(&outcome, &finishing);

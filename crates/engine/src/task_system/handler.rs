@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use fusee_journal::event::Event;
-use fusee_text::near;
+use fusee_text::suggest;
 use fusee_tools::{Tool, Toolbox};
 
-use super::error::{Reason, TaskError};
-use super::execute::{Place, TaskSystem};
+use super::error::{Reason, TemplateTaskError};
+use super::pipeline::{TaskScope, TaskSystem};
 use super::request::{LimitOverrides, SubtaskRequest};
-use crate::agent::{Left, Limits, SPAWN_SUBTASK, Session, control_names};
+use crate::agent::{Limits, Remaining, SPAWN_SUBTASK, TaskContext, control_names};
 use crate::template::Template;
 
 impl TaskSystem {
@@ -19,19 +19,19 @@ impl TaskSystem {
         toolbox: Toolbox,
         limits: Limits,
         options: fusee_model::RequestOptions,
-    ) -> Session {
-        Session { toolbox, options, ..self.base.for_child(limits) }
+    ) -> TaskContext {
+        TaskContext { toolbox, options, ..self.base.for_child(limits) }
     }
 
     /// Switches to the requested model. A model named by the request is used or refused; a model named by the
     /// template falls back to the run's model with a warning.
     pub(super) fn asked_for_model(
         &self,
-        session: Session,
+        session: TaskContext,
         template: &Template,
         request: &SubtaskRequest,
-        place: &Place,
-    ) -> Result<Session, TaskError> {
+        place: &TaskScope,
+    ) -> Result<TaskContext, TemplateTaskError> {
         // The main task's model was chosen when the run started.
         let Some(parent) = &place.parent else { return Ok(session) };
         let Some(wanted) = request.model.as_ref().or(template.model.as_ref()) else { return Ok(session) };
@@ -45,7 +45,7 @@ impl TaskSystem {
         if request.model.is_some() {
             let message =
                 format!("`{}` requests the model `{wanted}`, but this run only has `{has}`", template.name);
-            return Err(TaskError::failure(Reason::ConfigurationError, message));
+            return Err(TemplateTaskError::failure(Reason::ConfigurationError, message));
         }
         let message = format!(
             "`{}` names the model `{wanted}`, but this run only has `{has}`, which is used instead",
@@ -61,7 +61,7 @@ pub fn limits(
     base: Limits,
     template: &LimitOverrides,
     request: Option<&LimitOverrides>,
-    left: Option<Left>,
+    left: Option<Remaining>,
 ) -> Limits {
     let mut limits = base;
     for layer in [Some(template), request].into_iter().flatten() {
@@ -82,13 +82,13 @@ pub fn limits(
 
 /// Reports tool names in a template that look like typos of known tools, before anything starts. A name
 /// unlike all others may belong to an MCP server that is not connected yet; [`toolbox`] checks those.
-pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TaskError> {
+pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TemplateTaskError> {
     let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
     let slips: Vec<String> = named
         .filter(|name| steers_not(name) && in_any_case(base, name).is_none())
         .filter_map(|name| {
             let known = base.definitions().map(|definition| definition.name.as_ref());
-            Some(format!("`{name}` ({})", near::did_you_mean(name, known)?))
+            Some(format!("`{name}` ({})", suggest::did_you_mean(name, known)?))
         })
         .collect();
     if slips.is_empty() { Ok(()) } else { Err(not_there(template, &slips)) }
@@ -104,13 +104,13 @@ fn steers_not(name: &str) -> bool {
     name != SPAWN_SUBTASK && !control_names().any(|known| known == name)
 }
 
-fn not_there(template: &Template, tools: &[String]) -> TaskError {
+fn not_there(template: &Template, tools: &[String]) -> TemplateTaskError {
     let message = format!("`{}` names unknown tools: {}", template.name, tools.join(", "));
-    TaskError::invalid(Reason::ConfigurationError, message)
+    TemplateTaskError::invalid(Reason::ConfigurationError, message)
 }
 
 /// Returns the tools of a template, resolved by name or alias.
-pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TaskError> {
+pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TemplateTaskError> {
     let mut unknown: Vec<String> = Vec::new();
     let mut resolve = |names: &[String]| -> Vec<String> {
         names

@@ -11,7 +11,7 @@ use crate::template::{OutputFormat, OutputKind, schema::SCHEMA_WORDS};
 
 /// Result of checking an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum OutputVerdict {
     /// No format or text was declared.
     Text,
     /// JSON as declared.
@@ -24,7 +24,7 @@ pub enum Output {
 
 /// A declared JSON Schema, read from its file.
 #[derive(Debug)]
-pub struct Schema {
+pub struct OutputSchema {
     /// Path of the file.
     pub path: String,
     /// The schema itself.
@@ -40,18 +40,25 @@ pub fn schema_file(format: &OutputFormat) -> Option<&str> {
 }
 
 /// Checks an answer against its format. `repair` allows one lenient pass over almost valid JSON.
-pub fn judge(answer: &str, format: Option<&OutputFormat>, schema: Option<&Schema>, repair: bool) -> Output {
-    let Some(format) = format.filter(|format| format.kind == OutputKind::Json) else { return Output::Text };
+pub fn judge(
+    answer: &str,
+    format: Option<&OutputFormat>,
+    schema: Option<&OutputSchema>,
+    repair: bool,
+) -> OutputVerdict {
+    let Some(format) = format.filter(|format| format.kind == OutputKind::Json) else {
+        return OutputVerdict::Text;
+    };
     let value = match parse(answer, repair) {
         Ok(value) => value,
-        Err(problem) => return Output::Unparsed(problem),
+        Err(problem) => return OutputVerdict::Unparsed(problem),
     };
     let mismatch = match (schema, format.schema.as_deref()) {
         (Some(schema), _) => violation(&value, schema),
         (None, Some(word)) => wrong_sort(&value, word),
         (None, None) => None,
     };
-    mismatch.map_or(Output::Parsed(value), Output::Mismatched)
+    mismatch.map_or(OutputVerdict::Parsed(value), OutputVerdict::Mismatched)
 }
 
 /// Parses the JSON of an answer: the answer itself, its only code fence, or a lenient reading of either.
@@ -124,7 +131,7 @@ fn sort(value: &Value) -> &'static str {
 }
 
 /// Returns the first violation of a JSON Schema.
-fn violation(value: &Value, schema: &Schema) -> Option<Mismatch> {
+fn violation(value: &Value, schema: &OutputSchema) -> Option<Mismatch> {
     let validator = match jsonschema::validator_for(&schema.value) {
         Ok(validator) => validator,
         Err(error) => {
@@ -145,7 +152,7 @@ fn violation(value: &Value, schema: &Schema) -> Option<Mismatch> {
 }
 
 /// Returns the request fields that make a provider answer in this format, if supported.
-pub fn constraint(format: Option<&OutputFormat>, schema: Option<&Schema>) -> Option<Value> {
+pub fn constraint(format: Option<&OutputFormat>, schema: Option<&OutputSchema>) -> Option<Value> {
     let format = format.filter(|format| format.kind == OutputKind::Json)?;
     let value = match (schema, format.schema.as_deref()) {
         (Some(schema), _) => schema.value.clone(),

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use fusee_model::CancellationToken;
 use fusee_tools::{CallContext, Secrets, Workspace};
 
-use super::compose::{Composed, Prepared, ReadFile, compose};
-use super::error::{Reason, TaskError};
-use super::execute::ready;
-use super::listing::Listed;
-use super::prepare::{Unshown, dedup, shown_file};
+use super::context_loader::{NotIncluded, dedup, shown_file};
+use super::error::{Reason, TemplateTaskError};
+use super::file_sources::ListedFile;
+use super::pipeline::ready;
+use super::prompt::{ComposedPrompt, PreparedContext, SourceFile, compose};
 use super::request::{FreshContext, SubtaskRequest};
-use crate::memory::{Memory, Query};
-use crate::prompt::Environment;
+use crate::memory::{MemoryQuery, MemorySystem};
+use crate::prompt::EnvironmentSnapshot;
 use crate::template::{FilePaths, Template};
 
 /// The prompt that a run would send first.
 #[derive(Debug)]
 pub struct Preview {
     /// The composed texts.
-    pub composed: Composed,
+    pub composed: ComposedPrompt,
     /// The context they contain.
-    pub prepared: Prepared,
+    pub prepared: PreparedContext,
     /// Parts that only a run can determine.
     pub left_out: Vec<String>,
 }
@@ -32,15 +32,16 @@ pub async fn preview(
     template: &Template,
     request: &SubtaskRequest,
     workspace: &Arc<Workspace>,
-    memory: &Memory,
-    environment: &Environment,
-) -> Result<Preview, TaskError> {
+    memory: &MemorySystem,
+    environment: &EnvironmentSnapshot,
+) -> Result<Preview, TemplateTaskError> {
     let prepared = ready(template, request)?;
     let (template, context) = (prepared.template, prepared.context);
     let (mut paths, mut left_out) = (Vec::new(), Vec::new());
-    let failed = |problem: String| TaskError::failure(Reason::ContextMatchingFailure, problem);
+    let failed = |problem: String| TemplateTaskError::failure(Reason::ContextMatchingFailure, problem);
     let search = |words: &str| {
-        let found = memory.relevant(&Query { words: words.to_owned(), limit: super::prepare::MATCHES });
+        let found =
+            memory.relevant(&MemoryQuery { words: words.to_owned(), limit: super::context_loader::MATCHES });
         found.map(|answer| answer.matches.into_iter().map(|found| found.path).collect::<Vec<_>>())
     };
     match (&request.file_paths, &template.file_paths) {
@@ -57,7 +58,7 @@ pub async fn preview(
     let named = paths.len();
     let searched = context.fresh_context == FreshContext::Enabled;
     if searched {
-        let found = search(&super::prepare::query_words(&template, request)).map_err(failed)?;
+        let found = search(&super::context_loader::query_words(&template, request)).map_err(failed)?;
         paths.extend(found.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
     }
     let mut files = Vec::new();
@@ -69,23 +70,23 @@ pub async fn preview(
             Err(_) => {}
         }
     }
-    let prepared = Prepared { files, searched, listed: named > 0, ..Prepared::default() };
+    let prepared = PreparedContext { files, searched, listed: named > 0, ..PreparedContext::default() };
     let composed = compose(&template, &prepared, environment)
-        .map_err(|problem| TaskError::invalid(Reason::XmlValidationFailure, problem))?;
+        .map_err(|problem| TemplateTaskError::invalid(Reason::XmlValidationFailure, problem))?;
     Ok(Preview { composed, prepared, left_out })
 }
 
-async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<ReadFile, TaskError> {
+async fn read(path: &str, workspace: &Arc<Workspace>) -> Result<SourceFile, TemplateTaskError> {
     let context = CallContext {
         workspace: Arc::clone(workspace),
         call_id: "preview".to_owned(),
         cancel: CancellationToken::new(),
         progress: Arc::new(|_| {}),
-        limits: fusee_tools::Limits::default(),
+        limits: fusee_tools::CallLimits::default(),
     };
-    let listed = Listed::read(path, usize::MAX, &context, &Secrets::default()).await;
+    let listed = ListedFile::read(path, usize::MAX, &context, &Secrets::default()).await;
     shown_file(path, listed).map_err(|why| match why {
-        Unshown::Failed(error) => *error,
-        Unshown::TooLarge(said) => TaskError::failure(Reason::Context, said),
+        NotIncluded::Failed(error) => *error,
+        NotIncluded::TooLarge(said) => TemplateTaskError::failure(Reason::Context, said),
     })
 }

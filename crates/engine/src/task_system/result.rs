@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::error::{ResourceMetrics, TaskError};
+use super::error::{ResourceMetrics, TemplateTaskError};
 
 /// Status of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl TaskResult {
     }
 
     /// Creates a failed result, with the partial answer.
-    pub fn failed(error: &TaskError, content: impl Into<String>) -> Self {
+    pub fn failed(error: &TemplateTaskError, content: impl Into<String>) -> Self {
         let mut result = Self { status: Status::Failed, ..Self::complete(content) };
         result.note("error", error);
         result.note("recovery", error.recovery());
@@ -83,7 +83,7 @@ impl TaskResult {
     }
 
     /// Returns the error of a failed result.
-    pub fn error(&self) -> Option<TaskError> {
+    pub fn error(&self) -> Option<TemplateTaskError> {
         self.notes.get("error").and_then(|error| serde_json::from_value(error.clone()).ok())
     }
 

@@ -3,17 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::run::Exit;
+use crate::run::ExitStatus;
 
 #[test]
 fn a_failed_result_is_the_object_of_the_format() {
-    let error = TaskError::failure(Reason::OutputFormatFailure, "the answer is not an object").caused_by(
-        Cause::Mismatch(Mismatch {
+    let error = TemplateTaskError::failure(Reason::OutputFormatFailure, "the answer is not an object")
+        .caused_by(ErrorCause::Mismatch(Mismatch {
             error_type: "type_mismatch".to_owned(),
             message: "expected object, found array".to_owned(),
             location: String::new(),
-        }),
-    );
+        }));
     let result = TaskResult::failed(&error, "[1]");
     let value = serde_json::to_value(&result).unwrap();
     assert_eq!(
@@ -52,11 +51,11 @@ fn a_null_that_was_parsed_is_kept() {
 fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
     let metrics =
         ResourceMetrics { turns: 3, input_tokens: 10, output_tokens: 2, ..ResourceMetrics::default() };
-    let inner = TaskError {
+    let inner = TemplateTaskError {
         kind: ErrorType::ResourceExhaustion,
-        ..TaskError::failure(Reason::Turns, "too many turns").measured(metrics)
+        ..TemplateTaskError::failure(Reason::Turns, "too many turns").measured(metrics)
     };
-    let outer = TaskError::subtask(inner, "review");
+    let outer = TemplateTaskError::subtask(inner, "review");
     assert_eq!(
         serde_json::to_value(&outer).unwrap(),
         json!({
@@ -73,14 +72,17 @@ fn the_failure_of_a_subtask_keeps_the_inner_one_whole() {
 
 #[test]
 fn exit_codes_are_those_of_the_table() {
-    let of = |reason| TaskError::failure(reason, "").exit();
-    assert_eq!(of(Reason::InputValidationFailure), Exit::Failed);
-    assert_eq!(of(Reason::TemplateNotFound), Exit::Usage);
-    assert_eq!(of(Reason::ConfigurationError), Exit::Usage);
-    assert_eq!(of(Reason::OutputFormatFailure), Exit::Failed);
-    assert_eq!(of(Reason::SubtaskFailure), Exit::Failed);
-    let limit = TaskError { kind: ErrorType::ResourceExhaustion, ..TaskError::failure(Reason::Turns, "") };
-    assert_eq!(limit.exit(), Exit::Limit);
+    let of = |reason| TemplateTaskError::failure(reason, "").exit();
+    assert_eq!(of(Reason::InputValidationFailure), ExitStatus::Failed);
+    assert_eq!(of(Reason::TemplateNotFound), ExitStatus::Usage);
+    assert_eq!(of(Reason::ConfigurationError), ExitStatus::Usage);
+    assert_eq!(of(Reason::OutputFormatFailure), ExitStatus::Failed);
+    assert_eq!(of(Reason::SubtaskFailure), ExitStatus::Failed);
+    let limit = TemplateTaskError {
+        kind: ErrorType::ResourceExhaustion,
+        ..TemplateTaskError::failure(Reason::Turns, "")
+    };
+    assert_eq!(limit.exit(), ExitStatus::Limit);
 }
 
 #[test]

@@ -1,20 +1,20 @@
 //! Checks a document against the schema table: reports every violation with its position and a suggested fix.
 //!
-//! Checks that the table cannot express (declared placeholders, matching defaults, …) are in `make.rs`.
+//! Checks that the table cannot express (declared placeholders, matching defaults, …) are in `build.rs`.
 
 use std::collections::HashMap;
 
-use fusee_text::xml::{Attribute, Content as Piece, Document, Element, ElementId};
-use fusee_text::{Diagnostic, Diagnostics, Source, near};
+use fusee_text::xml::{ElementId, XmlAttribute, XmlContent as Piece, XmlDocument, XmlElement};
+use fusee_text::{Diagnostic, Diagnostics, Source, suggest};
 
-use super::schema::{AttributeRule, Content, ElementRule, Kind, Occurs, TASK};
+use super::schema::{AttributeRule, ElementContent, ElementRule, Occurs, TASK, ValueKind};
 
 /// Checks a document. `whole` means that it was parsed without errors, so that a missing element is really
 /// missing.
-pub(crate) fn check(source: &Source, document: &Document, whole: bool, problems: &mut Diagnostics) {
+pub(crate) fn check(source: &Source, document: &XmlDocument, whole: bool, problems: &mut Diagnostics) {
     let Some(root) = document.root() else { return };
     let element = document.element(root);
-    let mut check = Check { source, document, whole, problems };
+    let mut check = TemplateChecker { source, document, whole, problems };
     if element.name != TASK.name {
         let message = format!("the root element must be `<task>`, found `<{}>`", element.name);
         check.error("unknown-root", element.name_span, message, None);
@@ -33,14 +33,14 @@ pub(crate) fn check(source: &Source, document: &Document, whole: bool, problems:
     }
 }
 
-struct Check<'a> {
+struct TemplateChecker<'a> {
     source: &'a Source,
-    document: &'a Document,
+    document: &'a XmlDocument,
     whole: bool,
     problems: &'a mut Diagnostics,
 }
 
-impl Check<'_> {
+impl TemplateChecker<'_> {
     fn error(&mut self, code: &'static str, span: fusee_text::Span, message: String, help: Option<String>) {
         self.problems.push(Diagnostic::error(code, self.source, span, message).maybe_help(help));
     }
@@ -49,7 +49,7 @@ impl Check<'_> {
         self.problems.push(Diagnostic::warning(code, self.source, span, message).maybe_help(help));
     }
 
-    fn attributes(&mut self, element: &Element, rule: &ElementRule) {
+    fn attributes(&mut self, element: &XmlElement, rule: &ElementRule) {
         for attribute in &element.attributes {
             match rule.attribute(&attribute.name) {
                 Some(known) => self.value(attribute, known, rule),
@@ -61,7 +61,7 @@ impl Check<'_> {
                 None if attribute.name.contains(':') || attribute.name == "xmlns" => {}
                 None => {
                     let known = rule.attributes.iter().map(|attribute| attribute.name);
-                    let help = near::did_you_mean(&attribute.name, known).or_else(|| listed(rule));
+                    let help = suggest::did_you_mean(&attribute.name, known).or_else(|| listed(rule));
                     let message = format!("`<{}>` has no attribute `{}`", element.name, attribute.name);
                     self.warning("unknown-attribute", attribute.name_span, message, help);
                 }
@@ -76,7 +76,7 @@ impl Check<'_> {
         }
     }
 
-    fn value(&mut self, attribute: &Attribute, known: &AttributeRule, rule: &ElementRule) {
+    fn value(&mut self, attribute: &XmlAttribute, known: &AttributeRule, rule: &ElementRule) {
         if known.kind.accepts(&attribute.value) {
             return;
         }
@@ -92,16 +92,16 @@ impl Check<'_> {
     fn content(&mut self, id: ElementId, rule: &ElementRule) {
         let element = self.document.element(id);
         match rule.content {
-            Content::Elements(_) | Content::SomeElements(_) => {
+            ElementContent::Elements(_) | ElementContent::SomeElements(_) => {
                 self.stray_text(element);
                 self.children(id, rule);
             }
-            Content::Mixed(_) => self.children(id, rule),
-            Content::Text | Content::Note | Content::Value(_) => self.text(id, rule),
+            ElementContent::Mixed(_) => self.children(id, rule),
+            ElementContent::Text | ElementContent::Note | ElementContent::Value(_) => self.text(id, rule),
         }
     }
 
-    fn stray_text(&mut self, element: &Element) {
+    fn stray_text(&mut self, element: &XmlElement) {
         for piece in &element.content {
             if let Piece::Text { text, span } = piece
                 && !text.trim().is_empty()
@@ -124,7 +124,7 @@ impl Check<'_> {
         for (_, child) in self.document.children(id) {
             let Some(known) = rule.child(&child.name) else {
                 let names = rule.children().iter().map(|child| child.name);
-                let help = near::did_you_mean(&child.name, names.clone()).unwrap_or_else(|| {
+                let help = suggest::did_you_mean(&child.name, names.clone()).unwrap_or_else(|| {
                     format!("`<{}>` can contain {}", rule.name, names.collect::<Vec<_>>().join(", "))
                 });
                 let message =
@@ -147,7 +147,7 @@ impl Check<'_> {
         if !self.whole {
             return;
         }
-        if matches!(rule.content, Content::SomeElements(_)) && counted.is_empty() {
+        if matches!(rule.content, ElementContent::SomeElements(_)) && counted.is_empty() {
             let names: Vec<String> =
                 rule.children().iter().map(|child| format!("`<{}>`", child.name)).collect();
             let help = format!("add {}, or remove `<{}>`", names.join(" or "), rule.name);
@@ -178,11 +178,11 @@ impl Check<'_> {
         }
         let text = self.document.text(id);
         match rule.content {
-            Content::Text if text.trim().is_empty() && self.document.children(id).next().is_none() => {
+            ElementContent::Text if text.trim().is_empty() && self.document.children(id).next().is_none() => {
                 let message = format!("`<{}>` is empty", element.name);
                 self.error("empty-element", element.tag_span, message, Some(rule.about.to_owned()));
             }
-            Content::Value(kind) if !kind.accepts(&text) => {
+            ElementContent::Value(kind) if !kind.accepts(&text) => {
                 let message = format!("invalid value `{}` for `<{}>`", text.trim(), element.name);
                 let help = expectation(text.trim(), kind);
                 self.error("invalid-value", element.text_span(), message, Some(help));
@@ -193,10 +193,10 @@ impl Check<'_> {
 }
 
 /// Describes the expected value, with the closest known word first.
-fn expectation(value: &str, kind: Kind) -> String {
+fn expectation(value: &str, kind: ValueKind) -> String {
     let nearest = match kind {
-        Kind::OneOf(words) => near::did_you_mean(value, words.iter().copied()),
-        Kind::InputNames if value.split(',').any(|name| name.trim().is_empty()) => {
+        ValueKind::OneOf(words) => suggest::did_you_mean(value, words.iter().copied()),
+        ValueKind::InputNames if value.split(',').any(|name| name.trim().is_empty()) => {
             Some("empty name: remove the extra comma.".to_owned())
         }
         _ => None,

@@ -1,10 +1,10 @@
 //! Checks a request's inputs against a template's declarations: applies defaults, converts command-line words
 //! to values, and reports all missing, unknown and mistyped inputs at once.
 
-use fusee_text::near;
+use fusee_text::suggest;
 use serde_json::{Map, Value};
 
-use super::{Input, InputType, Template};
+use super::{InputType, Template, TemplateInput};
 
 /// A problem with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn bind(
 
 /// Converts a value for an input. A text input accepts any value, because every value can be rendered as
 /// text; text is never parsed as data here.
-fn fitting(input: &Input, value: &Value) -> Option<Value> {
+fn fitting(input: &TemplateInput, value: &Value) -> Option<Value> {
     match input.kind {
         kind if kind.accepts(value) => Some(value.clone()),
         InputType::String => Some(value.clone()),
@@ -86,7 +86,7 @@ fn fitting(input: &Input, value: &Value) -> Option<Value> {
 
 fn known(template: &Template, name: &str) -> String {
     let names = || template.inputs.iter().map(|input| input.name.as_str());
-    match near::did_you_mean(name, names()) {
+    match suggest::did_you_mean(name, names()) {
         Some(near) => near,
         None if template.inputs.is_empty() => format!("`{}` takes no inputs", template.name),
         None => format!("`{}` takes {}", template.name, names().collect::<Vec<_>>().join(", ")),

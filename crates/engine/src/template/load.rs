@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fusee_text::{Diagnostic, Severity, Source, xml};
 
-use super::registry::{Layer, Registered, Registry};
+use super::registry::{RegisteredTemplate, TemplateLayer, TemplateRegistry};
 use super::{Template, TemplateText};
 
 /// Maximum nesting depth of folders.
@@ -18,20 +18,20 @@ const MOST_FILES: usize = 20_000;
 
 /// A folder of templates and its layer.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct TemplateFolder {
     /// Path of the folder.
     pub path: PathBuf,
     /// Layer of its templates.
-    pub layer: Layer,
+    pub layer: TemplateLayer,
     /// Root that is stripped from file names in messages, if any.
     pub shown_below: Option<PathBuf>,
 }
 
 /// Result of loading templates.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedTemplates {
     /// The valid templates.
-    pub registry: Registry,
+    pub registry: TemplateRegistry,
     /// Errors in the others, without warnings.
     pub problems: Vec<Diagnostic>,
     /// Source texts of the problems.
@@ -39,8 +39,8 @@ pub struct Loaded {
 }
 
 /// Loads all templates of these folders. A missing folder counts as empty.
-pub fn load(folders: &[Folder]) -> Loaded {
-    let mut loaded = Loaded::default();
+pub fn load(folders: &[TemplateFolder]) -> LoadedTemplates {
+    let mut loaded = LoadedTemplates::default();
     for folder in folders {
         let mut files = Vec::new();
         if !find(&folder.path, 0, &mut files) {
@@ -54,13 +54,13 @@ pub fn load(folders: &[Folder]) -> Loaded {
     loaded
 }
 
-impl Loaded {
+impl LoadedTemplates {
     /// Keeps the previous templates of files that have errors now, and returns their names, so that an
     /// unfinished edit does not remove a template.
-    pub fn keep(&mut self, before: &Registry) -> Vec<String> {
+    pub fn keep(&mut self, before: &TemplateRegistry) -> Vec<String> {
         let broken: HashSet<&str> = self.problems.iter().map(|problem| problem.file.as_ref()).collect();
         let stood = before.all().into_iter().filter(|known| broken.contains(known.text.file.as_str()));
-        let stood: Vec<Registered> = stood.map(|known| Registered::clone(known)).collect();
+        let stood: Vec<RegisteredTemplate> = stood.map(|known| RegisteredTemplate::clone(known)).collect();
         let mut kept = Vec::new();
         for known in stood {
             let name = known.template.name.clone();
@@ -72,7 +72,7 @@ impl Loaded {
         kept
     }
 
-    fn add(&mut self, path: &Path, folder: &Folder) {
+    fn add(&mut self, path: &Path, folder: &TemplateFolder) {
         let shown =
             folder.shown_below.as_deref().and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let file = shown.display().to_string();
@@ -90,7 +90,7 @@ impl Loaded {
         };
         let text = TemplateText { file: file.clone(), text: source.text().to_owned() };
         if let Err(twice) =
-            self.registry.register_template(Registered { template, text, layer: folder.layer })
+            self.registry.register_template(RegisteredTemplate { template, text, layer: folder.layer })
         {
             self.problems.push(Diagnostic::file_error("duplicate-template", file, twice.to_string()));
             self.sources.push(source);

@@ -9,7 +9,7 @@ const LONGEST: usize = 1024;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part<'t> {
+pub(crate) enum TextPart<'t> {
     /// Literal text.
     Text(&'t str),
     /// A literal `{{`, written `{{{{`.
@@ -19,14 +19,14 @@ pub(crate) enum Part<'t> {
 }
 
 /// Splits a text into parts. Braces around anything that is not a name are text.
-pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
+pub(crate) fn parts(text: &str) -> Vec<TextPart<'_>> {
     let (mut parts, mut plain, mut at) = (Vec::new(), 0, 0);
     while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
         let start = at + found;
         let after = start + 2;
         if text[after..].starts_with("{{") {
             push_text(&mut parts, &text[plain..start]);
-            parts.push(Part::Braces);
+            parts.push(TextPart::Braces);
             at = after + 2;
             plain = at;
             continue;
@@ -36,7 +36,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
         match named {
             Some((end, (name, fields))) => {
                 push_text(&mut parts, &text[plain..start]);
-                parts.push(Part::Name { at: start, name, fields });
+                parts.push(TextPart::Name { at: start, name, fields });
                 at = end + 2;
                 plain = at;
             }
@@ -52,7 +52,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
 pub(crate) fn malformed(text: &str) -> Vec<&str> {
     let mut wrong = Vec::new();
     for part in parts(text) {
-        let Part::Text(text) = part else { continue };
+        let TextPart::Text(text) = part else { continue };
         let mut at = 0;
         while let Some(start) = text.get(at..).and_then(|rest| rest.find("{{")).map(|found| at + found) {
             at = start + 2;
@@ -76,9 +76,9 @@ fn closing(text: &str, from: usize) -> Option<usize> {
     near.windows(2).position(|pair| pair == b"}}").map(|length| from + length)
 }
 
-fn push_text<'t>(parts: &mut Vec<Part<'t>>, text: &'t str) {
+fn push_text<'t>(parts: &mut Vec<TextPart<'t>>, text: &'t str) {
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(TextPart::Text(text));
     }
 }
 
@@ -95,9 +95,9 @@ pub(crate) fn fill(text: &str, inputs: &Map<String, Value>, missing: &mut Vec<St
     let mut filled = String::with_capacity(text.len());
     for part in parts(text) {
         match part {
-            Part::Text(text) => filled.push_str(text),
-            Part::Braces => filled.push_str("{{"),
-            Part::Name { name, fields, .. } => match value_of(name, &fields, inputs) {
+            TextPart::Text(text) => filled.push_str(text),
+            TextPart::Braces => filled.push_str("{{"),
+            TextPart::Name { name, fields, .. } => match value_of(name, &fields, inputs) {
                 Some(value) => filled.push_str(&shown(value)),
                 None => {
                     let path: Vec<&str> = std::iter::once(name).chain(fields).collect();

@@ -1,6 +1,6 @@
 //! Reference page of templates, generated from the schema table.
 
-use super::schema::{Content, ElementRule, Kind, Occurs, TASK};
+use super::schema::{ElementContent, ElementRule, Occurs, TASK, ValueKind};
 
 /// Returns the page below its heading, as Markdown.
 pub fn reference() -> String {
@@ -16,11 +16,11 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
     path.push(rule.name);
     text.push_str(&format!("\n## `{}`\n\n{}", path.join("/"), rule.about));
     let content = match rule.content {
-        Content::Text => " It contains text.".to_owned(),
-        Content::Note | Content::Elements(_) => String::new(),
-        Content::SomeElements(_) => " It must not be empty.".to_owned(),
-        Content::Mixed(_) => " It contains text and elements.".to_owned(),
-        Content::Value(kind) => format!(" It contains {}.", expects(kind)),
+        ElementContent::Text => " It contains text.".to_owned(),
+        ElementContent::Note | ElementContent::Elements(_) => String::new(),
+        ElementContent::SomeElements(_) => " It must not be empty.".to_owned(),
+        ElementContent::Mixed(_) => " It contains text and elements.".to_owned(),
+        ElementContent::Value(kind) => format!(" It contains {}.", expects(kind)),
     };
     text.push_str(&content);
     text.push('\n');
@@ -43,7 +43,7 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
                 Occurs::Many => "any number",
             };
             let about = match child.content {
-                Content::Value(kind) => format!("{} Value: {}.", child.about, expects(kind)),
+                ElementContent::Value(kind) => format!("{} Value: {}.", child.about, expects(kind)),
                 _ => child.about.to_owned(),
             };
             text.push_str(&format!("| `{}` | {often} | {about} |\n", child.name));
@@ -57,6 +57,6 @@ fn section(rule: &'static ElementRule, path: &mut Vec<&'static str>, text: &mut 
     path.pop();
 }
 
-fn expects(kind: Kind) -> String {
+fn expects(kind: ValueKind) -> String {
     kind.expects().replace('|', "\\|")
 }

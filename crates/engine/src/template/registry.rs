@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use fusee_text::near;
+use fusee_text::suggest;
 
-use super::matching::{Index, Match, Matching};
+use super::similarity::{MatchOptions, TemplateMatch, WordIndex};
 use super::{Template, TemplateText};
 
 /// Origin of a template, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum TemplateLayer {
     /// Passed in by a program, or defined by a workflow.
     Value,
     /// From `.fusee/templates` of the project.
@@ -23,7 +23,7 @@ pub enum Layer {
     BuiltIn,
 }
 
-impl Layer {
+impl TemplateLayer {
     /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,19 +37,19 @@ impl Layer {
 
 /// A registered template.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Registered {
+pub struct RegisteredTemplate {
     /// The parsed template.
     pub template: Template,
     /// Its source text.
     pub text: TemplateText,
     /// Layer it comes from.
-    pub layer: Layer,
+    pub layer: TemplateLayer,
 }
 
 /// Error: two templates of the same name in one layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("duplicate template `{name}` in {first} and {second}; rename one of them")]
-pub struct Twice {
+pub struct DuplicateName {
     /// The duplicate name.
     pub name: String,
     /// File that already has the name.
@@ -60,7 +60,7 @@ pub struct Twice {
 
 /// Error: no template for an identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotFound {
+pub enum TemplateNotFound {
     /// No template matches.
     Unknown {
         /// Identifier as given.
@@ -77,7 +77,7 @@ pub enum NotFound {
     },
 }
 
-impl fmt::Display for NotFound {
+impl fmt::Display for TemplateNotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { identifier, near: Some(near) } => {
@@ -104,15 +104,15 @@ impl fmt::Display for NotFound {
 
 /// All registered templates.
 #[derive(Clone, Debug, Default)]
-pub struct Registry {
-    templates: HashMap<String, Arc<Registered>>,
+pub struct TemplateRegistry {
+    templates: HashMap<String, Arc<RegisteredTemplate>>,
     /// Names by `atomic:SUBTYPE`, in order of registration.
     subtypes: HashMap<String, Vec<String>>,
-    shadowed: Vec<Arc<Registered>>,
-    index: Index,
+    shadowed: Vec<Arc<RegisteredTemplate>>,
+    index: WordIndex,
 }
 
-impl Registry {
+impl TemplateRegistry {
     /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
@@ -120,11 +120,11 @@ impl Registry {
 
     /// Registers a template. The nearer of two layers wins; a duplicate within a layer is an error and the
     /// first is kept.
-    pub fn register_template(&mut self, new: Registered) -> Result<(), Twice> {
+    pub fn register_template(&mut self, new: RegisteredTemplate) -> Result<(), DuplicateName> {
         let name = new.template.name.clone();
         match self.templates.get(&name) {
-            Some(known) if known.layer == new.layer && known.layer != Layer::Value => {
-                return Err(Twice { name, first: known.text.file.clone(), second: new.text.file });
+            Some(known) if known.layer == new.layer && known.layer != TemplateLayer::Value => {
+                return Err(DuplicateName { name, first: known.text.file.clone(), second: new.text.file });
             }
             Some(known) if known.layer < new.layer => {
                 self.shadowed.push(Arc::new(new));
@@ -143,7 +143,7 @@ impl Registry {
         Ok(())
     }
 
-    fn forget(&mut self, known: &Registered) {
+    fn forget(&mut self, known: &RegisteredTemplate) {
         let name = &known.template.name;
         if let Some(names) = self.subtypes.get_mut(&subtype_key(&known.template)) {
             names.retain(|other| other != name);
@@ -153,7 +153,7 @@ impl Registry {
     }
 
     /// Finds a template by name, else by `type:subtype`.
-    pub fn find_template(&self, identifier: &str) -> Result<&Arc<Registered>, NotFound> {
+    pub fn find_template(&self, identifier: &str) -> Result<&Arc<RegisteredTemplate>, TemplateNotFound> {
         if let Some(found) = self.templates.get(identifier) {
             return Ok(found);
         }
@@ -169,38 +169,38 @@ impl Registry {
         match only.and_then(|name| self.templates.get(name)) {
             Some(found) => Ok(found),
             None if names.is_empty() => {
-                let near = near::did_you_mean(identifier, self.templates.keys().map(String::as_str));
-                Err(NotFound::Unknown { identifier: identifier.to_owned(), near })
+                let near = suggest::did_you_mean(identifier, self.templates.keys().map(String::as_str));
+                Err(TemplateNotFound::Unknown { identifier: identifier.to_owned(), near })
             }
             None => {
                 let known = names.iter().filter_map(|name| self.templates.get(name));
                 let named = known.map(|known| (known.template.name.clone(), known.text.file.clone()));
                 let mut names: Vec<(String, String)> = named.collect();
                 names.sort_unstable();
-                Err(NotFound::Ambiguous { identifier: identifier.to_owned(), names })
+                Err(TemplateNotFound::Ambiguous { identifier: identifier.to_owned(), names })
             }
         }
     }
 
     /// Returns the templates whose description matches, best first.
-    pub fn find_matching_tasks(&self, words: &str, matching: &Matching) -> Vec<Match> {
+    pub fn find_matching_tasks(&self, words: &str, matching: &MatchOptions) -> Vec<TemplateMatch> {
         let scored = self.index.scored(words, matching);
         let found = scored.into_iter().filter_map(|(score, name)| {
             let registered = Arc::clone(self.templates.get(&name)?);
-            Some(Match { score, registered })
+            Some(TemplateMatch { score, registered })
         });
         found.collect()
     }
 
     /// Returns all active templates, sorted by name.
-    pub fn all(&self) -> Vec<&Arc<Registered>> {
-        let mut all: Vec<&Arc<Registered>> = self.templates.values().collect();
+    pub fn all(&self) -> Vec<&Arc<RegisteredTemplate>> {
+        let mut all: Vec<&Arc<RegisteredTemplate>> = self.templates.values().collect();
         all.sort_unstable_by(|left, right| left.template.name.cmp(&right.template.name));
         all
     }
 
     /// Returns the templates that are shadowed by nearer ones.
-    pub fn shadowed(&self) -> &[Arc<Registered>] {
+    pub fn shadowed(&self) -> &[Arc<RegisteredTemplate>] {
         &self.shadowed
     }
 }

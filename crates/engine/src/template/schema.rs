@@ -5,7 +5,7 @@
 pub(crate) struct ElementRule {
     pub(crate) name: &'static str,
     pub(crate) occurs: Occurs,
-    pub(crate) content: Content,
+    pub(crate) content: ElementContent,
     pub(crate) attributes: &'static [AttributeRule],
     pub(crate) about: &'static str,
 }
@@ -23,13 +23,13 @@ pub(crate) enum Occurs {
 
 /// Content of an element.
 #[derive(Clone, Copy)]
-pub(crate) enum Content {
+pub(crate) enum ElementContent {
     /// Non-empty text.
     Text,
     /// Text, possibly empty.
     Note,
     /// A value of some kind.
-    Value(Kind),
+    Value(ValueKind),
     /// Elements without text.
     Elements(&'static [&'static ElementRule]),
     /// Elements without text, at least one.
@@ -41,14 +41,14 @@ pub(crate) enum Content {
 /// An attribute of an element.
 pub(crate) struct AttributeRule {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     pub(crate) required: bool,
     pub(crate) about: &'static str,
 }
 
 /// Kinds of value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// Any text, even empty.
     Any,
     /// Any non-empty text.
@@ -71,20 +71,26 @@ pub(crate) enum Kind {
     Fraction,
 }
 
-const fn required(name: &'static str, kind: Kind, about: &'static str) -> AttributeRule {
+const fn required(name: &'static str, kind: ValueKind, about: &'static str) -> AttributeRule {
     AttributeRule { name, kind, required: true, about }
 }
 
-const fn optional(name: &'static str, kind: Kind, about: &'static str) -> AttributeRule {
+const fn optional(name: &'static str, kind: ValueKind, about: &'static str) -> AttributeRule {
     AttributeRule { name, kind, required: false, about }
 }
 
 const fn text(name: &'static str, occurs: Occurs, about: &'static str) -> ElementRule {
-    ElementRule { name, occurs, content: Content::Text, attributes: &[], about }
+    ElementRule { name, occurs, content: ElementContent::Text, attributes: &[], about }
 }
 
-const fn value(name: &'static str, kind: Kind, about: &'static str) -> ElementRule {
-    ElementRule { name, occurs: Occurs::Optional, content: Content::Value(kind), attributes: &[], about }
+const fn value(name: &'static str, kind: ValueKind, about: &'static str) -> ElementRule {
+    ElementRule {
+        name,
+        occurs: Occurs::Optional,
+        content: ElementContent::Value(kind),
+        attributes: &[],
+        about,
+    }
 }
 
 /// Types of an input.
@@ -97,7 +103,7 @@ pub(crate) const SCHEMA_WORDS: &[&str] = &["object", "array", "[]", "string[]", 
 pub(crate) static TASK: ElementRule = ElementRule {
     name: "task",
     occurs: Occurs::Required,
-    content: Content::Elements(&[
+    content: ElementContent::Elements(&[
         &DESCRIPTION,
         &INSTRUCTIONS,
         &SYSTEM,
@@ -117,17 +123,17 @@ pub(crate) static TASK: ElementRule = ElementRule {
         &DISABLE_REPARSING,
     ]),
     attributes: &[
-        required("name", Kind::Name, "Name of the template; unique in its layer."),
-        required("type", Kind::OneOf(&["atomic"]), "Tasks are atomic; workflows compose them."),
+        required("name", ValueKind::Name, "Name of the template; unique in its layer."),
+        required("type", ValueKind::OneOf(&["atomic"]), "Tasks are atomic; workflows compose them."),
         optional(
             "subtype",
-            Kind::Name,
+            ValueKind::Name,
             "Free-form word that selects the context defaults; `standard` if absent.",
         ),
-        optional("params", Kind::InputNames, "Short form of `inputs`: comma-separated names."),
+        optional("params", ValueKind::InputNames, "Short form of `inputs`: comma-separated names."),
         optional(
             "default",
-            Kind::Bool,
+            ValueKind::Bool,
             "Whether `atomic:SUBTYPE` selects this template if several have the subtype; false if absent.",
         ),
     ],
@@ -146,20 +152,20 @@ static SYSTEM: ElementRule = text("system", Occurs::Optional, "System prompt tha
 static INPUTS: ElementRule = ElementRule {
     name: "inputs",
     occurs: Occurs::Optional,
-    content: Content::SomeElements(&[&INPUT]),
+    content: ElementContent::SomeElements(&[&INPUT]),
     attributes: &[],
     about: "Declares the inputs that `{{name}}` can refer to.",
 };
 static INPUT: ElementRule = ElementRule {
     name: "input",
     occurs: Occurs::Many,
-    content: Content::Note,
+    content: ElementContent::Note,
     attributes: &[
-        required("name", Kind::InputName, "Name of the input."),
-        optional("type", Kind::OneOf(INPUT_TYPES), "Type of the value; `string` if absent."),
+        required("name", ValueKind::InputName, "Name of the input."),
+        optional("type", ValueKind::OneOf(INPUT_TYPES), "Type of the value; `string` if absent."),
         optional(
             "default",
-            Kind::Any,
+            ValueKind::Any,
             "Value if the request does not set the input; without a default the input is required.",
         ),
     ],
@@ -169,13 +175,13 @@ static INPUT: ElementRule = ElementRule {
 static SECTION: ElementRule = ElementRule {
     name: "section",
     occurs: Occurs::Many,
-    content: Content::Mixed(&[&SUMMARY, &SECTION]),
+    content: ElementContent::Mixed(&[&SUMMARY, &SECTION]),
     attributes: &[
-        required("key", Kind::SectionKey, "Key that opens the section."),
-        optional("title", Kind::Word, "Heading of the section; the key if absent."),
+        required("key", ValueKind::SectionKey, "Key that opens the section."),
+        optional("title", ValueKind::Word, "Heading of the section; the key if absent."),
         optional(
             "visibility",
-            Kind::OneOf(&["full", "summary"]),
+            ValueKind::OneOf(&["full", "summary"]),
             "Whether the section is shown in full or as a summary until it is opened; `full` if absent.",
         ),
     ],
@@ -186,12 +192,12 @@ static SUMMARY: ElementRule = text("summary", Occurs::Optional, "Text shown whil
 static OUTPUT_FORMAT: ElementRule = ElementRule {
     name: "output_format",
     occurs: Occurs::Optional,
-    content: Content::Note,
+    content: ElementContent::Note,
     attributes: &[
-        required("type", Kind::OneOf(&["json", "text"]), "Kind of answer."),
+        required("type", ValueKind::OneOf(&["json", "text"]), "Kind of answer."),
         optional(
             "schema",
-            Kind::Word,
+            ValueKind::Word,
             "Type of the JSON value: object, array, [], string[], number, boolean, or the path of a JSON Schema file.",
         ),
     ],
@@ -201,35 +207,40 @@ static OUTPUT_FORMAT: ElementRule = ElementRule {
 static CONTEXT_MANAGEMENT: ElementRule = ElementRule {
     name: "context_management",
     occurs: Occurs::Optional,
-    content: Content::Elements(&[&INHERIT_CONTEXT, &ACCUMULATE_DATA, &ACCUMULATION_FORMAT, &FRESH_CONTEXT]),
+    content: ElementContent::Elements(&[
+        &INHERIT_CONTEXT,
+        &ACCUMULATE_DATA,
+        &ACCUMULATION_FORMAT,
+        &FRESH_CONTEXT,
+    ]),
     attributes: &[],
     about: "Context settings of the task; values not set come from the subtype.",
 };
 static INHERIT_CONTEXT: ElementRule = value(
     "inherit_context",
-    Kind::OneOf(&["full", "none", "subset"]),
+    ValueKind::OneOf(&["full", "none", "subset"]),
     "How much of the caller's context is inherited.",
 );
 static ACCUMULATE_DATA: ElementRule =
-    value("accumulate_data", Kind::Bool, "Whether the results of earlier tasks are included.");
+    value("accumulate_data", ValueKind::Bool, "Whether the results of earlier tasks are included.");
 static ACCUMULATION_FORMAT: ElementRule = value(
     "accumulation_format",
-    Kind::OneOf(&["notes_only", "full_output"]),
+    ValueKind::OneOf(&["notes_only", "full_output"]),
     "How much of the earlier results is included.",
 );
 static FRESH_CONTEXT: ElementRule = value(
     "fresh_context",
-    Kind::OneOf(&["enabled", "disabled"]),
+    ValueKind::OneOf(&["enabled", "disabled"]),
     "Whether files are searched for the task; if enabled, nothing is inherited.",
 );
 
 static FILE_PATHS: ElementRule = ElementRule {
     name: "file_paths",
     occurs: Occurs::Optional,
-    content: Content::SomeElements(&[&PATH, &COMMAND, &FILES_DESCRIPTION, &CONTEXT_QUERY]),
+    content: ElementContent::SomeElements(&[&PATH, &COMMAND, &FILES_DESCRIPTION, &CONTEXT_QUERY]),
     attributes: &[optional(
         "source",
-        Kind::OneOf(&["literal", "command", "description", "context_description"]),
+        ValueKind::OneOf(&["literal", "command", "description", "context_description"]),
         "Source of the paths; `literal` if absent.",
     )],
     about: "Files that are always shown to the model.",
@@ -248,17 +259,21 @@ static CONTEXT_QUERY: ElementRule =
 static CONTEXT_RELEVANCE: ElementRule = ElementRule {
     name: "context_relevance",
     occurs: Occurs::Optional,
-    content: Content::SomeElements(&[&RELEVANT]),
+    content: ElementContent::SomeElements(&[&RELEVANT]),
     attributes: &[],
     about: "Inputs used for the file search; all if absent.",
 };
 static RELEVANT: ElementRule = ElementRule {
     name: "input",
     occurs: Occurs::Many,
-    content: Content::Note,
+    content: ElementContent::Note,
     attributes: &[
-        required("name", Kind::InputName, "Name of the input."),
-        optional("include", Kind::Bool, "Whether the input is used for the file search; true if absent."),
+        required("name", ValueKind::InputName, "Name of the input."),
+        optional(
+            "include",
+            ValueKind::Bool,
+            "Whether the input is used for the file search; true if absent.",
+        ),
     ],
     about: "Whether an input is used for the file search.",
 };
@@ -271,47 +286,53 @@ static CRITERIA: ElementRule =
 static TOOLS: ElementRule = ElementRule {
     name: "tools",
     occurs: Occurs::Optional,
-    content: Content::Note,
+    content: ElementContent::Note,
     attributes: &[
-        optional("allow", Kind::Any, "Allowed tools, comma-separated, by name or alias; all if absent."),
-        optional("block", Kind::Any, "Blocked tools, comma-separated, by name or alias."),
+        optional("allow", ValueKind::Any, "Allowed tools, comma-separated, by name or alias; all if absent."),
+        optional("block", ValueKind::Any, "Blocked tools, comma-separated, by name or alias."),
     ],
     about: "Tools available to the model.",
 };
 static LIMITS: ElementRule = ElementRule {
     name: "limits",
     occurs: Occurs::Optional,
-    content: Content::Note,
+    content: ElementContent::Note,
     attributes: &[
-        optional("max_turns", Kind::Whole(u32::MAX as u64), "Maximum number of model replies."),
-        optional("max_tokens", Kind::Whole(i64::MAX as u64), "Maximum number of tokens in the context."),
+        optional("max_turns", ValueKind::Whole(u32::MAX as u64), "Maximum number of model replies."),
+        optional("max_tokens", ValueKind::Whole(i64::MAX as u64), "Maximum number of tokens in the context."),
         optional(
             "context_fraction",
-            Kind::Fraction,
+            ValueKind::Fraction,
             "Share of `max_tokens` that files and inherited context may use.",
         ),
-        optional("timeout", Kind::Whole(u32::MAX as u64), "Maximum active time in seconds."),
+        optional("timeout", ValueKind::Whole(u32::MAX as u64), "Maximum active time in seconds."),
     ],
     about: "Limits of the task; values not set come from the configuration.",
 };
 static FLOW: ElementRule = value(
     "flow",
-    Kind::OneOf(&["flat", "staged", "staged3", "branched", "direct"]),
+    ValueKind::OneOf(&["flat", "staged", "staged3", "branched", "direct"]),
     "Flow of the task; `flat` if absent.",
 );
-static MANUAL_XML: ElementRule =
-    value("manual_xml", Kind::Bool, "Whether the model's XML answer is passed on verbatim; false if absent.");
-static DISABLE_REPARSING: ElementRule =
-    value("disable_reparsing", Kind::Bool, "Whether a malformed answer is left unrepaired; false if absent.");
+static MANUAL_XML: ElementRule = value(
+    "manual_xml",
+    ValueKind::Bool,
+    "Whether the model's XML answer is passed on verbatim; false if absent.",
+);
+static DISABLE_REPARSING: ElementRule = value(
+    "disable_reparsing",
+    ValueKind::Bool,
+    "Whether a malformed answer is left unrepaired; false if absent.",
+);
 
 impl ElementRule {
     /// Returns the elements it may contain.
     pub(crate) fn children(&self) -> &'static [&'static ElementRule] {
         match self.content {
-            Content::Elements(children) | Content::SomeElements(children) | Content::Mixed(children) => {
-                children
-            }
-            Content::Text | Content::Note | Content::Value(_) => &[],
+            ElementContent::Elements(children)
+            | ElementContent::SomeElements(children)
+            | ElementContent::Mixed(children) => children,
+            ElementContent::Text | ElementContent::Note | ElementContent::Value(_) => &[],
         }
     }
 
@@ -326,7 +347,7 @@ impl ElementRule {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether a value is of this kind, ignoring surrounding white space.
     pub(crate) fn accepts(self, value: &str) -> bool {
         let value = value.trim();

@@ -17,13 +17,13 @@ fn template(text: &str) -> Template {
     template.unwrap_or_else(|| panic!("{problems:?}"))
 }
 
-fn named(name: &str, description: &str, subtype: &str, layer: Layer) -> Registered {
+fn named(name: &str, description: &str, subtype: &str, layer: TemplateLayer) -> RegisteredTemplate {
     let text = format!(
         "<task name='{name}' type='atomic' subtype='{subtype}'><description>{description}</description>\
          <instructions>x</instructions></task>"
     );
     let file = format!("{}/{name}.xml", layer.as_str());
-    Registered { template: template(&text), text: TemplateText { file, text }, layer }
+    RegisteredTemplate { template: template(&text), text: TemplateText { file, text }, layer }
 }
 
 #[test]
@@ -71,13 +71,13 @@ fn a_template_is_read_with_all_its_parts() {
         description: "Edit {{path}}".to_owned(),
         instructions: Some("First line {{n}}.\n  Indented.\n\nLast.".to_owned()),
         inputs: vec![
-            Input {
+            TemplateInput {
                 name: "path".to_owned(),
                 kind: InputType::String,
                 default: None,
                 description: Some("The file".to_owned()),
             },
-            Input {
+            TemplateInput {
                 name: "n".to_owned(),
                 kind: InputType::Number,
                 default: Some(json!(3)),
@@ -165,10 +165,10 @@ fn inputs_are_bound_or_everything_wrong_with_them_is_told() {
 
 #[test]
 fn templates_are_found_by_name_then_by_subtype() {
-    let mut registry = Registry::new();
-    registry.register_template(named("a", "x", "edit", Layer::Project)).unwrap();
-    registry.register_template(named("b", "x", "plan", Layer::Project)).unwrap();
-    registry.register_template(named("c", "x", "plan", Layer::Project)).unwrap();
+    let mut registry = TemplateRegistry::new();
+    registry.register_template(named("a", "x", "edit", TemplateLayer::Project)).unwrap();
+    registry.register_template(named("b", "x", "plan", TemplateLayer::Project)).unwrap();
+    registry.register_template(named("c", "x", "plan", TemplateLayer::Project)).unwrap();
     let name = |identifier: &str| registry.find_template(identifier).map(|found| found.template.name.clone());
     assert_eq!(name("a"), Ok("a".to_owned()));
     assert_eq!(name("atomic:edit"), Ok("a".to_owned()));
@@ -181,7 +181,7 @@ fn templates_are_found_by_name_then_by_subtype() {
         name("zzz").unwrap_err().to_string(),
         "unknown template `zzz`; run `fusee templates` to list the available templates"
     );
-    let twice = registry.register_template(named("a", "y", "edit", Layer::Project)).unwrap_err();
+    let twice = registry.register_template(named("a", "y", "edit", TemplateLayer::Project)).unwrap_err();
     assert_eq!(
         twice.to_string(),
         "duplicate template `a` in project/a.xml and project/a.xml; rename one of them"
@@ -190,9 +190,9 @@ fn templates_are_found_by_name_then_by_subtype() {
 
 #[test]
 fn the_one_marked_default_answers_for_its_subtype() {
-    let mut registry = Registry::new();
-    registry.register_template(named("a", "x", "plan", Layer::Project)).unwrap();
-    let mut marked = named("b", "x", "plan", Layer::Project);
+    let mut registry = TemplateRegistry::new();
+    registry.register_template(named("a", "x", "plan", TemplateLayer::Project)).unwrap();
+    let mut marked = named("b", "x", "plan", TemplateLayer::Project);
     marked.template.is_default = true;
     registry.register_template(marked).unwrap();
     assert_eq!(registry.find_template("atomic:plan").unwrap().template.name, "b");
@@ -200,26 +200,26 @@ fn the_one_marked_default_answers_for_its_subtype() {
 
 #[test]
 fn nearer_layers_shadow_farther_ones_in_any_order() {
-    let layers = [Layer::BuiltIn, Layer::Project, Layer::User];
+    let layers = [TemplateLayer::BuiltIn, TemplateLayer::Project, TemplateLayer::User];
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
-        let mut registry = Registry::new();
+        let mut registry = TemplateRegistry::new();
         for at in order {
             registry.register_template(named("a", "x", "s", layers[at])).unwrap();
         }
-        assert_eq!(registry.find_template("a").unwrap().layer, Layer::Project);
-        assert_eq!(registry.find_template("atomic:s").unwrap().layer, Layer::Project);
+        assert_eq!(registry.find_template("a").unwrap().layer, TemplateLayer::Project);
+        assert_eq!(registry.find_template("atomic:s").unwrap().layer, TemplateLayer::Project);
         assert_eq!(registry.shadowed().len(), 2);
     }
 }
 
 #[test]
 fn words_are_matched_against_descriptions_best_first() {
-    let mut registry = Registry::new();
+    let mut registry = TemplateRegistry::new();
     for shipped in shipped() {
         registry.register_template(shipped).unwrap();
     }
     let best = |words: &str| {
-        let found = registry.find_matching_tasks(words, &Matching::default());
+        let found = registry.find_matching_tasks(words, &MatchOptions::default());
         assert!(found.iter().all(|found| found.score > 0.0 && found.score <= 1.0));
         assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
         found.first().map(|found| found.registered.template.name.clone())
@@ -230,18 +230,21 @@ fn words_are_matched_against_descriptions_best_first() {
     assert_eq!(best("translate the text into French"), Some("translate".to_owned()));
     assert_eq!(best("zebra"), None);
     assert_eq!(best(""), None);
-    let exact = registry.find_matching_tasks("Translate a text into another language", &Matching::default());
+    let exact =
+        registry.find_matching_tasks("Translate a text into another language", &MatchOptions::default());
     assert_eq!(exact[0].score, 1.0);
 }
 
 #[test]
 fn the_right_one_of_ten_thousand_templates_is_found() {
-    let mut registry = Registry::new();
+    let mut registry = TemplateRegistry::new();
     for n in 0..10_000 {
         let words = format!("Handle case {n} of kind {} for area {}", n % 97, n % 13);
-        registry.register_template(named(&format!("t{n}"), &words, &format!("s{n}"), Layer::User)).unwrap();
+        registry
+            .register_template(named(&format!("t{n}"), &words, &format!("s{n}"), TemplateLayer::User))
+            .unwrap();
     }
-    let found = registry.find_matching_tasks("handle case 4711 of area 5", &Matching::default());
+    let found = registry.find_matching_tasks("handle case 4711 of area 5", &MatchOptions::default());
     assert_eq!(found.len(), 5);
     assert_eq!(found[0].registered.template.name, "t4711");
 }

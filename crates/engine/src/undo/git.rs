@@ -9,12 +9,12 @@ use std::process::{ChildStdout, Command, Stdio};
 
 /// Objects read from git.
 #[derive(Debug, Default)]
-pub(super) struct Objects {
+pub(super) struct GitObjects {
     found: HashMap<[u8; 20], Vec<u8>>,
     problem: Option<String>,
 }
 
-impl Objects {
+impl GitObjects {
     /// The content, or why it is unavailable.
     pub(super) fn find(&self, id: &[u8; 20]) -> Result<Vec<u8>, String> {
         match (self.found.get(id), &self.problem) {
@@ -26,11 +26,11 @@ impl Objects {
 }
 
 /// Reads all these objects in one batch, up to `most` bytes in total.
-pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> Objects {
+pub(super) fn blobs(directory: &Path, ids: &[[u8; 20]], most: usize) -> GitObjects {
     if ids.is_empty() {
-        return Objects::default();
+        return GitObjects::default();
     }
-    let mut objects = Objects::default();
+    let mut objects = GitObjects::default();
     if let Err(problem) = ask(directory, ids, most, &mut objects.found) {
         objects.problem = Some(problem);
     }

@@ -9,27 +9,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fusee_lang::{Failure, Input, LimitsId, RunLimits};
+use fusee_lang::{EffectFailure, LimitsId, ResumeInput, RunLimits};
 use serde::{Deserialize, Serialize};
 
 /// The regions of a branch, outermost first.
 #[derive(Clone, Default)]
 pub(super) struct Budget {
-    regions: Vec<Region>,
+    regions: Vec<LimitRegion>,
 }
 
 #[derive(Clone)]
-struct Region {
+struct LimitRegion {
     /// `None` for the whole run.
     id: Option<LimitsId>,
     limits: RunLimits,
     /// Active time at which the region was entered.
     began_ms: u64,
-    spent: Arc<Spent>,
+    spent: Arc<RegionSpent>,
 }
 
 #[derive(Default)]
-struct Spent {
+struct RegionSpent {
     turns: AtomicU64,
     tokens: AtomicU64,
     micros: AtomicU64,
@@ -37,7 +37,7 @@ struct Spent {
 
 /// Limited resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limited {
+pub(super) enum LimitKind {
     Turns,
     Tokens,
     Time,
@@ -46,23 +46,23 @@ pub(super) enum Limited {
 
 /// Remaining amount of a resource, and the region that has the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Share {
+pub(super) struct RemainingShare {
     pub(super) left: u64,
     region: usize,
 }
 
 /// Budget of one task, as journaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Grant {
+pub(super) struct TaskGrant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) turns: Option<Share>,
+    pub(super) turns: Option<RemainingShare>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) tokens: Option<Share>,
+    pub(super) tokens: Option<RemainingShare>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) ms: Option<Share>,
+    pub(super) ms: Option<RemainingShare>,
     /// Millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) micros: Option<Share>,
+    pub(super) micros: Option<RemainingShare>,
 }
 
 /// Converts US dollars to millionths.
@@ -78,11 +78,11 @@ impl Budget {
         }
         let limits =
             RunLimits { seconds: seconds.map(|seconds| seconds as f64), usd, ..RunLimits::default() };
-        Self { regions: vec![Region { id: None, limits, began_ms: 0, spent: Arc::default() }] }
+        Self { regions: vec![LimitRegion { id: None, limits, began_ms: 0, spent: Arc::default() }] }
     }
 
     pub(super) fn enter(&mut self, id: LimitsId, limits: RunLimits, now_ms: u64) {
-        self.regions.push(Region { id: Some(id), limits, began_ms: now_ms, spent: Arc::default() });
+        self.regions.push(LimitRegion { id: Some(id), limits, began_ms: now_ms, spent: Arc::default() });
     }
 
     pub(super) fn leave(&mut self, id: LimitsId) {
@@ -90,18 +90,20 @@ impl Budget {
     }
 
     /// Returns the remaining amount of every resource.
-    pub(super) fn grant(&self, now_ms: u64) -> Grant {
-        let least = |limited: Limited| {
+    pub(super) fn grant(&self, now_ms: u64) -> TaskGrant {
+        let least = |limited: LimitKind| {
             let shares = self.regions.iter().enumerate();
             shares
-                .filter_map(|(region, of)| of.left(limited, now_ms).map(|left| Share { left, region }))
+                .filter_map(|(region, of)| {
+                    of.left(limited, now_ms).map(|left| RemainingShare { left, region })
+                })
                 .min()
         };
-        Grant {
-            turns: least(Limited::Turns),
-            tokens: least(Limited::Tokens),
-            ms: least(Limited::Time),
-            micros: least(Limited::Money),
+        TaskGrant {
+            turns: least(LimitKind::Turns),
+            tokens: least(LimitKind::Tokens),
+            ms: least(LimitKind::Time),
+            micros: least(LimitKind::Money),
         }
     }
 
@@ -112,9 +114,9 @@ impl Budget {
     }
 
     /// Returns the failure to raise if the time is used up.
-    pub(super) fn out_of_time(&self, now_ms: u64) -> Option<Input> {
+    pub(super) fn out_of_time(&self, now_ms: u64) -> Option<ResumeInput> {
         let share = self.grant(now_ms).ms.filter(|share| share.left == 0)?;
-        Some(self.reached(share, Limited::Time))
+        Some(self.reached(share, LimitKind::Time))
     }
 
     /// Records what a task used.
@@ -127,42 +129,42 @@ impl Budget {
     }
 
     /// Returns the failure to raise if a share is used up.
-    pub(super) fn reached(&self, share: Share, limited: Limited) -> Input {
+    pub(super) fn reached(&self, share: RemainingShare, limited: LimitKind) -> ResumeInput {
         let Some(region) = self.regions.get(share.region) else {
-            return Input::LimitReached(None, failure("the workflow", "budget", limited));
+            return ResumeInput::LimitReached(None, failure("the workflow", "budget", limited));
         };
         let limits = &region.limits;
         let what = match limited {
-            Limited::Turns => format!("{} turns", limits.turns.unwrap_or_default()),
-            Limited::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
-            Limited::Time => format!("{} seconds", limits.seconds.unwrap_or_default()),
-            Limited::Money => format!("{} USD", limits.usd.unwrap_or_default()),
+            LimitKind::Turns => format!("{} turns", limits.turns.unwrap_or_default()),
+            LimitKind::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
+            LimitKind::Time => format!("{} seconds", limits.seconds.unwrap_or_default()),
+            LimitKind::Money => format!("{} USD", limits.usd.unwrap_or_default()),
         };
         let whose = if region.id.is_some() { "this part of the workflow" } else { "the workflow" };
-        Input::LimitReached(region.id, failure(whose, &what, limited))
+        ResumeInput::LimitReached(region.id, failure(whose, &what, limited))
     }
 }
 
-impl Region {
-    fn left(&self, limited: Limited, now_ms: u64) -> Option<u64> {
+impl LimitRegion {
+    fn left(&self, limited: LimitKind, now_ms: u64) -> Option<u64> {
         let (limit, spent) = match limited {
-            Limited::Turns => (self.limits.turns?, self.spent.turns.load(Ordering::Relaxed)),
-            Limited::Tokens => (self.limits.tokens?, self.spent.tokens.load(Ordering::Relaxed)),
-            Limited::Money => (micros(self.limits.usd?), self.spent.micros.load(Ordering::Relaxed)),
-            Limited::Time => ((self.limits.seconds? * 1000.0) as u64, now_ms.saturating_sub(self.began_ms)),
+            LimitKind::Turns => (self.limits.turns?, self.spent.turns.load(Ordering::Relaxed)),
+            LimitKind::Tokens => (self.limits.tokens?, self.spent.tokens.load(Ordering::Relaxed)),
+            LimitKind::Money => (micros(self.limits.usd?), self.spent.micros.load(Ordering::Relaxed)),
+            LimitKind::Time => ((self.limits.seconds? * 1000.0) as u64, now_ms.saturating_sub(self.began_ms)),
         };
         Some(limit.saturating_sub(spent))
     }
 }
 
-fn failure(whose: &str, what: &str, limited: Limited) -> Failure {
+fn failure(whose: &str, what: &str, limited: LimitKind) -> EffectFailure {
     let reason = match limited {
-        Limited::Turns => "turns",
-        Limited::Tokens => "context",
-        Limited::Time => "time",
-        Limited::Money => "cost",
+        LimitKind::Turns => "turns",
+        LimitKind::Tokens => "context",
+        LimitKind::Time => "time",
+        LimitKind::Money => "cost",
     };
-    Failure {
+    EffectFailure {
         kind: "RESOURCE_EXHAUSTION".to_owned(),
         reason: Some(reason.to_owned()),
         message: format!("{whose} has used up its {what}"),

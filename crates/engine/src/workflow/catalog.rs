@@ -2,15 +2,15 @@
 //! workflows.
 
 use fusee_lang::{Callable, CallableKind, Catalog, Param, ParamType};
-use fusee_tools::{CommandSettings, Definition, Toolbox};
+use fusee_tools::{CommandSettings, ToolDefinition, Toolbox};
 use serde_json::Value;
 
-use super::script;
+use super::run_script;
 
 /// Builds the catalog of these tools and tasks. A task takes precedence over a tool of the same name.
-pub fn catalog<'a>(tools: impl IntoIterator<Item = &'a Definition>, tasks: &[Callable]) -> Catalog {
+pub fn catalog<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>, tasks: &[Callable]) -> Catalog {
     let mut catalog = Catalog::new();
-    for definition in tools.into_iter().chain([script::definition()]) {
+    for definition in tools.into_iter().chain([run_script::definition()]) {
         catalog.add(callable(definition));
         catalog.alias(&format!("system:{}", definition.name), &definition.name);
         for alias in definition.aliases {
@@ -31,7 +31,7 @@ pub fn standard_tools() -> Toolbox {
     Toolbox::standard(CommandSettings::default())
 }
 
-fn callable(definition: &Definition) -> Callable {
+fn callable(definition: &ToolDefinition) -> Callable {
     let schema = &definition.parameters;
     let required = |name: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))

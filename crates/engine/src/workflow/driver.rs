@@ -11,35 +11,37 @@
 //! same order, and gets the recorded answers.
 
 use fusee_journal::event::Event;
-use fusee_journal::{BoxFuture, Branch, Call, Kind, Recorded, Stop};
-use fusee_lang::{Effect, EffectKind, Failure, Fault, Input, Machine, Place, Value, Yield};
+use fusee_journal::{BoxFuture, Branch, RunAborted, StepKind, StepRequest, StepResult};
+use fusee_lang::{
+    Effect, EffectFailure, EffectKind, Machine, ResumeInput, RuntimeError, SourceLocation, Value, Yield,
+};
 use fusee_model::CancellationToken;
 use serde_json::{Value as Json, json};
 
 use super::budget::Budget;
-use super::element::Element;
-use super::world::World;
+use super::pmap_element::PmapElement;
+use super::workflow_context::WorkflowContext;
 use crate::agent::Facts;
 use crate::task_system::TaskResult;
 
 /// End of a branch's evaluation.
-pub(crate) enum End {
+pub(crate) enum BranchEnd {
     Done(Value),
-    Failed(Box<Fault>),
+    Failed(Box<RuntimeError>),
     /// Stopped because another branch failed.
     Cancelled,
 }
 
 /// Answer to an effect.
-pub(super) enum Answer {
-    Go(Input),
+pub(super) enum EffectAnswer {
+    Go(ResumeInput),
     /// The effect was interrupted because the branch is cancelled.
     Cancelled,
 }
 
 /// One running branch of a workflow.
-pub(crate) struct Driver<'w> {
-    pub(super) world: &'w World,
+pub(crate) struct WorkflowDriver<'w> {
+    pub(super) world: &'w WorkflowContext,
     pub(super) branch: Branch,
     /// Cancelled when another branch fails.
     pub(super) cancel: CancellationToken,
@@ -51,7 +53,7 @@ pub(crate) struct Driver<'w> {
     /// Facts about its own tool calls.
     pub(super) facts: Facts,
     /// Set for an element of a `pmap`.
-    pub(super) element: Option<Element>,
+    pub(super) element: Option<PmapElement>,
     /// Number of effects after which a cancelled branch stopped, when it is replayed.
     pub(super) stops_after: Option<u64>,
     /// Number of enclosing workflows.
@@ -60,9 +62,9 @@ pub(crate) struct Driver<'w> {
     pub(super) earlier: Vec<(String, TaskResult)>,
 }
 
-impl<'w> Driver<'w> {
+impl<'w> WorkflowDriver<'w> {
     /// Creates the driver of a workflow's main branch.
-    pub(crate) fn main(world: &'w World, branch: Branch) -> Self {
+    pub(crate) fn main(world: &'w WorkflowContext, branch: Branch) -> Self {
         let budget = Budget::of_the_run(world.seconds(), world.usd());
         Self {
             world,
@@ -80,7 +82,10 @@ impl<'w> Driver<'w> {
     }
 
     /// Runs the machine to its end. An error means that the run cannot continue.
-    pub(crate) fn drive<'a>(&'a mut self, machine: &'a mut Machine) -> BoxFuture<'a, Result<End, Stop>> {
+    pub(crate) fn drive<'a>(
+        &'a mut self,
+        machine: &'a mut Machine,
+    ) -> BoxFuture<'a, Result<BranchEnd, RunAborted>> {
         // Boxed, because elements of a `pmap` are driven recursively.
         Box::pin(async move {
             let end = self.evaluate(machine).await?;
@@ -89,36 +94,38 @@ impl<'w> Driver<'w> {
         })
     }
 
-    async fn evaluate(&mut self, machine: &mut Machine) -> Result<End, Stop> {
-        let mut input = Input::Go;
+    async fn evaluate(&mut self, machine: &mut Machine) -> Result<BranchEnd, RunAborted> {
+        let mut input = ResumeInput::Go;
         loop {
             let effect = match machine.resume(input) {
                 // In the original run it was stopped during this computation.
-                Yield::Done(_) | Yield::Fault(_) if self.stops_after.is_some() => return Ok(End::Cancelled),
-                Yield::Done(value) => return Ok(End::Done(value)),
-                Yield::Fault(fault) => return Ok(End::Failed(fault)),
+                Yield::Done(_) | Yield::Fault(_) if self.stops_after.is_some() => {
+                    return Ok(BranchEnd::Cancelled);
+                }
+                Yield::Done(value) => return Ok(BranchEnd::Done(value)),
+                Yield::Fault(fault) => return Ok(BranchEnd::Failed(fault)),
                 Yield::Effect(effect) => effect,
                 Yield::Pause => {
                     // A long computation yields to others, and stops once it is no longer needed.
                     tokio::task::yield_now().await;
                     if self.is_over() {
-                        return Ok(End::Cancelled);
+                        return Ok(BranchEnd::Cancelled);
                     }
-                    input = Input::Go;
+                    input = ResumeInput::Go;
                     continue;
                 }
             };
             if self.is_over() {
-                return Ok(End::Cancelled);
+                return Ok(BranchEnd::Cancelled);
             }
             let takes_time = costs(&effect.kind);
             let answer = self.perform(effect).await?;
             self.effects += 1;
             input = match answer {
-                Answer::Go(input) => {
+                EffectAnswer::Go(input) => {
                     self.budget.out_of_time(self.active_ms).filter(|_| takes_time).unwrap_or(input)
                 }
-                Answer::Cancelled => return Ok(End::Cancelled),
+                EffectAnswer::Cancelled => return Ok(BranchEnd::Cancelled),
             };
         }
     }
@@ -128,10 +135,10 @@ impl<'w> Driver<'w> {
         self.stops_after == Some(self.effects) || self.cancel.is_cancelled()
     }
 
-    async fn perform(&mut self, effect: Effect) -> Result<Answer, Stop> {
+    async fn perform(&mut self, effect: Effect) -> Result<EffectAnswer, RunAborted> {
         let Effect { kind, place } = effect;
         if let Some(input) = self.budget.out_of_time(self.active_ms).filter(|_| costs(&kind)) {
-            return Ok(Answer::Go(input));
+            return Ok(EffectAnswer::Go(input));
         }
         self.world.trace(&self.branch, &place, &kind);
         let answer = match kind {
@@ -143,31 +150,31 @@ impl<'w> Driver<'w> {
             EffectKind::Wait { seconds } => self.wait(seconds).await?,
             EffectKind::Log { message } => {
                 self.emit(Event::Log { message });
-                Answer::Go(Input::Go)
+                EffectAnswer::Go(ResumeInput::Go)
             }
             EffectKind::EnterLimits { limits, .. }
                 if limits.usd.is_some() && self.world.session.price.is_none() =>
             {
-                Answer::Go(Input::Failed(unknown_price()))
+                EffectAnswer::Go(ResumeInput::Failed(unknown_price()))
             }
             EffectKind::EnterLimits { id, limits } => {
                 self.budget.enter(id, limits, self.active_ms);
-                Answer::Go(Input::Go)
+                EffectAnswer::Go(ResumeInput::Go)
             }
             EffectKind::LeaveLimits { id } => {
                 self.budget.leave(id);
-                Answer::Go(Input::Go)
+                EffectAnswer::Go(ResumeInput::Go)
             }
         };
-        if let Answer::Go(input) = &answer {
+        if let EffectAnswer::Go(input) = &answer {
             self.world.trace_answer(&self.branch, &place, input);
         }
         Ok(answer)
     }
 
     /// Waits before a retry, as a step: a run that is killed meanwhile does not retry too early.
-    async fn wait(&mut self, seconds: f64) -> Result<Answer, Stop> {
-        let call = self.call(Kind::Wait, "retry", json!({ "seconds": seconds }));
+    async fn wait(&mut self, seconds: f64) -> Result<EffectAnswer, RunAborted> {
+        let call = self.call(StepKind::Wait, "retry", json!({ "seconds": seconds }));
         let left = self.budget.left_ms(self.active_ms).unwrap_or(u64::MAX);
         let pause = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let pause = pause.min(std::time::Duration::from_millis(left));
@@ -182,16 +189,16 @@ impl<'w> Driver<'w> {
         let recorded = self.world.engine.step(call, body).await?;
         self.active_ms += recorded.duration_ms;
         Ok(match recorded.value["cancelled"] == Json::Bool(true) {
-            true => Answer::Cancelled,
-            false => Answer::Go(Input::Go),
+            true => EffectAnswer::Cancelled,
+            false => EffectAnswer::Go(ResumeInput::Go),
         })
     }
 
-    pub(super) fn call(&self, kind: Kind, callee: &str, args: Json) -> Call {
-        Call { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
+    pub(super) fn call(&self, kind: StepKind, callee: &str, args: Json) -> StepRequest {
+        StepRequest { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
     }
 
-    pub(super) fn passed(&mut self, recorded: &Recorded) {
+    pub(super) fn passed(&mut self, recorded: &StepResult) {
         self.active_ms += recorded.duration_ms;
     }
 }
@@ -212,13 +219,13 @@ fn costs(kind: &EffectKind) -> bool {
 }
 
 /// Formats a source location for a step's arguments.
-pub(super) fn at(place: &Place) -> String {
+pub(super) fn at(place: &SourceLocation) -> String {
     place.to_string()
 }
 
 /// A cost limit that cannot be enforced is rejected, not ignored.
-fn unknown_price() -> Failure {
-    Failure {
+fn unknown_price() -> EffectFailure {
+    EffectFailure {
         kind: "TASK_FAILURE".to_owned(),
         reason: Some("configuration_error".to_owned()),
         message: "`:usd` cannot be enforced: the price of this model is unknown; set `price.input` and \

@@ -1,7 +1,7 @@
 //! Outcome of a workflow: its value or fault as a task result, an answer and an error code.
 
 use fusee_journal::event::{ErrorCode, TaskError, TaskStatus};
-use fusee_lang::{Fault, Reply, Status, Value};
+use fusee_lang::{CallReply, RuntimeError, Status, Value};
 use fusee_model::Usage;
 use serde_json::{Value as Json, json};
 
@@ -13,7 +13,7 @@ pub(super) const ANSWER_BYTES: usize = 16 << 20;
 
 /// Resources used by all tasks of a workflow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
+pub(super) struct TokensUsed {
     pub(super) turns: u32,
     pub(super) usage: Usage,
     pub(super) active_ms: u64,
@@ -21,7 +21,7 @@ pub(super) struct Used {
     pub(super) model_ms: u64,
 }
 
-impl Used {
+impl TokensUsed {
     /// Adds usage outside of tasks.
     pub(super) fn beside(&mut self, spent: &Spent) {
         let mut all = Spent { usage: self.usage, ..Spent::default() };
@@ -32,13 +32,13 @@ impl Used {
 }
 
 /// Builds the outcome of a workflow that returned a value.
-pub(super) fn of_value(value: &Value, used: Used) -> TaskOutcome {
+pub(super) fn of_value(value: &Value, used: TokensUsed) -> TaskOutcome {
     let Value::Result(result) = value else {
         let answer = value.display(ANSWER_BYTES);
         let parsed = value.to_json().unwrap_or_else(|_| Json::String(answer.clone()));
         return completed(TaskResult { parsed_content: Some(parsed), ..TaskResult::complete(answer) }, used);
     };
-    let Reply { status, content, parsed, notes } = result.to_reply();
+    let CallReply { status, content, parsed, notes } = result.to_reply();
     if let Err(fault) = result.content() {
         return of_fault(&fault, content, used);
     }
@@ -49,12 +49,12 @@ pub(super) fn of_value(value: &Value, used: Used) -> TaskOutcome {
     completed(TaskResult { status, content, parsed_content: Some(parsed.unwrap_or_default()), notes }, used)
 }
 
-fn completed(result: TaskResult, used: Used) -> TaskOutcome {
+fn completed(result: TaskResult, used: TokensUsed) -> TaskOutcome {
     outcome(TaskStatus::Completed, None, result, used)
 }
 
 /// Builds the outcome of a failed workflow, with its partial content.
-pub(super) fn of_fault(fault: &Fault, content: String, used: Used) -> TaskOutcome {
+pub(super) fn of_fault(fault: &RuntimeError, content: String, used: TokensUsed) -> TaskOutcome {
     let mut error = fault.to_json();
     error["metrics"] = serde_json::to_value(used.metrics()).unwrap_or_default();
     let failed = TaskResult { status: TaskStatusWord::Failed, ..TaskResult::complete(content) };
@@ -71,10 +71,15 @@ pub(super) fn not_begun(error: TaskError) -> TaskOutcome {
         "error",
         json!({ "type": "VALIDATION_ERROR", "reason": error.reason, "message": error.message }),
     );
-    outcome(TaskStatus::Failed, Some(error), result, Used::default())
+    outcome(TaskStatus::Failed, Some(error), result, TokensUsed::default())
 }
 
-fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult, used: Used) -> TaskOutcome {
+fn outcome(
+    status: TaskStatus,
+    error: Option<TaskError>,
+    mut result: TaskResult,
+    used: TokensUsed,
+) -> TaskOutcome {
     // The notes of the last task are kept; only the path and the metrics are those of the workflow.
     result.note("execution_path", ExecutionPath::SExpression);
     result.measure(used.metrics());
@@ -94,7 +99,7 @@ fn outcome(status: TaskStatus, error: Option<TaskError>, mut result: TaskResult,
     }
 }
 
-impl Used {
+impl TokensUsed {
     fn metrics(&self) -> ResourceMetrics {
         ResourceMetrics {
             turns: self.turns,
@@ -108,7 +113,7 @@ impl Used {
 }
 
 /// Converts a fault to an event error.
-pub(super) fn task_error(fault: &Fault) -> TaskError {
+pub(super) fn task_error(fault: &RuntimeError) -> TaskError {
     let reason = fault.reason.as_ref().map_or_else(|| "unexpected_error".to_owned(), ToString::to_string);
     let code = match (&*fault.kind, reason.as_str()) {
         ("RESOURCE_EXHAUSTION", "time") => ErrorCode::Timeout,

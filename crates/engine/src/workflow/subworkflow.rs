@@ -1,44 +1,50 @@
 //! Workflows called by other workflows: a registered workflow runs as part of the calling program.
 
-use fusee_journal::Stop;
-use fusee_lang::{Input, Limits as LanguageLimits, Machine, Reply, Status, TaskCall};
+use fusee_journal::RunAborted;
+use fusee_lang::{CallReply, EvaluationLimits as LanguageLimits, Machine, ResumeInput, Status, TaskCall};
 use serde_json::{Map, Value as Json, json};
 
-use super::driver::{Answer, Driver, End};
-use super::element::Element;
+use super::driver::{BranchEnd, EffectAnswer, WorkflowDriver};
 use super::outcome::ANSWER_BYTES;
-use super::start::compiled;
-use super::tasks::reply;
+use super::pmap_element::PmapElement;
+use super::run::compiled;
+use super::task_calls::reply;
 use crate::agent::Facts;
-use crate::run::Workflow;
-use crate::task_system::{Reason, TaskError, TaskResult};
+use crate::run::WorkflowRun;
+use crate::task_system::{Reason, TaskResult, TemplateTaskError};
 
 /// Maximum nesting of workflows; deeper nesting is most likely a cycle.
 const DEEPEST: u32 = 5;
 
-impl Driver<'_> {
+impl WorkflowDriver<'_> {
     /// Runs a registered workflow on its own branch; its value or failure is the result of the call.
-    pub(super) async fn workflow(&mut self, workflow: &Workflow, call: &TaskCall) -> Result<Answer, Stop> {
+    pub(super) async fn workflow(
+        &mut self,
+        workflow: &WorkflowRun,
+        call: &TaskCall,
+    ) -> Result<EffectAnswer, RunAborted> {
         let name = call.callee();
-        let failed = |error: TaskError| Ok(Answer::Go(Input::Reply(reply(TaskResult::failed(&error, "")))));
+        let failed = |error: TemplateTaskError| {
+            Ok(EffectAnswer::Go(ResumeInput::Reply(reply(TaskResult::failed(&error, "")))))
+        };
         if self.depth >= DEEPEST {
             let message = format!("cannot run `{name}`: workflows can be nested at most {DEEPEST} deep");
-            return failed(TaskError::failure(Reason::ExecutionHalted, message));
+            return failed(TemplateTaskError::failure(Reason::ExecutionHalted, message));
         }
         let Some(program) = compiled(workflow, &self.world.session).program else {
             let message =
                 format!("the workflow `{name}` has errors; run `fusee check {}` to see them", workflow.name);
-            return failed(TaskError::invalid(Reason::ConfigurationError, message));
+            return failed(TemplateTaskError::invalid(Reason::ConfigurationError, message));
         };
         let mut machine = match Machine::start(&program, &call.inputs, LanguageLimits::default()) {
             Ok(machine) => machine,
             Err(problems) => {
                 let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
                 let message = format!("`{name}`: {}", messages.join("; "));
-                return failed(TaskError::invalid(Reason::InputValidationFailure, message));
+                return failed(TemplateTaskError::invalid(Reason::InputValidationFailure, message));
             }
         };
-        let mut driver = Driver {
+        let mut driver = WorkflowDriver {
             world: self.world,
             branch: self.branch.child(self.effects),
             cancel: self.cancel.clone(),
@@ -46,7 +52,7 @@ impl Driver<'_> {
             active_ms: self.active_ms,
             budget: self.budget.clone(),
             facts: Facts::default(),
-            element: Some(Element {
+            element: Some(PmapElement {
                 request: format!("{name} {}", Json::Object(call.inputs.clone())),
                 parent: self.branch.to_string(),
                 started: false,
@@ -58,16 +64,16 @@ impl Driver<'_> {
         let end = driver.drive(&mut machine).await?;
         self.active_ms = driver.active_ms;
         Ok(match end {
-            End::Cancelled => Answer::Cancelled,
-            End::Done(value) => {
+            BranchEnd::Cancelled => EffectAnswer::Cancelled,
+            BranchEnd::Done(value) => {
                 let parsed = value.to_json().ok();
                 let reply = match value {
                     fusee_lang::Value::Result(result) => result.to_reply(),
-                    value => Reply { parsed, ..Reply::complete(value.display(ANSWER_BYTES)) },
+                    value => CallReply { parsed, ..CallReply::complete(value.display(ANSWER_BYTES)) },
                 };
-                Answer::Go(Input::Reply(reply))
+                EffectAnswer::Go(ResumeInput::Reply(reply))
             }
-            End::Failed(fault) => {
+            BranchEnd::Failed(fault) => {
                 let message = format!("the workflow `{name}` failed: {}", fault.headline());
                 let error = json!({
                     "type": &*fault.kind,
@@ -76,7 +82,7 @@ impl Driver<'_> {
                     "cause": fault.to_json(),
                 });
                 let notes = Map::from_iter([("error".to_owned(), error)]);
-                Answer::Go(Input::Reply(Reply {
+                EffectAnswer::Go(ResumeInput::Reply(CallReply {
                     status: Status::Failed,
                     content: String::new(),
                     parsed: None,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Unfolding, hash, hex, unfold, write};
+use super::{BlobError, hash, hex, unfold, write};
 
 fn fold(value: &Value) -> (Value, HashMap<String, String>) {
     let mut kept = HashMap::new();
@@ -64,7 +64,7 @@ fn any_depth_survives() {
 fn a_missing_blob_is_named() {
     let (folded, _) = fold(&json!(["a".repeat(600)]));
     let unfolded = unfold::<()>(folded, &mut |_| Ok(None));
-    assert!(matches!(unfolded, Err(Unfolding::Missing(missing)) if missing == hex(&hash(&"a".repeat(600)))));
+    assert!(matches!(unfolded, Err(BlobError::Missing(missing)) if missing == hex(&hash(&"a".repeat(600)))));
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn what_was_not_written_here_is_malformed() {
         [json!({"$blob": 1}), json!({"$blob": []}), json!({"$blob": [1]}), json!({"$blob": ["known"]})]
     {
         let unfolded = unfold::<()>(value.clone(), &mut |_| Ok(Some("no JSON".to_owned())));
-        assert!(matches!(unfolded, Err(Unfolding::Malformed)), "{value}");
+        assert!(matches!(unfolded, Err(BlobError::Malformed)), "{value}");
     }
     // A blob that refers to itself terminates.
     let around = unfold::<()>(json!({"$blob": ["x"]}), &mut |_| Ok(Some(r#"{"$blob":["x"]}"#.to_owned())));
-    assert!(matches!(around, Err(Unfolding::Malformed)));
+    assert!(matches!(around, Err(BlobError::Malformed)));
 }
 
 fn value() -> impl Strategy<Value = Value> {

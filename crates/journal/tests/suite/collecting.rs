@@ -1,7 +1,7 @@
 //! Garbage collection: ended runs are removed, open ones stay, and content goes with the last run that refers
 //! to it.
 
-use fusee_journal::{Branch, Collected, Embedded, Engine, Journal, Kind, Options, RunStatus};
+use fusee_journal::{Branch, DurableRun, GcReport, Journal, JournalOptions, RunStatus, SqliteRun, StepKind};
 use serde_json::json;
 
 use crate::kit::*;
@@ -12,11 +12,11 @@ fn noise(name: &str, n: usize) -> String {
     seed.to_hex().repeat(300)
 }
 
-async fn record(journal: &Journal, name: &str, own: usize, shared: &str) -> std::sync::Arc<Embedded> {
+async fn record(journal: &Journal, name: &str, own: usize, shared: &str) -> std::sync::Arc<SqliteRun> {
     let engine = begin(journal, name).await;
     for n in 0..own {
         let text = noise(name, n);
-        engine.step(call(Kind::Tool, "t", json!([text, shared])), gives(shared)).await.expect("runs");
+        engine.step(call(StepKind::Tool, "t", json!([text, shared])), gives(shared)).await.expect("runs");
         engine.emit(&Branch::main(), message(shared));
     }
     engine.flush().await.expect("committed");
@@ -44,7 +44,7 @@ async fn ended_runs_go_and_open_ones_stay_whole() {
     let kept = (journal.steps(&run("open")).expect("steps").len(), journaled(&journal, "open"));
     let size = || std::fs::metadata(place.path()).expect("a file").len();
 
-    let Collected { runs, before, after } = journal.collect(1).await.expect("collected");
+    let GcReport { runs, before, after } = journal.collect(1).await.expect("collected");
     assert_eq!(runs, 2);
     assert!(after < before * 2 / 3, "{before} to {after}");
     assert_eq!(names(&journal), ["open", "c"]);
@@ -69,7 +69,7 @@ async fn ended_runs_go_and_open_ones_stay_whole() {
 #[tokio::test]
 async fn a_file_over_its_limit_makes_room_when_a_run_begins() {
     let place = Place::new();
-    let journal = place.open_with(Options { max_bytes: 2 << 20, ..Options::default() });
+    let journal = place.open_with(JournalOptions { max_bytes: 2 << 20, ..JournalOptions::default() });
     let _open = record(&journal, "open", 10, "").await;
     for n in 0..20 {
         record(&journal, &format!("run-{n:02}"), 20, "")
@@ -93,7 +93,7 @@ async fn a_file_over_its_limit_makes_room_when_a_run_begins() {
 #[tokio::test]
 async fn a_file_of_open_runs_over_the_limit_takes_new_ones() {
     let place = Place::new();
-    let journal = place.open_with(Options { max_bytes: 100_000, ..Options::default() });
+    let journal = place.open_with(JournalOptions { max_bytes: 100_000, ..JournalOptions::default() });
     let _open = record(&journal, "open", 20, "").await;
     record(&journal, "more", 1, "").await.finish(RunStatus::Completed).await.expect("ended");
     assert_eq!(names(&journal), ["more", "open"]);

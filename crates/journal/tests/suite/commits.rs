@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fusee_journal::{Branch, Embedded, Engine, Kind, RunStatus};
+use fusee_journal::{Branch, DurableRun, RunStatus, SqliteRun, StepKind};
 use serde_json::Value;
 
 use crate::kit::*;
@@ -15,8 +15,8 @@ fn commits(place: &Place) -> usize {
     wal[32..].chunks(page + 24).take_while(ours).filter(|frame| frame[4..8] != [0; 4]).count()
 }
 
-async fn command(engine: &Embedded) {
-    let shell = call(Kind::Tool, "shell", Value::from("make"));
+async fn command(engine: &SqliteRun) {
+    let shell = call(StepKind::Tool, "shell", Value::from("make"));
     done(engine.once(shell, intends("make"), gives("made")).await.expect("it runs"));
 }
 
@@ -46,7 +46,7 @@ async fn a_turn_that_only_looks_costs_one_commit() {
     ask(&engine, "first", gives("look")).await.expect("asked");
     let before = commits(&place);
     for _ in 0..5 {
-        engine.step(call(Kind::Tool, "read_file", Value::Null), gives("text")).await.expect("it runs");
+        engine.step(call(StepKind::Tool, "read_file", Value::Null), gives("text")).await.expect("it runs");
     }
     ask(&engine, "next", gives("done")).await.expect("asked");
     assert_eq!(commits(&place) - before, 1);
@@ -124,7 +124,7 @@ async fn parts_of_a_run_that_commit_at_once_keep_their_order() {
                 let branch = Branch::main().child(part);
                 for n in 0..60 {
                     engine.emit(&branch, message(format!("{n}")));
-                    let shell = call_on(&branch, Kind::Tool, "shell", Value::Null);
+                    let shell = call_on(&branch, StepKind::Tool, "shell", Value::Null);
                     done(engine.once(shell, intends(n), gives(n)).await.expect("it runs"));
                 }
             })

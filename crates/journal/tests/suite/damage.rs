@@ -5,7 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use fusee_journal::{Branch, Embedded, Engine, Journal, JournalError, Kind, Options, RunStatus};
+use fusee_journal::{
+    Branch, DurableRun, Journal, JournalError, JournalOptions, RunStatus, SqliteRun, StepKind,
+};
 use serde_json::json;
 
 use crate::kit::*;
@@ -23,9 +25,12 @@ fn checkpoint(place: &Place) {
     place.sql().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody is in the way");
 }
 
-async fn turn(engine: &Embedded, n: usize) {
+async fn turn(engine: &SqliteRun, n: usize) {
     engine.emit(&Branch::main(), message(format!("turn {n}")));
-    engine.step(call(Kind::Tool, "t", json!({ "n": n })), gives(format!("result {n}"))).await.expect("runs");
+    engine
+        .step(call(StepKind::Tool, "t", json!({ "n": n })), gives(format!("result {n}")))
+        .await
+        .expect("runs");
     engine.flush().await.expect("committed");
 }
 
@@ -108,7 +113,7 @@ async fn several_runs(place: &Place, runs: usize) -> Vec<String> {
         let engine = begin(&journal, name).await;
         for n in 0..12 {
             let text = format!("{name} {n} ").repeat(if n % 3 == 0 { 300 } else { 3 });
-            let shell = call(Kind::Tool, "shell", json!({"n": n, "text": text}));
+            let shell = call(StepKind::Tool, "shell", json!({"n": n, "text": text}));
             done(engine.once(shell, intends(n), gives(text.clone())).await.expect("runs"));
             engine.emit(&Branch::main(), message(text));
         }
@@ -220,7 +225,8 @@ async fn a_missing_step_is_no_reason_to_run_it_again() {
     let journal = place.open();
     let engine = resume(&journal, &names[0]);
     for n in 0..4 {
-        let outcome = engine.once(call(Kind::Tool, "shell", json!({ "n": n })), intends(n), never()).await;
+        let outcome =
+            engine.once(call(StepKind::Tool, "shell", json!({ "n": n })), intends(n), never()).await;
         match (n, outcome) {
             (3, Err(stop)) => {
                 assert_eq!(
@@ -246,7 +252,7 @@ async fn a_newer_format_is_left_alone() {
         "the journal {} has format 7, but this fusee supports formats up to 1; use a newer fusee",
         place.path().display()
     );
-    let open = Journal::open(&place.path(), Options::default(), clock());
+    let open = Journal::open(&place.path(), JournalOptions::default(), clock());
     assert_eq!(open.err().expect("too new").to_string(), told);
     assert_eq!(read_only(&place.path()).err().expect("too new").to_string(), told);
 }
@@ -260,7 +266,7 @@ fn a_file_that_is_no_journal_is_left_alone() {
             "the journal {} is damaged: it has no journal header; move it away to start a new one",
             place.path().display()
         );
-        let open = Journal::open(&place.path(), Options::default(), clock());
+        let open = Journal::open(&place.path(), JournalOptions::default(), clock());
         assert_eq!(open.err().expect("no journal").to_string(), told);
         assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), told);
         assert_eq!(std::fs::read_to_string(place.path()).expect("still there"), text);
@@ -275,7 +281,7 @@ fn a_database_of_something_else_is_left_alone() {
         "cannot open the journal {}: it is a database of another application; move it away to start a new one",
         place.path().display()
     );
-    let open = Journal::open(&place.path(), Options::default(), clock());
+    let open = Journal::open(&place.path(), JournalOptions::default(), clock());
     assert_eq!(open.err().expect("no journal").to_string(), told);
     assert_eq!(read_only(&place.path()).err().expect("no journal").to_string(), told);
     let tables: i64 =
@@ -288,10 +294,7 @@ fn an_empty_file_is_a_journal_that_was_not_begun() {
     let place = Place::new();
     std::fs::write(place.path(), "").expect("written");
     let told = read_only(&place.path()).err().expect("nothing to read").to_string();
-    assert_eq!(
-        told,
-        format!("cannot open the journal {}: the file is empty", place.path().display())
-    );
+    assert_eq!(told, format!("cannot open the journal {}: the file is empty", place.path().display()));
     assert_eq!(place.open().runs().expect("a new journal").len(), 0);
 }
 
@@ -314,7 +317,7 @@ fn a_file_cut_short_is_an_error_that_names_it() {
         if let Err(error) = outcome {
             assert!(error.to_string().contains(&place.path().display().to_string()), "{error}");
         }
-        let open = Journal::open(&place.path(), Options::default(), clock());
+        let open = Journal::open(&place.path(), JournalOptions::default(), clock());
         if let Err(error) = open {
             assert!(error.to_string().contains(&place.path().display().to_string()), "{error}");
         }

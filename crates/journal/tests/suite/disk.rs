@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use fusee_journal::{
-    Branch, Collected, Embedded, Engine, Journal, JournalError, Kind, Options, RunStatus, Stop,
+    Branch, DurableRun, GcReport, Journal, JournalError, JournalOptions, RunAborted, RunStatus, SqliteRun,
+    StepKind,
 };
 use serde_json::json;
 
@@ -43,7 +44,7 @@ fn told_path() -> std::path::PathBuf {
 }
 
 fn open(path: &Path) -> Result<Journal, JournalError> {
-    Journal::open(path, Options::default(), clock())
+    Journal::open(path, JournalOptions::default(), clock())
 }
 
 /// Text that occurs nowhere else.
@@ -51,14 +52,14 @@ fn noise(seed: u64) -> String {
     blake3::hash(&seed.to_le_bytes()).to_hex().repeat(250)
 }
 
-async fn turn(engine: &Embedded, n: u64) -> Result<(), Stop> {
-    engine.step(call(Kind::Tool, "t", json!(n)), gives(noise(n))).await?;
+async fn turn(engine: &SqliteRun, n: u64) -> Result<(), RunAborted> {
+    engine.step(call(StepKind::Tool, "t", json!(n)), gives(noise(n))).await?;
     engine.emit(&Branch::main(), message(n.to_string()));
     engine.flush().await
 }
 
 /// Runs turns until one fails; returns the number that succeeded and the error.
-async fn fill(engine: &Arc<Embedded>) -> (u64, Stop) {
+async fn fill(engine: &Arc<SqliteRun>) -> (u64, RunAborted) {
     for n in 0..100_000 {
         if let Err(stop) = turn(engine, n).await {
             return (n, stop);
@@ -139,7 +140,7 @@ async fn collecting_on_a_small_disk() {
     drop(engine);
     // Far less than a second copy of the file would need.
     std::fs::remove_file(&ballast).expect("removed");
-    let Collected { runs, before, after } = journal.collect(0).await.expect("collecting needs little space");
+    let GcReport { runs, before, after } = journal.collect(0).await.expect("collecting needs little space");
     assert_eq!(runs, 3);
     assert!(before > 20 << 20 && after < before - (9 << 20), "{before} to {after}");
     assert_eq!(std::fs::metadata(&path).expect("a file").len(), after);
@@ -291,11 +292,11 @@ async fn reading_in_a_read_only_directory() {
     let journal = Journal::open_to_read(&path, clock()).expect("it can be read");
     assert_eq!(texts(&journaled(&journal, "r")), ["0", "1", "2", "3", "4"]);
     assert_eq!(journal.steps(&run("r")).expect("steps").len(), 5);
-    let refused = Embedded::resume(&journal, &run("r"), None).err().expect("no lock can be taken");
+    let refused = SqliteRun::resume(&journal, &run("r"), None).err().expect("no lock can be taken");
     assert!(matches!(refused, JournalError::ReadOnly { .. }), "{refused}");
     let engine = replay(&journal, "r");
     for n in 0..5 {
-        engine.step(call(Kind::Tool, "t", json!(n)), never()).await.expect("recorded");
+        engine.step(call(StepKind::Tool, "t", json!(n)), never()).await.expect("recorded");
         engine.emit(&Branch::main(), message(n.to_string()));
     }
     engine.finish(RunStatus::Completed).await.expect("a replay writes nothing");

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fusee_journal::{BoxFuture, Branch, Call, Embedded, Engine, Fault, Kind, Perform, RunStatus, Stop};
+use fusee_journal::{
+    BoxFuture, Branch, ChildBody, ChildFailure, DurableRun, RunAborted, RunStatus, SqliteRun, StepKind,
+    StepRequest,
+};
 use serde_json::{Value, json};
 
 use crate::kit::*;
@@ -19,14 +22,14 @@ struct Children {
 }
 
 impl Children {
-    async fn child(&self, engine: Arc<dyn Engine>, call: Call) -> Result<Value, Fault> {
+    async fn child(&self, engine: Arc<dyn DurableRun>, call: StepRequest) -> Result<Value, ChildFailure> {
         self.performed.fetch_add(1, Ordering::SeqCst);
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         let n = call.args["n"].as_u64().unwrap_or_default();
         engine.emit(&call.branch, message(format!("child {n}")));
-        let ask = |q: &str| call_on(&call.branch, Kind::Model, "m", json!([n, q]));
-        let fault = |stop: Stop| Fault { kind: "stopped".to_owned(), message: stop.to_string() };
+        let ask = |q: &str| call_on(&call.branch, StepKind::Model, "m", json!([n, q]));
+        let fault = |stop: RunAborted| ChildFailure { kind: "stopped".to_owned(), message: stop.to_string() };
         engine.step(ask("one"), gives(n)).await.map_err(fault)?;
         // The later a child starts, the earlier it ends.
         tokio::time::sleep(Duration::from_millis(20_u64.saturating_sub(n))).await;
@@ -34,7 +37,9 @@ impl Children {
         self.now.fetch_sub(1, Ordering::SeqCst);
         self.ended.fetch_add(1, Ordering::SeqCst);
         match call.args["end"].as_str() {
-            Some("fail") => Err(Fault { kind: "failed".to_owned(), message: format!("child {n} failed") }),
+            Some("fail") => {
+                Err(ChildFailure { kind: "failed".to_owned(), message: format!("child {n} failed") })
+            }
             Some("panic") => panic!("child {n} panicked"),
             _ => Ok(two.value),
         }
@@ -43,30 +48,37 @@ impl Children {
 
 struct Performing(Arc<Children>);
 
-impl Perform for Performing {
-    fn perform(&self, engine: Arc<dyn Engine>, call: Call) -> BoxFuture<'static, Result<Value, Fault>> {
+impl ChildBody for Performing {
+    fn perform(
+        &self,
+        engine: Arc<dyn DurableRun>,
+        call: StepRequest,
+    ) -> BoxFuture<'static, Result<Value, ChildFailure>> {
         let children = Arc::clone(&self.0);
         Box::pin(async move { children.child(engine, call).await })
     }
 }
 
-fn calls(ends: &[&str]) -> Vec<Call> {
+fn calls(ends: &[&str]) -> Vec<StepRequest> {
     let call = |(n, end): (usize, &&str)| {
-        call_on(&Branch::main().child(n), Kind::FanOut, "child", json!({"n": n, "end": end}))
+        call_on(&Branch::main().child(n), StepKind::FanOut, "child", json!({"n": n, "end": end}))
     };
     ends.iter().enumerate().map(call).collect()
 }
 
-fn performing() -> (Arc<Children>, Option<Arc<dyn Perform>>) {
+fn performing() -> (Arc<Children>, Option<Arc<dyn ChildBody>>) {
     let children = Arc::<Children>::default();
-    let perform: Arc<dyn Perform> = Arc::new(Performing(Arc::clone(&children)));
+    let perform: Arc<dyn ChildBody> = Arc::new(Performing(Arc::clone(&children)));
     (children, Some(perform))
 }
 
-async fn recorded(place: &Place, ends: &[&str]) -> (fusee_journal::Journal, Vec<Result<Value, Fault>>) {
+async fn recorded(
+    place: &Place,
+    ends: &[&str],
+) -> (fusee_journal::Journal, Vec<Result<Value, ChildFailure>>) {
     let journal = place.open();
     let (_, perform) = performing();
-    let engine = Embedded::begin(&journal, &run("r"), "", perform).await.expect("a new run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", perform).await.expect("a new run");
     let results = engine.fan_out(&Branch::main(), calls(ends), 4).await.expect("they end");
     engine.emit(&Branch::main(), message("all ended"));
     engine.finish(RunStatus::Completed).await.expect("ended");
@@ -78,7 +90,7 @@ async fn results_come_in_the_order_of_the_calls_and_no_more_run_than_allowed() {
     let place = Place::new();
     let journal = place.open();
     let (children, perform) = performing();
-    let engine = Embedded::begin(&journal, &run("r"), "", perform).await.expect("a new run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", perform).await.expect("a new run");
     let results = engine.fan_out(&Branch::main(), calls(&["ok"; 12]), 3).await.expect("they end");
     let expected: Vec<_> = (0..12).map(|n| Ok(json!(n * 10))).collect();
     assert_eq!(results, expected);
@@ -92,7 +104,8 @@ async fn results_come_in_the_order_of_the_calls_and_no_more_run_than_allowed() {
 async fn a_child_that_fails_or_panics_is_a_fault_of_its_own() {
     let place = Place::new();
     let (_, results) = recorded(&place, &["ok", "fail", "panic", "ok"]).await;
-    let fault = |kind: &str, message: &str| Err(Fault { kind: kind.to_owned(), message: message.to_owned() });
+    let fault =
+        |kind: &str, message: &str| Err(ChildFailure { kind: kind.to_owned(), message: message.to_owned() });
     let expected = [
         Ok(json!(0)),
         fault("failed", "child 1 failed"),
@@ -107,7 +120,7 @@ async fn children_that_all_ended_are_not_run_again_on_resume() {
     let place = Place::new();
     let (journal, results) = recorded(&place, &["ok", "fail", "ok"]).await;
     let (children, perform) = performing();
-    let engine = Embedded::resume(&journal, &run("r"), perform).expect("resumable");
+    let engine = SqliteRun::resume(&journal, &run("r"), perform).expect("resumable");
     let again = engine.fan_out(&Branch::main(), calls(&["ok", "fail", "ok"]), 4).await.expect("recorded");
     assert_eq!(again, results);
     assert_eq!(children.performed.load(Ordering::SeqCst), 0);
@@ -119,7 +132,7 @@ async fn a_replay_runs_the_children_too_and_finds_nothing_left() {
     let ends = ["ok", "fail", "panic"];
     let (journal, results) = recorded(&place, &ends).await;
     let (children, perform) = performing();
-    let engine = Embedded::replay(&journal, &run("r"), perform).expect("replayable");
+    let engine = SqliteRun::replay(&journal, &run("r"), perform).expect("replayable");
     assert_eq!(engine.fan_out(&Branch::main(), calls(&ends), 4).await.expect("recorded"), results);
     engine.emit(&Branch::main(), message("all ended"));
     engine.finish(RunStatus::Completed).await.expect("all that is recorded was used");
@@ -131,18 +144,22 @@ async fn a_difference_within_a_child_stops_the_replay() {
     let place = Place::new();
     let (journal, _) = recorded(&place, &["ok", "ok"]).await;
     struct Other;
-    impl Perform for Other {
-        fn perform(&self, engine: Arc<dyn Engine>, call: Call) -> BoxFuture<'static, Result<Value, Fault>> {
+    impl ChildBody for Other {
+        fn perform(
+            &self,
+            engine: Arc<dyn DurableRun>,
+            call: StepRequest,
+        ) -> BoxFuture<'static, Result<Value, ChildFailure>> {
             Box::pin(async move {
-                let ask = call_on(&call.branch, Kind::Model, "m", json!("something else"));
+                let ask = call_on(&call.branch, StepKind::Model, "m", json!("something else"));
                 let answer = engine.step(ask, never()).await;
                 answer
                     .map(|recorded| recorded.value)
-                    .map_err(|stop| Fault { kind: "stopped".to_owned(), message: stop.to_string() })
+                    .map_err(|stop| ChildFailure { kind: "stopped".to_owned(), message: stop.to_string() })
             })
         }
     }
-    let engine = Embedded::replay(&journal, &run("r"), Some(Arc::new(Other))).expect("replayable");
+    let engine = SqliteRun::replay(&journal, &run("r"), Some(Arc::new(Other))).expect("replayable");
     let stop = engine.fan_out(&Branch::main(), calls(&["ok", "ok"]), 1).await.expect_err("it differs");
     let told = stop.to_string();
     assert!(
@@ -158,7 +175,7 @@ async fn children_end_with_the_one_who_asked_for_them() {
     let place = Place::new();
     let journal = place.open();
     let (children, perform) = performing();
-    let engine = Embedded::begin(&journal, &run("r"), "", perform).await.expect("a new run");
+    let engine = SqliteRun::begin(&journal, &run("r"), "", perform).await.expect("a new run");
     let main = Branch::main();
     let all_began = async {
         while children.performed.load(Ordering::SeqCst) < 3 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fusee_journal::{Branch, Engine, Journal, RunStatus};
+use fusee_journal::{Branch, DurableRun, Journal, RunStatus};
 
 use crate::kit::*;
 

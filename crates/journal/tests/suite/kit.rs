@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use fusee_journal::event::{Delta, Role};
+use fusee_journal::event::{EventDelta, Role};
 use fusee_journal::{
-    Body, Branch, Call, Embedded, Engine, Event, FixedClock, Intend, Intention, Journal, Kind, Options,
-    Outcome, Recorded, RunId, Stamped, Stop,
+    Branch, DurableRun, Event, EventRecord, FixedClock, IntentFn, Intention, Journal, JournalOptions,
+    OnceOutcome, RunAborted, RunId, SqliteRun, StepBody, StepKind, StepRequest, StepResult,
 };
 use serde_json::Value;
 
@@ -37,10 +37,10 @@ impl Place {
     }
 
     pub(crate) fn open(&self) -> Journal {
-        self.open_with(Options::default())
+        self.open_with(JournalOptions::default())
     }
 
-    pub(crate) fn open_with(&self, options: Options) -> Journal {
+    pub(crate) fn open_with(&self, options: JournalOptions) -> Journal {
         Journal::open(&self.path(), options, clock()).expect("it opens")
     }
 
@@ -64,39 +64,39 @@ pub(crate) fn run(name: &str) -> RunId {
     name.parse().expect("a run id")
 }
 
-pub(crate) async fn begin(journal: &Journal, name: &str) -> Arc<Embedded> {
-    Embedded::begin(journal, &run(name), "a title", None).await.expect("a new run")
+pub(crate) async fn begin(journal: &Journal, name: &str) -> Arc<SqliteRun> {
+    SqliteRun::begin(journal, &run(name), "a title", None).await.expect("a new run")
 }
 
-pub(crate) fn resume(journal: &Journal, name: &str) -> Arc<Embedded> {
-    Embedded::resume(journal, &run(name), None).expect("it can go on")
+pub(crate) fn resume(journal: &Journal, name: &str) -> Arc<SqliteRun> {
+    SqliteRun::resume(journal, &run(name), None).expect("it can go on")
 }
 
-pub(crate) fn replay(journal: &Journal, name: &str) -> Arc<Embedded> {
-    Embedded::replay(journal, &run(name), None).expect("it can be replayed")
+pub(crate) fn replay(journal: &Journal, name: &str) -> Arc<SqliteRun> {
+    SqliteRun::replay(journal, &run(name), None).expect("it can be replayed")
 }
 
-pub(crate) fn call(kind: Kind, callee: &str, args: Value) -> Call {
+pub(crate) fn call(kind: StepKind, callee: &str, args: Value) -> StepRequest {
     call_on(&Branch::main(), kind, callee, args)
 }
 
-pub(crate) fn call_on(branch: &Branch, kind: Kind, callee: &str, args: Value) -> Call {
-    Call { branch: branch.clone(), kind, callee: callee.to_owned(), args }
+pub(crate) fn call_on(branch: &Branch, kind: StepKind, callee: &str, args: Value) -> StepRequest {
+    StepRequest { branch: branch.clone(), kind, callee: callee.to_owned(), args }
 }
 
 /// A body that returns this value.
-pub(crate) fn gives<'a>(value: impl Into<Value>) -> Body<'a> {
+pub(crate) fn gives<'a>(value: impl Into<Value>) -> StepBody<'a> {
     let value = value.into();
     Box::new(|| Box::pin(async { value }))
 }
 
 /// A body that must not run.
-pub(crate) fn never<'a>() -> Body<'a> {
+pub(crate) fn never<'a>() -> StepBody<'a> {
     Box::new(|| panic!("the journal holds this step"))
 }
 
 /// An intent to proceed.
-pub(crate) fn intends<'a>(value: impl Into<Value>) -> Intend<'a> {
+pub(crate) fn intends<'a>(value: impl Into<Value>) -> IntentFn<'a> {
     let value = value.into();
     Box::new(|| Box::pin(async { Intention::Go(value) }))
 }
@@ -106,7 +106,7 @@ pub(crate) fn intends<'a>(value: impl Into<Value>) -> Intend<'a> {
 pub(crate) struct Counter(Arc<AtomicUsize>);
 
 impl Counter {
-    pub(crate) fn gives<'a>(&self, value: impl Into<Value>) -> Body<'a> {
+    pub(crate) fn gives<'a>(&self, value: impl Into<Value>) -> StepBody<'a> {
         let (value, count) = (value.into(), Arc::clone(&self.0));
         Box::new(move || {
             count.fetch_add(1, Ordering::SeqCst);
@@ -119,10 +119,10 @@ impl Counter {
     }
 }
 
-pub(crate) fn done(outcome: Outcome) -> Recorded {
+pub(crate) fn done(outcome: OnceOutcome) -> StepResult {
     match outcome {
-        Outcome::Done(recorded) => recorded,
-        Outcome::Interrupted { key, .. } => panic!("{key} was interrupted"),
+        OnceOutcome::Done(recorded) => recorded,
+        OnceOutcome::Interrupted { key, .. } => panic!("{key} was interrupted"),
     }
 }
 
@@ -134,17 +134,17 @@ pub(crate) fn warning(text: impl Into<String>) -> Event {
     Event::Warning { code: "test".to_owned(), message: text.into() }
 }
 
-pub(crate) fn piece(text: &str) -> Delta {
-    Delta::Text(text.to_owned())
+pub(crate) fn piece(text: &str) -> EventDelta {
+    EventDelta::Text(text.to_owned())
 }
 
 /// All journaled events of a run.
-pub(crate) fn journaled(journal: &Journal, name: &str) -> Vec<Stamped> {
+pub(crate) fn journaled(journal: &Journal, name: &str) -> Vec<EventRecord> {
     journal.events(&run(name), 0, u64::MAX, usize::MAX >> 1).expect("events")
 }
 
 /// The texts of messages and warnings, in order.
-pub(crate) fn texts<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Vec<String> {
+pub(crate) fn texts<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Vec<String> {
     events
         .into_iter()
         .filter_map(|stamped| match &stamped.event {
@@ -155,8 +155,12 @@ pub(crate) fn texts<'a>(events: impl IntoIterator<Item = &'a Stamped>) -> Vec<St
 }
 
 /// Calls the model once on the main branch.
-pub(crate) async fn ask<'a>(engine: &'a Embedded, question: &str, answer: Body<'a>) -> Result<Value, Stop> {
-    let call = call(Kind::Model, "model", Value::from(question));
+pub(crate) async fn ask<'a>(
+    engine: &'a SqliteRun,
+    question: &str,
+    answer: StepBody<'a>,
+) -> Result<Value, RunAborted> {
+    let call = call(StepKind::Model, "model", Value::from(question));
     engine.step(call, answer).await.map(|recorded| recorded.value)
 }
 

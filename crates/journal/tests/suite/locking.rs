@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use fusee_journal::{Branch, Embedded, Engine, Journal, Kind, Options, RunStatus};
+use fusee_journal::{Branch, DurableRun, Journal, JournalOptions, RunStatus, SqliteRun, StepKind};
 use serde_json::Value;
 
 use crate::kit::*;
@@ -48,7 +48,7 @@ impl Other {
 fn told_journal() -> Journal {
     let mut path = String::new();
     std::io::stdin().read_line(&mut path).expect("a path");
-    Journal::open(path.trim().as_ref(), Options::default(), clock()).expect("it opens")
+    Journal::open(path.trim().as_ref(), JournalOptions::default(), clock()).expect("it opens")
 }
 
 #[tokio::test]
@@ -72,9 +72,9 @@ async fn a_run_of_another_process_is_refused_and_freed_by_kill_9() {
         "run r is in use by another process (pid {}); wait for it or stop it first",
         holder.child.id()
     );
-    let refused = Embedded::resume(&journal, &run("r"), None).err().expect("it is held");
+    let refused = SqliteRun::resume(&journal, &run("r"), None).err().expect("it is held");
     assert_eq!(refused.to_string(), told);
-    let refused = Embedded::begin(&journal, &run("r"), "", None).await.err().expect("it is held");
+    let refused = SqliteRun::begin(&journal, &run("r"), "", None).await.err().expect("it is held");
     assert_eq!(refused.to_string(), told);
     // Reading needs no lock, and other runs are not locked.
     assert_eq!(texts(&journaled(&journal, "r")), ["committed"]);
@@ -92,7 +92,7 @@ async fn a_second_handle_in_one_process_is_refused_too() {
     let (one, other) = (place.open(), place.open());
     let engine = begin(&one, "r").await;
     for journal in [&one, &other] {
-        let refused = Embedded::resume(journal, &run("r"), None).err().expect("it is held").to_string();
+        let refused = SqliteRun::resume(journal, &run("r"), None).err().expect("it is held").to_string();
         assert_eq!(
             refused,
             format!(
@@ -116,8 +116,8 @@ async fn of_many_that_reach_for_a_run_one_has_it() {
             std::thread::spawn(move || {
                 let mut had = 0;
                 for _ in 0..200 {
-                    if let Ok(engine) = Embedded::resume(&journal, &run("r"), None) {
-                        let others = Embedded::resume(&journal, &run("r"), None);
+                    if let Ok(engine) = SqliteRun::resume(&journal, &run("r"), None) {
+                        let others = SqliteRun::resume(&journal, &run("r"), None);
                         assert!(others.is_err(), "two have it");
                         had += 1;
                         drop(engine);
@@ -138,7 +138,7 @@ async fn work_until_killed() {
     let engine = begin(&journal, "r").await;
     for n in 0.. {
         engine.emit(&Branch::main(), message(n.to_string()));
-        let shell = call(Kind::Tool, "shell", Value::Null);
+        let shell = call(StepKind::Tool, "shell", Value::Null);
         done(engine.once(shell, intends(n), gives("x".repeat(n % 3000))).await.expect("it runs"));
         // At this point its intent and everything before it is committed.
         println!("\nran {n}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_journal::{Branch, Embedded, Engine, Journal, Kind, RunStatus, Stamped};
+use fusee_journal::{Branch, DurableRun, EventRecord, Journal, RunStatus, SqliteRun, StepKind};
 use serde_json::json;
 
 use crate::kit::*;
@@ -10,8 +10,8 @@ use crate::kit::*;
 const RUNS: usize = 500;
 const TURNS: usize = 4;
 
-async fn one(journal: Journal, name: String) -> Vec<Arc<Stamped>> {
-    let engine = Embedded::begin(&journal, &run(&name), &name, None).await.expect("a new run");
+async fn one(journal: Journal, name: String) -> Vec<Arc<EventRecord>> {
+    let engine = SqliteRun::begin(&journal, &run(&name), &name, None).await.expect("a new run");
     let mut events = engine.events();
     let reading = tokio::spawn(async move {
         let mut seen = Vec::new();
@@ -26,7 +26,7 @@ async fn one(journal: Journal, name: String) -> Vec<Arc<Stamped>> {
         engine.pass(&main, piece("a"));
         ask(&engine, "q", gives(format!("{name} {turn}"))).await.expect("asked");
         tokio::task::yield_now().await;
-        let shell = call(Kind::Tool, "shell", json!({ "turn": turn }));
+        let shell = call(StepKind::Tool, "shell", json!({ "turn": turn }));
         done(engine.once(shell, intends(turn), gives(format!("{name} {turn}"))).await.expect("runs"));
         engine.emit(&main, message(format!("{name} result {turn}")));
     }

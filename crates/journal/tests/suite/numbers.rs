@@ -1,6 +1,6 @@
 //! Numbers round-trip exactly; otherwise a replay would report differences that do not exist.
 
-use fusee_journal::{Engine, Kind, RunStatus};
+use fusee_journal::{DurableRun, RunStatus, StepKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn survives(values: &Value) {
         let place = Place::new();
         let journal = place.open();
         let engine = begin(&journal, "r").await;
-        let asked = || call(Kind::Tool, "t", values.clone());
+        let asked = || call(StepKind::Tool, "t", values.clone());
         engine.step(asked(), gives(values.clone())).await.expect("runs");
         engine.finish(RunStatus::Completed).await.expect("ended");
         let engine = replay(&journal, "r");

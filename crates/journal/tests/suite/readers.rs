@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fusee_journal::{Branch, Embedded, Engine, Event, Events, RunStatus, Stamped};
+use fusee_journal::{Branch, DurableRun, Event, EventRecord, EventStream, RunStatus, SqliteRun};
 use proptest::prelude::*;
 
 use crate::kit::*;
 
-async fn rest(events: &mut Events) -> Vec<Arc<Stamped>> {
+async fn rest(events: &mut EventStream) -> Vec<Arc<EventRecord>> {
     let mut seen = Vec::new();
     while let Some(event) = events.next().await.expect("readable") {
         seen.push(event);
@@ -18,7 +18,7 @@ async fn rest(events: &mut Events) -> Vec<Arc<Stamped>> {
 
 /// Checks the invariant of every subscription: numbers increase, and each is an event or lies in a gap.
 #[track_caller]
-fn hold_together(seen: &[Arc<Stamped>], from: u64) {
+fn hold_together(seen: &[Arc<EventRecord>], from: u64) {
     let mut next = from + 1;
     for stamped in seen {
         match stamped.event {
@@ -31,7 +31,7 @@ fn hold_together(seen: &[Arc<Stamped>], from: u64) {
     }
 }
 
-fn gaps(seen: &[Arc<Stamped>]) -> Vec<(u64, u64)> {
+fn gaps(seen: &[Arc<EventRecord>]) -> Vec<(u64, u64)> {
     seen.iter()
         .filter_map(|stamped| match stamped.event {
             Event::Gap { from, to } => Some((from, to)),
@@ -40,7 +40,7 @@ fn gaps(seen: &[Arc<Stamped>]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-fn without_deltas(seen: &[Arc<Stamped>]) -> Vec<String> {
+fn without_deltas(seen: &[Arc<EventRecord>]) -> Vec<String> {
     texts(seen.iter().map(AsRef::as_ref))
 }
 
@@ -160,7 +160,7 @@ async fn large_events_are_not_kept_for_readers() {
     assert!(kept < 10, "{kept} events of 100 kB are in memory");
 }
 
-async fn part(engine: Arc<Embedded>, branch: Branch, seed: u64) {
+async fn part(engine: Arc<SqliteRun>, branch: Branch, seed: u64) {
     let mut random = seed;
     for n in 0..150 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -214,7 +214,7 @@ async fn whatever_the_order_of_deltas_and_commits_every_reader_sees_every_number
             let events: Vec<_> = seen
                 .iter()
                 .filter(|it| matches!(it.event, Event::Message { .. }))
-                .map(|it| Stamped::clone(it))
+                .map(|it| EventRecord::clone(it))
                 .collect();
             assert_eq!(events, recorded, "in round {round}");
         }
@@ -261,7 +261,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 /// Reads at most `count` of the available events.
-fn read_some(events: &mut Events, seen: &mut Vec<Arc<Stamped>>, count: usize) {
+fn read_some(events: &mut EventStream, seen: &mut Vec<Arc<EventRecord>>, count: usize) {
     for _ in 0..count {
         match poll_once(&mut Box::pin(events.next())) {
             std::task::Poll::Ready(event) => seen.extend(event.expect("readable")),

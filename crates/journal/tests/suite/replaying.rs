@@ -1,18 +1,19 @@
 //! Replaying a run from the journal alone: any difference is reported as an error.
 
-use fusee_journal::{Branch, Embedded, Engine, Event, Kind, RunStatus, Stop};
+use fusee_journal::{Branch, DurableRun, Event, RunAborted, RunStatus, SqliteRun, StepKind};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::kit::*;
 
-async fn program(engine: &Embedded, question: &str, last: &str) -> Result<(), Stop> {
+async fn program(engine: &SqliteRun, question: &str, last: &str) -> Result<(), RunAborted> {
     let main = Branch::main();
     let args = json!({"model": "m", "temperature": 0.7, "messages": [{"role": "user", "text": question}]});
-    engine.step(call(Kind::Model, "m", args), gives("answer")).await?;
+    engine.step(call(StepKind::Model, "m", args), gives("answer")).await?;
     engine.emit(&main, message("answer"));
-    let outcome =
-        engine.once(call(Kind::Tool, "shell", json!({"command": "ls"})), intends("ls"), gives("a b")).await?;
+    let outcome = engine
+        .once(call(StepKind::Tool, "shell", json!({"command": "ls"})), intends("ls"), gives("a b"))
+        .await?;
     engine.emit(&main, message(done(outcome).value.as_str().unwrap_or_default()));
     engine.emit(&main, message(last));
     Ok(())
@@ -120,7 +121,7 @@ async fn an_intent_without_a_result_is_the_end_of_the_journal() {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     let mut running = engine.once(
-        call(Kind::Tool, "shell", Value::Null),
+        call(StepKind::Tool, "shell", Value::Null),
         intends("x"),
         Box::new(|| Box::pin(std::future::pending())),
     );
@@ -131,7 +132,7 @@ async fn an_intent_without_a_result_is_the_end_of_the_journal() {
     drop(running);
     drop(engine);
     let engine = replay(&journal, "r");
-    let stop = engine.once(call(Kind::Tool, "shell", Value::Null), intends("x"), never()).await;
+    let stop = engine.once(call(StepKind::Tool, "shell", Value::Null), intends("x"), never()).await;
     assert_eq!(
         stop.expect_err("no result").to_string(),
         "the journal ends at main step 0: the run was not finished"

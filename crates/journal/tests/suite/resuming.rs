@@ -1,6 +1,6 @@
 //! Resuming after the process ended: the program may be newer, so only kind and callee have to match.
 
-use fusee_journal::{Branch, Embedded, Engine, Event, Kind, RunStatus, Stop};
+use fusee_journal::{Branch, DurableRun, Event, RunAborted, RunStatus, SqliteRun, StepKind};
 use serde_json::{Value, json};
 
 use crate::kit::*;
@@ -27,13 +27,12 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     drop(engine);
 
     let engine = resume(&journal, "r");
-    let stop = engine.step(call(Kind::Model, "other", Value::Null), never()).await.expect_err("differs");
-    let told =
-        "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
+    let stop = engine.step(call(StepKind::Model, "other", Value::Null), never()).await.expect_err("differs");
+    let told = "the run diverges from its journal at main step 0: recorded model `model`, now model `other`";
     assert_eq!(stop.to_string(), told);
     // A program that continues is stopped, on other branches too, and nothing more is written.
     engine.emit(&Branch::main(), message("after"));
-    let elsewhere = call_on(&Branch::main().child(1), Kind::Tool, "t", Value::Null);
+    let elsewhere = call_on(&Branch::main().child(1), StepKind::Tool, "t", Value::Null);
     assert_eq!(engine.step(elsewhere, never()).await.expect_err("stopped").to_string(), told);
     assert_eq!(engine.finish(RunStatus::Completed).await.expect_err("stopped").to_string(), told);
     assert_eq!(journal.run("r").expect("run").status, RunStatus::Open);
@@ -41,7 +40,7 @@ async fn another_callee_or_kind_stops_the_run_for_good() {
     drop(engine);
 
     let engine = resume(&journal, "r");
-    let stop = engine.step(call(Kind::Tool, "model", Value::Null), never()).await.expect_err("differs");
+    let stop = engine.step(call(StepKind::Tool, "model", Value::Null), never()).await.expect_err("differs");
     assert_eq!(
         stop.to_string(),
         "the run diverges from its journal at main step 0: recorded model `model`, now tool `model`"
@@ -53,7 +52,7 @@ async fn events_that_stand_in_the_journal_are_not_made_twice() {
     let place = Place::new();
     let journal = place.open();
     let main = Branch::main();
-    let program = async |engine: &Embedded, to: usize| {
+    let program = async |engine: &SqliteRun, to: usize| {
         for n in 0..to {
             engine.emit(&main, message(format!("before {n}")));
             ask(engine, "q", gives(n)).await.expect("asked");
@@ -123,9 +122,9 @@ async fn a_result_of_another_shape_says_so() {
     let place = Place::new();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    let recorded = engine.step(call(Kind::Tool, "t", Value::Null), gives("text")).await.expect("runs");
+    let recorded = engine.step(call(StepKind::Tool, "t", Value::Null), gives("text")).await.expect("runs");
     let stop = recorded.read::<u32>().expect_err("it is a text");
-    assert!(matches!(&stop, Stop::Unreadable(_)), "{stop}");
+    assert!(matches!(&stop, RunAborted::Unreadable(_)), "{stop}");
     assert_eq!(
         stop.to_string(),
         "a recorded step cannot be read back: invalid type: string \"text\", expected u32"
@@ -139,7 +138,7 @@ async fn resuming_an_ended_run_leaves_its_end_as_it_was() {
     begin(&journal, "r").await.finish(RunStatus::Completed).await.expect("ended");
     let later = fusee_journal::Journal::open(
         &place.path(),
-        fusee_journal::Options::default(),
+        fusee_journal::JournalOptions::default(),
         std::sync::Arc::new(fusee_journal::FixedClock(NOW + 5000)),
     )
     .expect("it opens");
@@ -156,7 +155,7 @@ async fn what_a_model_nested_too_deeply_can_be_read_back() {
     for n in 0..400 {
         deep = if n % 2 == 0 { json!([deep]) } else { json!({ "a": deep }) };
     }
-    engine.step(call(Kind::Tool, "t", deep.clone()), gives(deep.clone())).await.expect("runs");
+    engine.step(call(StepKind::Tool, "t", deep.clone()), gives(deep.clone())).await.expect("runs");
     engine.emit(
         &Branch::main(),
         Event::ToolCall { call_id: "c".to_owned(), name: "t".to_owned(), arguments: deep.clone() },
@@ -164,7 +163,7 @@ async fn what_a_model_nested_too_deeply_can_be_read_back() {
     engine.flush().await.expect("committed");
     drop(engine);
     let engine = replay(&journal, "r");
-    let back = engine.step(call(Kind::Tool, "t", deep.clone()), never()).await.expect("recorded");
+    let back = engine.step(call(StepKind::Tool, "t", deep.clone()), never()).await.expect("recorded");
     assert_eq!(back.value, deep);
     let events = journaled(&journal, "r");
     assert!(matches!(&events[0].event, Event::ToolCall { arguments, .. } if *arguments == deep));

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fusee_journal::event::{
-    Change, ErrorCode, Fate, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus, TaskComplete,
-    TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification, json_schema,
+    CallFate, ChangeKind, ErrorCode, FlowStageReport, PhaseSource, ReadCache, Role, StageStatus,
+    TaskComplete, TaskError, TaskReport, TaskStarted, TaskStatus, ToolResult, TurnType, Verification,
+    json_schema,
 };
-use fusee_journal::{Branch, Event, Stamped};
+use fusee_journal::{Branch, Event, EventRecord};
 use serde_json::{Value, json};
 
 use crate::kit::*;
@@ -123,7 +124,7 @@ fn every_event() -> Vec<Event> {
         },
         Event::PhaseProbeError { turn_index: 1, message: text() },
     ];
-    let fates = [Fate::Aborted, Fate::Interrupted, Fate::Refused].map(|fate| {
+    let fates = [CallFate::Aborted, CallFate::Interrupted, CallFate::Refused].map(|fate| {
         Event::ToolResult(ToolResult {
             call_id: text(),
             ok: false,
@@ -134,7 +135,7 @@ fn every_event() -> Vec<Event> {
             fate: Some(fate),
         })
     });
-    let changes = [Change::Created, Change::Modified, Change::Deleted]
+    let changes = [ChangeKind::Created, ChangeKind::Modified, ChangeKind::Deleted]
         .map(|change| Event::FileChanged { path: text(), change });
     let codes = [
         ErrorCode::InitFailed,
@@ -187,7 +188,7 @@ fn report(error: Option<String>) -> TaskReport {
 }
 
 fn line(event: Event) -> Value {
-    let stamped = Stamped { seq: 1, ts_ms: NOW, run: run("r-1"), task: Branch::main().child(2), event };
+    let stamped = EventRecord { seq: 1, ts_ms: NOW, run: run("r-1"), task: Branch::main().child(2), event };
     serde_json::to_value(&stamped).expect("JSON")
 }
 
@@ -205,7 +206,7 @@ fn type_names() -> Vec<String> {
 
 #[test]
 fn a_line_is_the_event_with_its_place() {
-    let line = serde_json::to_string(&Stamped {
+    let line = serde_json::to_string(&EventRecord {
         seq: 3,
         ts_ms: NOW,
         run: run("r-1"),

@@ -1,6 +1,6 @@
 //! A step runs once, is recorded, and from then on is read back.
 
-use fusee_journal::{Durability, Engine, Intention, Kind, Options, Outcome, RunStatus};
+use fusee_journal::{Durability, DurableRun, Intention, JournalOptions, OnceOutcome, RunStatus, StepKind};
 use serde_json::{Value, json};
 
 use crate::kit::*;
@@ -13,7 +13,7 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
         let journal = place.open();
         let engine = begin(&journal, "r").await;
         let fresh = engine
-            .step(call(Kind::Model, "m", json!({"q": 1})), ran.gives(json!({"a": "x"})))
+            .step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives(json!({"a": "x"})))
             .await
             .expect("it runs");
         assert_eq!((fresh.value, fresh.at_ms, fresh.replayed), (json!({"a": "x"}), NOW, false));
@@ -21,7 +21,8 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
     }
     let journal = place.open();
     let engine = resume(&journal, "r");
-    let back = engine.step(call(Kind::Model, "m", json!({"q": 1})), ran.gives("other")).await.expect("known");
+    let back =
+        engine.step(call(StepKind::Model, "m", json!({"q": 1})), ran.gives("other")).await.expect("known");
     assert_eq!((back.value, back.at_ms, back.replayed), (json!({"a": "x"}), NOW, true));
     assert_eq!(ran.count(), 1);
 }
@@ -29,7 +30,7 @@ async fn a_step_runs_once_and_is_read_back_after_reopening() {
 #[tokio::test]
 async fn commits_that_wait_for_the_disk_hold_the_same() {
     let place = Place::new();
-    let options = Options { durability: Durability::Power, ..Options::default() };
+    let options = JournalOptions { durability: Durability::Power, ..JournalOptions::default() };
     let ran = Counter::default();
     for _ in 0..2 {
         let journal = place.open_with(options);
@@ -52,10 +53,10 @@ async fn a_step_that_was_not_committed_runs_again() {
     let ran = Counter::default();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    engine.step(call(Kind::Tool, "read", Value::Null), ran.gives(1)).await.expect("it runs");
+    engine.step(call(StepKind::Tool, "read", Value::Null), ran.gives(1)).await.expect("it runs");
     drop(engine);
     let engine = resume(&journal, "r");
-    engine.step(call(Kind::Tool, "read", Value::Null), ran.gives(2)).await.expect("it runs");
+    engine.step(call(StepKind::Tool, "read", Value::Null), ran.gives(2)).await.expect("it runs");
     assert_eq!(ran.count(), 2);
 }
 
@@ -67,7 +68,7 @@ async fn a_once_that_ended_is_read_back() {
     let engine = begin(&journal, "r").await;
     let args = json!({"command": "make"});
     let outcome = engine
-        .once(call(Kind::Tool, "shell", args.clone()), intends("make"), ran.gives(json!({"exit": 0})))
+        .once(call(StepKind::Tool, "shell", args.clone()), intends("make"), ran.gives(json!({"exit": 0})))
         .await
         .expect("it runs");
     assert!(!done(outcome).replayed);
@@ -76,7 +77,7 @@ async fn a_once_that_ended_is_read_back() {
 
     let engine = resume(&journal, "r");
     let outcome = engine
-        .once(call(Kind::Tool, "shell", args), intends("make"), ran.gives("again"))
+        .once(call(StepKind::Tool, "shell", args), intends("make"), ran.gives("again"))
         .await
         .expect("known");
     let back = done(outcome);
@@ -91,7 +92,7 @@ async fn an_intent_without_a_result_is_interrupted_and_settled_on_the_same_key()
     let engine = begin(&journal, "r").await;
     ask(&engine, "q", gives("a")).await.expect("asked");
     // Killed while the command runs: its body never completes.
-    let shell = || call(Kind::Tool, "shell", json!({"command": "rm x"}));
+    let shell = || call(StepKind::Tool, "shell", json!({"command": "rm x"}));
     let mut running =
         engine.once(shell(), intends(json!({"will": "rm x"})), Box::new(|| Box::pin(std::future::pending())));
     tokio::select! {
@@ -106,14 +107,15 @@ async fn an_intent_without_a_result_is_interrupted_and_settled_on_the_same_key()
         let engine = resume(&journal, "r");
         ask(&engine, "q", never()).await.expect("recorded");
         let outcome = engine.once(shell(), intends("other"), never()).await.expect("found");
-        let Outcome::Interrupted { key, intent } = outcome else { panic!("it must not be done") };
+        let OnceOutcome::Interrupted { key, intent } = outcome else { panic!("it must not be done") };
         assert_eq!((key.to_string().as_str(), &intent), ("main step 1", &json!({"will": "rm x"})));
         engine.conclude(key, gives("unknown")).await.expect("settled");
     }
 
     let engine = resume(&journal, "r");
     ask(&engine, "q", never()).await.expect("recorded");
-    let Outcome::Interrupted { key, .. } = engine.once(shell(), intends(""), never()).await.expect("found")
+    let OnceOutcome::Interrupted { key, .. } =
+        engine.once(shell(), intends(""), never()).await.expect("found")
     else {
         panic!("it must not be done")
     };
@@ -140,7 +142,7 @@ async fn an_intent_is_durable_before_the_body_begins() {
     let journal = place.open();
     let engine = begin(&journal, "r").await;
     let path = place.path();
-    let body: fusee_journal::Body<'_> = Box::new(move || {
+    let body: fusee_journal::StepBody<'_> = Box::new(move || {
         Box::pin(async move {
             let other = rusqlite::Connection::open(path).expect("another connection");
             let intents: i64 = other
@@ -150,7 +152,7 @@ async fn an_intent_is_durable_before_the_body_begins() {
         })
     });
     let outcome =
-        engine.once(call(Kind::Tool, "shell", Value::Null), intends("x"), body).await.expect("runs");
+        engine.once(call(StepKind::Tool, "shell", Value::Null), intends("x"), body).await.expect("runs");
     assert_eq!(done(outcome).value, json!(1));
 }
 
@@ -159,10 +161,10 @@ async fn an_answer_in_place_of_an_intention_is_a_plain_result() {
     let place = Place::new();
     let journal = place.open();
     let engine = begin(&journal, "r").await;
-    let refuse: fusee_journal::Intend<'_> =
+    let refuse: fusee_journal::IntentFn<'_> =
         Box::new(|| Box::pin(async { Intention::Answer(json!("refused")) }));
     let outcome =
-        engine.once(call(Kind::Tool, "shell", Value::Null), refuse, never()).await.expect("answered");
+        engine.once(call(StepKind::Tool, "shell", Value::Null), refuse, never()).await.expect("answered");
     assert_eq!(done(outcome).value, json!("refused"));
     engine.flush().await.expect("committed");
     let steps = journal.steps(&run("r")).expect("steps");
@@ -176,7 +178,7 @@ async fn branches_count_their_steps_apart() {
     let engine = begin(&journal, "r").await;
     let main = fusee_journal::Branch::main();
     for (branch, value) in [(main.clone(), 1), (main.child(0), 2), (main.clone(), 3), (main.child(0), 4)] {
-        engine.step(call_on(&branch, Kind::Tool, "t", Value::Null), gives(value)).await.expect("runs");
+        engine.step(call_on(&branch, StepKind::Tool, "t", Value::Null), gives(value)).await.expect("runs");
     }
     engine.finish(RunStatus::Completed).await.expect("ended");
     let steps: Vec<_> = journal
@@ -233,7 +235,7 @@ async fn a_run_id_in_use_is_refused() {
     let place = Place::new();
     let journal = place.open();
     begin(&journal, "r").await.finish(RunStatus::Completed).await.expect("ended");
-    let again = fusee_journal::Embedded::begin(&journal, &run("r"), "again", None).await;
+    let again = fusee_journal::SqliteRun::begin(&journal, &run("r"), "again", None).await;
     let error = again.err().expect("the name is taken").to_string();
     assert_eq!(error, "run id `r` already exists; choose another id or run `fusee resume r`");
 }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_journal::{Branch, Embedded, Engine, Stop};
+use fusee_journal::{Branch, DurableRun, RunAborted, SqliteRun};
 use serde_json::{Value, json};
 
 use crate::kit::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
-async fn wait(engine: &Embedded, name: &str, limit: Duration) -> Result<Option<Value>, Stop> {
+async fn wait(engine: &SqliteRun, name: &str, limit: Duration) -> Result<Option<Value>, RunAborted> {
     engine.wait(&Branch::main(), name, limit).await
 }
 

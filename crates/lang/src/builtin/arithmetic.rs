@@ -1,20 +1,24 @@
 //! Numbers. Integer arithmetic never wraps; a result that cannot be represented is an error, not infinity.
 
 use super::{Arity, Builtin, pure, text_of, wrong};
-use crate::fault::Problem;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{Value, brief};
 
 pub(super) const TABLE: &[Builtin] = &[
     pure("+", Arity::at_least(0), "(+ a …)", "The sum; 0 without arguments.", |_, args| {
         fold(args, Value::Int(0), add)
     }),
-    pure("-", Arity::at_least(1), "(- a b …)", "The difference; with one argument its negation.", |_, args| {
-        match args {
+    pure(
+        "-",
+        Arity::at_least(1),
+        "(- a b …)",
+        "The difference; with one argument its negation.",
+        |_, args| match args {
             [one] => subtract(&Value::Int(0), one),
             [first, rest @ ..] => fold(rest, first.clone(), subtract),
             [] => Ok(Value::Nil),
-        }
-    }),
+        },
+    ),
     pure("*", Arity::at_least(0), "(* a …)", "The product; 1 without arguments.", |_, args| {
         fold(args, Value::Int(1), multiply)
     }),
@@ -29,9 +33,13 @@ pub(super) const TABLE: &[Builtin] = &[
             [] => Ok(Value::Nil),
         },
     ),
-    pure("quotient", Arity::exactly(2), "(quotient a b)", "The integer quotient of a and b, rounded toward zero.", |_, args| {
-        integers("quotient", args, i64::checked_div)
-    }),
+    pure(
+        "quotient",
+        Arity::exactly(2),
+        "(quotient a b)",
+        "The integer quotient of a and b, rounded toward zero.",
+        |_, args| integers("quotient", args, i64::checked_div),
+    ),
     pure(
         "remainder",
         Arity::exactly(2),
@@ -78,21 +86,21 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 /// Adds two numbers.
-pub(crate) fn add(one: &Value, two: &Value) -> Result<Value, Problem> {
+pub(crate) fn add(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     numbers("+", one, two, i64::checked_add, |a, b| a + b)
 }
 
 /// Subtracts two numbers.
-pub(crate) fn subtract(one: &Value, two: &Value) -> Result<Value, Problem> {
+pub(crate) fn subtract(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     numbers("-", one, two, i64::checked_sub, |a, b| a - b)
 }
 
 /// Multiplies two numbers.
-pub(crate) fn multiply(one: &Value, two: &Value) -> Result<Value, Problem> {
+pub(crate) fn multiply(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     numbers("*", one, two, i64::checked_mul, |a, b| a * b)
 }
 
-fn divide(one: &Value, two: &Value) -> Result<Value, Problem> {
+fn divide(one: &Value, two: &Value) -> Result<Value, UnlocatedError> {
     match (one, two) {
         (_, Value::Int(0)) => return Err(by_zero(one)),
         (_, Value::Float(zero)) if *zero == 0.0 => return Err(by_zero(one)),
@@ -112,7 +120,7 @@ fn numbers(
     two: &Value,
     integers: fn(i64, i64) -> Option<i64>,
     floats: fn(f64, f64) -> f64,
-) -> Result<Value, Problem> {
+) -> Result<Value, UnlocatedError> {
     if let (Value::Int(a), Value::Int(b)) = (one, two) {
         return integers(*a, *b).map(Value::Int).ok_or_else(|| overflow(name, &[one.clone(), two.clone()]));
     }
@@ -131,23 +139,27 @@ fn as_float(value: &Value) -> Option<f64> {
     }
 }
 
-fn finite(name: &str, value: f64) -> Result<Value, Problem> {
+fn finite(name: &str, value: f64) -> Result<Value, UnlocatedError> {
     if value.is_finite() {
         Ok(Value::Float(value))
     } else {
-        Err(Problem::new("overflow", format!("the result of `{name}` is too large")))
+        Err(UnlocatedError::new("overflow", format!("the result of `{name}` is too large")))
     }
 }
 
 fn fold(
     args: &[Value],
     first: Value,
-    step: fn(&Value, &Value) -> Result<Value, Problem>,
-) -> Result<Value, Problem> {
+    step: fn(&Value, &Value) -> Result<Value, UnlocatedError>,
+) -> Result<Value, UnlocatedError> {
     args.iter().try_fold(first, |sum, next| step(&sum, next))
 }
 
-fn integers(name: &'static str, args: &[Value], step: fn(i64, i64) -> Option<i64>) -> Result<Value, Problem> {
+fn integers(
+    name: &'static str,
+    args: &[Value],
+    step: fn(i64, i64) -> Option<i64>,
+) -> Result<Value, UnlocatedError> {
     match args {
         [one, Value::Int(0)] => Err(by_zero(one)),
         [Value::Int(one), Value::Int(two)] => {
@@ -159,10 +171,14 @@ fn integers(name: &'static str, args: &[Value], step: fn(i64, i64) -> Option<i64
 }
 
 fn less(one: &Value, two: &Value) -> bool {
-    matches!(crate::value::compare(one, two), crate::value::Order::Is(std::cmp::Ordering::Less))
+    matches!(crate::value::compare(one, two), crate::value::ValueOrder::Is(std::cmp::Ordering::Less))
 }
 
-fn extreme(name: &'static str, args: &[Value], better: fn(&Value, &Value) -> bool) -> Result<Value, Problem> {
+fn extreme(
+    name: &'static str,
+    args: &[Value],
+    better: fn(&Value, &Value) -> bool,
+) -> Result<Value, UnlocatedError> {
     if args.iter().any(|value| as_float(value).is_none()) {
         return Err(not_a_number(name, args));
     }
@@ -170,7 +186,7 @@ fn extreme(name: &'static str, args: &[Value], better: fn(&Value, &Value) -> boo
     Ok(best.cloned().unwrap_or_default())
 }
 
-fn whole(name: &'static str, args: &[Value], round: fn(f64) -> f64) -> Result<Value, Problem> {
+fn whole(name: &'static str, args: &[Value], round: fn(f64) -> f64) -> Result<Value, UnlocatedError> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match args {
         [Value::Int(value)] => Ok(Value::Int(*value)),
@@ -186,7 +202,7 @@ fn whole(name: &'static str, args: &[Value], round: fn(f64) -> f64) -> Result<Va
     }
 }
 
-fn parse(args: &[Value]) -> Result<Value, Problem> {
+fn parse(args: &[Value]) -> Result<Value, UnlocatedError> {
     let Some(value) = args.first() else { return Ok(Value::Nil) };
     let text = text_of("string->number", value)?.trim();
     if let Ok(int) = text.parse::<i64>() {
@@ -197,16 +213,19 @@ fn parse(args: &[Value]) -> Result<Value, Problem> {
     Ok(float.map_or(Value::Nil, Value::Float))
 }
 
-fn not_a_number(name: &str, args: &[Value]) -> Problem {
+fn not_a_number(name: &str, args: &[Value]) -> UnlocatedError {
     let culprit = args.iter().find(|value| as_float(value).is_none()).unwrap_or(&Value::Nil);
     wrong(name, "a number", culprit)
 }
 
-fn overflow(name: &str, args: &[Value]) -> Problem {
+fn overflow(name: &str, args: &[Value]) -> UnlocatedError {
     let shown: Vec<String> = args.iter().map(brief).collect();
-    Problem::new("overflow", format!("the result of ({name} {}) does not fit in 64 bits", shown.join(" ")))
+    UnlocatedError::new(
+        "overflow",
+        format!("the result of ({name} {}) does not fit in 64 bits", shown.join(" ")),
+    )
 }
 
-fn by_zero(value: &Value) -> Problem {
-    Problem::new("division-by-zero", format!("division of {} by zero", brief(value)))
+fn by_zero(value: &Value) -> UnlocatedError {
+    UnlocatedError::new("division-by-zero", format!("division of {} by zero", brief(value)))
 }

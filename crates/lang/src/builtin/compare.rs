@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{Arity, Builtin, pure, text_of, wrong};
-use crate::fault::Problem;
-use crate::meter::Meter;
-use crate::value::{self, Order, Value};
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
+use crate::value::{self, Value, ValueOrder};
 
 pub(super) const TABLE: &[Builtin] = &[
     pure("=", Arity::at_least(1), "(= a b …)", "Whether all values are equal; 1 equals 1.0.", all_equal),
@@ -14,12 +14,20 @@ pub(super) const TABLE: &[Builtin] = &[
     pure("<", Arity::at_least(1), "(< a b …)", "Whether each value is less than the next.", |_, args| {
         ordered("<", args, Ordering::is_lt)
     }),
-    pure(">", Arity::at_least(1), "(> a b …)", "Whether each value is greater than the next.", |_, args| {
-        ordered(">", args, Ordering::is_gt)
-    }),
-    pure("<=", Arity::at_least(1), "(<= a b …)", "Whether no value is greater than the next.", |_, args| {
-        ordered("<=", args, Ordering::is_le)
-    }),
+    pure(
+        ">",
+        Arity::at_least(1),
+        "(> a b …)",
+        "Whether each value is greater than the next.",
+        |_, args| ordered(">", args, Ordering::is_gt),
+    ),
+    pure(
+        "<=",
+        Arity::at_least(1),
+        "(<= a b …)",
+        "Whether no value is greater than the next.",
+        |_, args| ordered("<=", args, Ordering::is_le),
+    ),
     pure(">=", Arity::at_least(1), "(>= a b …)", "Whether no value is less than the next.", |_, args| {
         ordered(">=", args, Ordering::is_ge)
     }),
@@ -78,10 +86,10 @@ pub(super) const TABLE: &[Builtin] = &[
 const PAIRS_A_STEP: u64 = 4;
 
 /// Whether two values are equal; charges steps for the compared pairs.
-pub(crate) fn equal(meter: &mut Meter, one: &Value, two: &Value) -> Result<bool, Problem> {
+pub(crate) fn equal(meter: &mut Fuel, one: &Value, two: &Value) -> Result<bool, UnlocatedError> {
     let affordable = (meter.left + meter.reserve).saturating_mul(PAIRS_A_STEP).saturating_add(PAIRS_A_STEP);
     let mut budget = affordable;
-    let equal = value::equal(one, two, &mut budget).ok_or_else(Problem::out_of_steps)?;
+    let equal = value::equal(one, two, &mut budget).ok_or_else(UnlocatedError::out_of_steps)?;
     meter.spend((affordable - budget) / PAIRS_A_STEP)?;
     Ok(equal)
 }
@@ -92,10 +100,10 @@ pub(crate) fn ordered_pair(
     one: &Value,
     two: &Value,
     holds: fn(Ordering) -> bool,
-) -> Result<bool, Problem> {
+) -> Result<bool, UnlocatedError> {
     match value::compare(one, two) {
-        Order::Is(order) => Ok(holds(order)),
-        Order::None => {
+        ValueOrder::Is(order) => Ok(holds(order)),
+        ValueOrder::None => {
             let has_order = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Text(_));
             let culprit = if has_order(one) { two } else { one };
             Err(wrong(name, "two numbers or two strings", culprit))
@@ -103,7 +111,7 @@ pub(crate) fn ordered_pair(
     }
 }
 
-fn all_equal(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn all_equal(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     for pair in args.windows(2) {
         if let [one, two] = pair
             && !equal(meter, one, two)?
@@ -114,7 +122,7 @@ fn all_equal(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::Bool(true))
 }
 
-fn ordered(name: &'static str, args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Problem> {
+fn ordered(name: &'static str, args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, UnlocatedError> {
     if let [one] = args {
         ordered_pair(name, one, one, holds)?;
         return Ok(Value::Bool(true));
@@ -128,6 +136,6 @@ fn ordered(name: &'static str, args: &[Value], holds: fn(Ordering) -> bool) -> R
     Ok(Value::Bool(all))
 }
 
-fn is(args: &[Value], holds: fn(&Value) -> bool) -> Result<Value, Problem> {
+fn is(args: &[Value], holds: fn(&Value) -> bool) -> Result<Value, UnlocatedError> {
     Ok(Value::Bool(args.first().is_some_and(holds)))
 }

@@ -2,41 +2,49 @@
 
 use super::{Arity, Builtin, Run, list_of, pure, text, text_of, wrong};
 use crate::effect::EffectKind;
-use crate::fault::Problem;
-use crate::machine::{Begun, Each, Native};
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::machine::{HigherOrderCall, ItemAction, NativeStart};
+use crate::runtime_error::UnlocatedError;
 use crate::value::{Text, Value, brief};
 
 /// Maximum bytes of a raised non-string value shown in the error message.
 const LONGEST_MESSAGE: usize = 1000;
 
 pub(super) const TABLE: &[Builtin] = &[
-    native("map", Arity::exactly(2), "(map f list)", "Applies f to each item and returns the list of results.", |meter, args| {
-        each(meter, "map", Each::Map, args)
-    }),
-    native("filter", Arity::exactly(2), "(filter f list)", "The items for which f is true.", |meter, args| {
-        each(meter, "filter", Each::Filter, args)
-    }),
+    native(
+        "map",
+        Arity::exactly(2),
+        "(map f list)",
+        "Applies f to each item and returns the list of results.",
+        |meter, args| each(meter, "map", ItemAction::Map, args),
+    ),
+    native(
+        "filter",
+        Arity::exactly(2),
+        "(filter f list)",
+        "The items for which f is true.",
+        |meter, args| each(meter, "filter", ItemAction::Filter, args),
+    ),
     native(
         "for-each",
         Arity::exactly(2),
         "(for-each f list)",
         "Calls f with each item in order and returns nil.",
-        |meter, args| each(meter, "for-each", Each::Only, args),
+        |meter, args| each(meter, "for-each", ItemAction::Only, args),
     ),
     native(
         "any?",
         Arity::exactly(2),
         "(any? f list)",
         "Whether f is true for any item; stops at the first one.",
-        |meter, args| each(meter, "any?", Each::Any, args),
+        |meter, args| each(meter, "any?", ItemAction::Any, args),
     ),
     native(
         "all?",
         Arity::exactly(2),
         "(all? f list)",
         "Whether f is true for every item; stops at the first where it is not.",
-        |meter, args| each(meter, "all?", Each::All, args),
+        |meter, args| each(meter, "all?", ItemAction::All, args),
     ),
     native(
         "reduce",
@@ -44,9 +52,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "(reduce f init list)",
         "Folds the list: f of init and the first item, f of that and the second item, …",
         |meter, args| {
-            let [function, init, list] = args else { return Ok(Begun::Value(Value::Nil)) };
+            let [function, init, list] = args else { return Ok(NativeStart::Value(Value::Nil)) };
             let items = packed(meter, "reduce", list)?;
-            Ok(Begun::Native(Native::reduce(callable("reduce", function)?, init.clone(), items)))
+            Ok(NativeStart::Native(HigherOrderCall::reduce(
+                callable("reduce", function)?,
+                init.clone(),
+                items,
+            )))
         },
     ),
     native(
@@ -84,10 +96,16 @@ pub(super) const TABLE: &[Builtin] = &[
         "The list (continue x), with which a controller starts another round with input x.",
         |meter, args| tagged(meter, "continue", args),
     ),
-    effect("ask-user", Arity::exactly(1), "(ask-user question)", "Asks the user and returns the answer.", |_, args| {
-        let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
-        Ok(EffectKind::AskUser { question: question.to_string() })
-    }),
+    effect(
+        "ask-user",
+        Arity::exactly(1),
+        "(ask-user question)",
+        "Asks the user and returns the answer.",
+        |_, args| {
+            let question = text_of("ask-user", args.first().unwrap_or(&Value::Nil))?;
+            Ok(EffectKind::AskUser { question: question.to_string() })
+        },
+    ),
     effect(
         "log-message",
         Arity::at_least(1),
@@ -115,7 +133,7 @@ const fn native(
     arity: Arity,
     signature: &'static str,
     doc: &'static str,
-    run: fn(&mut Meter, &[Value]) -> Result<Begun, Problem>,
+    run: fn(&mut Fuel, &[Value]) -> Result<NativeStart, UnlocatedError>,
 ) -> Builtin {
     Builtin { name, signature, doc, arity, run: Run::Native(run) }
 }
@@ -125,13 +143,13 @@ const fn effect(
     arity: Arity,
     signature: &'static str,
     doc: &'static str,
-    run: fn(&mut Meter, &[Value]) -> Result<EffectKind, Problem>,
+    run: fn(&mut Fuel, &[Value]) -> Result<EffectKind, UnlocatedError>,
 ) -> Builtin {
     Builtin { name, signature, doc, arity, run: Run::Effect(run) }
 }
 
 /// Checks that a value can be called.
-pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, Problem> {
+pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, UnlocatedError> {
     match value {
         Value::Function(_) | Value::Builtin(_) => Ok(value.clone()),
         other => Err(wrong(name, "a function", other)),
@@ -139,56 +157,67 @@ pub(crate) fn callable(name: &str, value: &Value) -> Result<Value, Problem> {
 }
 
 /// A list with constant-time access by index.
-pub(crate) fn packed(meter: &mut Meter, name: &str, list: &Value) -> Result<crate::value::List, Problem> {
+pub(crate) fn packed(
+    meter: &mut Fuel,
+    name: &str,
+    list: &Value,
+) -> Result<crate::value::List, UnlocatedError> {
     let list = list_of(name, list)?;
     meter.items(list.len(), size_of::<Value>())?;
     Ok(list.packed())
 }
 
-fn each(meter: &mut Meter, name: &'static str, each: Each, args: &[Value]) -> Result<Begun, Problem> {
-    let [function, list] = args else { return Ok(Begun::Value(Value::Nil)) };
+fn each(
+    meter: &mut Fuel,
+    name: &'static str,
+    each: ItemAction,
+    args: &[Value],
+) -> Result<NativeStart, UnlocatedError> {
+    let [function, list] = args else { return Ok(NativeStart::Value(Value::Nil)) };
     let items = packed(meter, name, list)?;
-    Ok(Begun::Native(Native::each(name, each, callable(name, function)?, items)))
+    Ok(NativeStart::Native(HigherOrderCall::each(name, each, callable(name, function)?, items)))
 }
 
-fn sort(meter: &mut Meter, args: &[Value]) -> Result<Begun, Problem> {
+fn sort(meter: &mut Fuel, args: &[Value]) -> Result<NativeStart, UnlocatedError> {
     let list = list_of("sort", args.first().unwrap_or(&Value::Nil))?;
     meter.items(list.len().saturating_mul(2), size_of::<Value>())?;
     let mut items: Vec<Value> = list.iter().cloned().collect();
     if let Some(less) = args.get(1) {
-        return Ok(Begun::Native(Native::sort(callable("sort", less)?, items)));
+        return Ok(NativeStart::Native(HigherOrderCall::sort(callable("sort", less)?, items)));
     }
     meter.visit(items.len().saturating_mul(items.len().max(2).ilog2() as usize))?;
     for item in &items {
         // Comparing with the first item finds a mixed list in one pass.
         let first = items.first().unwrap_or(item);
-        if matches!(crate::value::compare(item, first), crate::value::Order::None) {
+        if matches!(crate::value::compare(item, first), crate::value::ValueOrder::None) {
             let message = format!(
                 "`sort` needs only numbers or only strings, not {} and {}",
                 brief(first),
                 brief(item)
             );
-            return Err(Problem::new("wrong-type", message));
+            return Err(UnlocatedError::new("wrong-type", message));
         }
     }
     items.sort_by(|one, two| match crate::value::compare(one, two) {
-        crate::value::Order::Is(order) => order,
-        crate::value::Order::None => std::cmp::Ordering::Equal,
+        crate::value::ValueOrder::Is(order) => order,
+        crate::value::ValueOrder::None => std::cmp::Ordering::Equal,
     });
-    Ok(Begun::Value(Value::list(items)))
+    Ok(NativeStart::Value(Value::list(items)))
 }
 
-fn tagged(meter: &mut Meter, tag: &str, args: &[Value]) -> Result<Value, Problem> {
+fn tagged(meter: &mut Fuel, tag: &str, args: &[Value]) -> Result<Value, UnlocatedError> {
     meter.items(2, size_of::<Value>())?;
     Ok(Value::list([Value::symbol(tag), args.first().cloned().unwrap_or_default()]))
 }
 
-fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
+fn raised(meter: &mut Fuel, args: &[Value]) -> Result<UnlocatedError, UnlocatedError> {
     let value = args.first().unwrap_or(&Value::Nil);
     let message = args.get(1).map(|message| text::shown(meter, message)).transpose()?;
     match (value, message) {
-        (Value::Error(fault), None) => Ok(Problem::from(Box::new(fault.again()))),
-        (Value::Result(result), None) if !result.is_ok() => Ok(Problem::from(Box::new(result.fault()))),
+        (Value::Error(fault), None) => Ok(UnlocatedError::from(Box::new(fault.again()))),
+        (Value::Result(result), None) if !result.is_ok() => {
+            Ok(UnlocatedError::from(Box::new(result.fault())))
+        }
         (Value::Map(map), None) if matches!(map.get("message"), Some(Value::Text(_))) => {
             let field = |name| match map.get(name) {
                 Some(Value::Text(text) | Value::Symbol(text)) => Some(text.clone()),
@@ -196,7 +225,7 @@ fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
             };
             let message = field("message").map_or_else(String::new, |text| text.to_string());
             let kind = field("type").unwrap_or_else(|| Text::from("TASK_FAILURE"));
-            Ok(Problem::raised(kind, field("reason"), message, value.clone()))
+            Ok(UnlocatedError::raised(kind, field("reason"), message, value.clone()))
         }
         (value, message) => {
             let reason = match (value, &message) {
@@ -212,7 +241,7 @@ fn raised(meter: &mut Meter, args: &[Value]) -> Result<Problem, Problem> {
                 None if !matches!(value, Value::Text(_)) => value.display(LONGEST_MESSAGE),
                 None => text::shown(meter, value)?,
             };
-            Ok(Problem::raised(Text::from("TASK_FAILURE"), Some(reason), message, kept))
+            Ok(UnlocatedError::raised(Text::from("TASK_FAILURE"), Some(reason), message, kept))
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 
 use super::{Arity, Builtin, pure, text_of};
-use crate::fault::Problem;
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{JsonProblem, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -18,29 +18,37 @@ pub(super) const TABLE: &[Builtin] = &[
             parse(meter, text)
         },
     ),
-    pure("json-encode", Arity::exactly(1), "(json-encode a)", "Encodes the value as JSON text.", |meter, args| {
-        let json = args.first().unwrap_or(&Value::Nil).to_json().map_err(not_json)?;
-        let text = json.to_string();
-        meter.text(text.len())?;
-        Ok(Value::text(text))
-    }),
+    pure(
+        "json-encode",
+        Arity::exactly(1),
+        "(json-encode a)",
+        "Encodes the value as JSON text.",
+        |meter, args| {
+            let json = args.first().unwrap_or(&Value::Nil).to_json().map_err(not_json)?;
+            let text = json.to_string();
+            meter.text(text.len())?;
+            Ok(Value::text(text))
+        },
+    ),
 ];
 
 /// Parses JSON text.
-pub(super) fn parse(meter: &mut Meter, text: &str) -> Result<Value, Problem> {
+pub(super) fn parse(meter: &mut Fuel, text: &str) -> Result<Value, UnlocatedError> {
     // A value takes at most 16 times the memory of its shortest text, `0,`.
     meter.text(text.len().saturating_mul(16))?;
     match serde_json::from_str::<Json>(text) {
         Ok(json) => Ok(Value::from_json(json)),
-        Err(error) => Err(Problem::new("bad-json", format!("invalid JSON: {error}"))),
+        Err(error) => Err(UnlocatedError::new("bad-json", format!("invalid JSON: {error}"))),
     }
 }
 
 /// Converts a JSON conversion error to a runtime error.
-pub(crate) fn not_json(problem: JsonProblem) -> Problem {
+pub(crate) fn not_json(problem: JsonProblem) -> UnlocatedError {
     match problem {
-        JsonProblem::Failed(fault) => Problem::from(fault),
-        JsonProblem::TooLarge => Problem::exhausted("memory", problem.to_string()),
-        JsonProblem::Function(_) | JsonProblem::TooDeep => Problem::new("not-data", problem.to_string()),
+        JsonProblem::Failed(fault) => UnlocatedError::from(fault),
+        JsonProblem::TooLarge => UnlocatedError::exhausted("memory", problem.to_string()),
+        JsonProblem::Function(_) | JsonProblem::TooDeep => {
+            UnlocatedError::new("not-data", problem.to_string())
+        }
     }
 }

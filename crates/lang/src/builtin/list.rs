@@ -1,8 +1,8 @@
 //! List functions. The ones that call functions (`map`, `sort` and so on) are in [`super::control`].
 
 use super::{Arity, Builtin, compare, int_of, list_of, pure, wrong};
-use crate::fault::Problem;
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{List, Value};
 
 const SIZE: usize = size_of::<Value>();
@@ -33,9 +33,17 @@ pub(super) const TABLE: &[Builtin] = &[
     pure("rest", Arity::exactly(1), "(rest list)", "The list without its first item.", |meter, args| {
         let list = list_of("rest", args.first().unwrap_or(&Value::Nil))?;
         meter.allocate(48)?;
-        list.rest().map(Value::List).ok_or_else(|| Problem::new("out-of-range", "`rest` of an empty list"))
+        list.rest()
+            .map(Value::List)
+            .ok_or_else(|| UnlocatedError::new("out-of-range", "`rest` of an empty list"))
     }),
-    pure("nth", Arity::exactly(2), "(nth list i)", "The item at index i, from 0; raises if out of range.", nth),
+    pure(
+        "nth",
+        Arity::exactly(2),
+        "(nth list i)",
+        "The item at index i, from 0; raises if out of range.",
+        nth,
+    ),
     pure(
         "length",
         Arity::exactly(1),
@@ -111,17 +119,17 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-fn made<'v>(meter: &mut Meter, items: impl Iterator<Item = &'v Value>) -> Result<Value, Problem> {
+fn made<'v>(meter: &mut Fuel, items: impl Iterator<Item = &'v Value>) -> Result<Value, UnlocatedError> {
     let (count, _) = items.size_hint();
     meter.items(count, SIZE)?;
     Ok(Value::List(items.cloned().collect()))
 }
 
-fn item(name: &str, args: &[Value], index: usize) -> Result<Value, Problem> {
+fn item(name: &str, args: &[Value], index: usize) -> Result<Value, UnlocatedError> {
     let list = list_of(name, args.first().unwrap_or(&Value::Nil))?;
     list.get(index)
         .cloned()
-        .ok_or_else(|| Problem::new("out-of-range", format!("`{name}` of {}", sized(list))))
+        .ok_or_else(|| UnlocatedError::new("out-of-range", format!("`{name}` of {}", sized(list))))
 }
 
 fn sized(list: &List) -> String {
@@ -132,19 +140,22 @@ fn sized(list: &List) -> String {
     }
 }
 
-fn nth(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn nth(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let [list, index] = args else { return Ok(Value::Nil) };
     let list = list_of("nth", list)?;
     let index = int_of("nth", index)?;
     let found = usize::try_from(index).ok().filter(|index| *index < list.len());
     let Some(found) = found else {
-        return Err(Problem::new("out-of-range", format!("`nth`: index {index} is out of range for {}", sized(list))));
+        return Err(UnlocatedError::new(
+            "out-of-range",
+            format!("`nth`: index {index} is out of range for {}", sized(list)),
+        ));
     };
     meter.visit(found)?;
     Ok(list.get(found).cloned().unwrap_or_default())
 }
 
-fn length(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn length(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let count = match args.first().unwrap_or(&Value::Nil) {
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
@@ -157,7 +168,7 @@ fn length(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::Int(count as i64))
 }
 
-fn append(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn append(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut count = 0;
     for list in args {
         count += list_of("append", list)?.len();
@@ -170,7 +181,7 @@ fn append(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::list(items))
 }
 
-fn range(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn range(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let bound = |index: usize| args.get(index).map(|value| int_of("range", value)).transpose();
     let (from, to) = match (bound(0)?, bound(1)?) {
         (Some(from), Some(to)) => (from, to),
@@ -179,7 +190,7 @@ fn range(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     };
     let step = bound(2)?.unwrap_or(1);
     if step == 0 {
-        return Err(Problem::new("bad-argument", "`range` needs a step other than 0"));
+        return Err(UnlocatedError::new("bad-argument", "`range` needs a step other than 0"));
     }
     let distance =
         if step > 0 { i128::from(to) - i128::from(from) } else { i128::from(from) - i128::from(to) };
@@ -190,7 +201,7 @@ fn range(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::list((0..count).map(item).collect::<Vec<_>>()))
 }
 
-fn zip(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn zip(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut shortest = usize::MAX;
     for list in args {
         shortest = shortest.min(list_of("zip", list)?.len());
@@ -206,16 +217,16 @@ fn zip(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::list(rows.into_iter().map(Value::list).collect::<Vec<_>>()))
 }
 
-fn counted<'v>(name: &str, args: &'v [Value]) -> Result<(&'v List, usize), Problem> {
+fn counted<'v>(name: &str, args: &'v [Value]) -> Result<(&'v List, usize), UnlocatedError> {
     let list = list_of(name, args.first().unwrap_or(&Value::Nil))?;
     let count = int_of(name, args.get(1).unwrap_or(&Value::Nil))?;
     let count = usize::try_from(count).map_err(|_| {
-        Problem::new("out-of-range", format!("`{name}` needs a count of 0 or more, not {count}"))
+        UnlocatedError::new("out-of-range", format!("`{name}` needs a count of 0 or more, not {count}"))
     })?;
     Ok((list, count))
 }
 
-fn flatten(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn flatten(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let list = list_of("flatten", args.first().unwrap_or(&Value::Nil))?;
     let length = |item: &Value| if let Value::List(inner) = item { inner.len() } else { 1 };
     meter.visit(list.len())?;

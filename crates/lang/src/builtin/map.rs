@@ -1,8 +1,8 @@
 //! Maps, and field access on maps, results, errors and (by index) lists.
 
 use super::{Arity, Builtin, key_of, list_of, pure, wrong};
-use crate::fault::Problem;
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{Map, Text, Value};
 
 const ENTRY: usize = size_of::<(u64, Text, Value)>() + 8;
@@ -71,7 +71,7 @@ pub(super) const TABLE: &[Builtin] = &[
 ///
 /// A result has `status`, `content`, `parsedContent` and `notes`; other names are looked up in its notes and
 /// then in its data. This never requires the content, so it also works on a failed result.
-pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Value>, Problem> {
+pub(super) fn field(name: &str, from: &Value, key: &Value) -> Result<Option<Value>, UnlocatedError> {
     if let (Value::List(list), Value::Int(index)) = (from, key) {
         return Ok(usize::try_from(*index).ok().and_then(|index| list.get(index)).cloned());
     }
@@ -105,17 +105,17 @@ pub(crate) fn field_of(from: &Value, key: &str) -> Option<Value> {
     }
 }
 
-fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, Problem> {
+fn map_of<'v>(name: &str, value: &'v Value) -> Result<&'v Map, UnlocatedError> {
     match value {
         Value::Map(map) => Ok(map),
         other => Err(wrong(name, "a map", other)),
     }
 }
 
-fn dict(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn dict(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     if !args.len().is_multiple_of(2) {
         let message = format!("`dict` needs a value for every key, but got {} arguments", args.len());
-        return Err(Problem::new("wrong-arity", message));
+        return Err(UnlocatedError::new("wrong-arity", message));
     }
     meter.items(args.len() / 2, ENTRY)?;
     let mut entries = Vec::with_capacity(args.len() / 2);
@@ -131,7 +131,7 @@ fn dict(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::Map(entries.into_iter().collect()))
 }
 
-fn get_in(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn get_in(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let [from, keys] = args else { return Ok(Value::Nil) };
     let keys = list_of("get-in", keys)?;
     meter.visit(keys.len())?;
@@ -145,7 +145,7 @@ fn get_in(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(found)
 }
 
-fn merge(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn merge(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let mut count = 0;
     for map in args {
         count += map_of("merge", map)?.len();

@@ -1,8 +1,8 @@
 //! Functions on results and errors.
 
 use super::{Arity, Builtin, json, map, pure, wrong};
-use crate::fault::Problem;
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -72,7 +72,7 @@ pub(crate) fn is_ok(value: &Value) -> bool {
     }
 }
 
-fn parsed(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn parsed(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     match args.first().unwrap_or(&Value::Nil) {
         Value::Result(result) => match result.data()? {
             Some(data) => Ok(data.clone()),
@@ -82,7 +82,7 @@ fn parsed(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     }
 }
 
-fn error_field(value: &Value, names: &[&str]) -> Result<Value, Problem> {
+fn error_field(value: &Value, names: &[&str]) -> Result<Value, UnlocatedError> {
     let error = match value {
         Value::Error(fault) => fault.to_value(),
         Value::Result(result) if result.is_ok() => return Ok(Value::Nil),

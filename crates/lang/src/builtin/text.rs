@@ -1,18 +1,12 @@
 //! String functions. Where a string is expected, a symbol stands for its name and a result for its content.
 
 use super::{Arity, Builtin, int_of, list_of, pure, text_of};
-use crate::fault::Problem;
-use crate::meter::Meter;
+use crate::fuel::Fuel;
+use crate::runtime_error::UnlocatedError;
 use crate::value::{List, Value, show_within};
 
 pub(super) const TABLE: &[Builtin] = &[
-    pure(
-        "string-append",
-        Arity::at_least(0),
-        "(string-append s …)",
-        "Concatenates strings.",
-        append,
-    ),
+    pure("string-append", Arity::at_least(0), "(string-append s …)", "Concatenates strings.", append),
     pure(
         "string-join",
         Arity::between(1, 2),
@@ -62,9 +56,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "Whether s ends with part.",
         |_, args| asked("string-ends-with?", args, |text, part| text.ends_with(part)),
     ),
-    pure("string-upper", Arity::exactly(1), "(string-upper s)", "The string in upper case.", |meter, args| {
-        changed(meter, "string-upper", args, str::to_uppercase)
-    }),
+    pure(
+        "string-upper",
+        Arity::exactly(1),
+        "(string-upper s)",
+        "The string in upper case.",
+        |meter, args| changed(meter, "string-upper", args, str::to_uppercase),
+    ),
     pure(
         "string-lower",
         Arity::exactly(1),
@@ -110,13 +108,13 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 /// The value as interpolated into text: strings unquoted, results as their content.
-pub(crate) fn shown(meter: &mut Meter, value: &Value) -> Result<String, Problem> {
+pub(crate) fn shown(meter: &mut Fuel, value: &Value) -> Result<String, UnlocatedError> {
     if let Value::Result(result) = value {
         return Ok(result.content()?.to_string());
     }
     let most = meter.limits.memory / 4;
     let shown = show_within(value, most).ok_or_else(|| {
-        Problem::exhausted("memory", format!("the value takes more than {most} bytes as text"))
+        UnlocatedError::exhausted("memory", format!("the value takes more than {most} bytes as text"))
     })?;
     meter.spend((shown.len() / 64) as u64)?;
     Ok(shown)
@@ -128,15 +126,15 @@ pub(crate) fn places_and_values(places: usize, values: usize) -> String {
     format!("the format has {} but got {}", counted(places, "placeholder"), counted(values, "value"))
 }
 
-fn one<'v>(name: &str, args: &'v [Value]) -> Result<&'v str, Problem> {
+fn one<'v>(name: &str, args: &'v [Value]) -> Result<&'v str, UnlocatedError> {
     Ok(text_of(name, args.first().unwrap_or(&Value::Nil))?)
 }
 
-fn append(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn append(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     concatenate(meter, "string-append", args.iter(), "")
 }
 
-fn join(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn join(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let list = list_of("string-join", args.first().unwrap_or(&Value::Nil))?;
     let separator = match args.get(1) {
         Some(separator) => text_of("string-join", separator)?,
@@ -146,11 +144,11 @@ fn join(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
 }
 
 fn concatenate<'v>(
-    meter: &mut Meter,
+    meter: &mut Fuel,
     name: &str,
     parts: impl Iterator<Item = &'v Value> + Clone,
     separator: &str,
-) -> Result<Value, Problem> {
+) -> Result<Value, UnlocatedError> {
     let mut length = 0;
     for part in parts.clone() {
         length += text_of(name, part)?.len() + separator.len();
@@ -166,7 +164,7 @@ fn concatenate<'v>(
     Ok(Value::text(out))
 }
 
-fn split(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn split(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let text = one("string-split", args)?;
     let separator = args.get(1).map(|separator| text_of("string-split", separator)).transpose()?;
     let parts: Vec<&str> = match separator.map(|separator| &**separator) {
@@ -179,15 +177,12 @@ fn split(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::List(parts.into_iter().map(Value::from).collect::<List>()))
 }
 
-fn replace(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn replace(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let [text, from, to] = args else { return Ok(Value::Nil) };
     let (text, from, to) =
         (text_of("string-replace", text)?, text_of("string-replace", from)?, text_of("string-replace", to)?);
     if from.is_empty() {
-        return Err(Problem::new(
-            "bad-argument",
-            "`string-replace` cannot replace an empty string",
-        ));
+        return Err(UnlocatedError::new("bad-argument", "`string-replace` cannot replace an empty string"));
     }
     meter.spend((text.len() / 64) as u64)?;
     let grown = text.matches(&**from).count().saturating_mul(to.len());
@@ -195,43 +190,44 @@ fn replace(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
     Ok(Value::text(text.replace(&**from, to)))
 }
 
-fn asked(name: &str, args: &[Value], holds: fn(&str, &str) -> bool) -> Result<Value, Problem> {
+fn asked(name: &str, args: &[Value], holds: fn(&str, &str) -> bool) -> Result<Value, UnlocatedError> {
     let [text, part] = args else { return Ok(Value::Nil) };
     Ok(Value::Bool(holds(text_of(name, text)?, text_of(name, part)?)))
 }
 
 fn changed(
-    meter: &mut Meter,
+    meter: &mut Fuel,
     name: &str,
     args: &[Value],
     change: fn(&str) -> String,
-) -> Result<Value, Problem> {
+) -> Result<Value, UnlocatedError> {
     let text = one(name, args)?;
     // Changing the case of a letter gives at most three letters.
     meter.text(text.len().saturating_mul(3))?;
     Ok(Value::text(change(text)))
 }
 
-fn substring(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn substring(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let text = one("substring", args)?;
     meter.text(text.len())?;
     let length = text.chars().count() as i64;
     let from = int_of("substring", args.get(1).unwrap_or(&Value::Nil))?;
     let to = args.get(2).map_or(Ok(length), |to| int_of("substring", to))?;
     if from < 0 || from > to || to > length {
-        let message = format!("`substring` from {from} to {to} is out of range for a string of {length} characters");
-        return Err(Problem::new("out-of-range", message));
+        let message =
+            format!("`substring` from {from} to {to} is out of range for a string of {length} characters");
+        return Err(UnlocatedError::new("out-of-range", message));
     }
     let part: String = text.chars().skip(from as usize).take((to - from) as usize).collect();
     Ok(Value::text(part))
 }
 
-fn format(meter: &mut Meter, args: &[Value]) -> Result<Value, Problem> {
+fn format(meter: &mut Fuel, args: &[Value]) -> Result<Value, UnlocatedError> {
     let pattern = one("format", args)?;
     let values = args.get(1..).unwrap_or_default();
     let places = pattern.matches("{}").count();
     if places != values.len() {
-        return Err(Problem::new("wrong-arity", places_and_values(places, values.len())));
+        return Err(UnlocatedError::new("wrong-arity", places_and_values(places, values.len())));
     }
     meter.text(pattern.len())?;
     let mut out = String::with_capacity(pattern.len());

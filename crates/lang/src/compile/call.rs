@@ -1,15 +1,15 @@
 //! Function calls.
 
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
 
-use super::lower::{Lower, Meaning, Tail, Work};
-use super::scope::{Found, Variable};
+use super::compiler::{CompileJob, Compiler, NameMeaning, TailPosition};
+use super::scope::{ResolvedName, Variable};
 use crate::builtin::{Arity, Builtin, places_and_values};
-use crate::code::{Binary, Op};
+use crate::bytecode::{Binary, Op};
 
-impl<'t> Lower<'t> {
+impl<'t> Compiler<'t> {
     /// Compiles a list that is not a special form.
-    pub(super) fn call(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn call(&mut self, node: NodeId, tail: TailPosition) {
         let tree = self.tree();
         let Some((head, arguments)) = tree.items(node).split_first() else {
             let help = Some("write an empty list as (list) or '()".to_owned());
@@ -17,9 +17,9 @@ impl<'t> Lower<'t> {
             return self.poison(&[], node, tail);
         };
         match tree.kind(*head) {
-            Kind::Symbol => self.call_name(tree.text(*head), node, arguments, tail),
-            Kind::List => self.call_value(*head, arguments, node, tail),
-            Kind::Unreadable => self.poison(arguments, node, tail),
+            NodeKind::Symbol => self.call_name(tree.text(*head), node, arguments, tail),
+            NodeKind::List => self.call_value(*head, arguments, node, tail),
+            NodeKind::Unreadable => self.poison(arguments, node, tail),
             _ => {
                 let shown: String = tree.source().slice(tree.span(*head)).chars().take(40).collect();
                 let help = Some("write a list of values as (list …)".to_owned());
@@ -29,69 +29,75 @@ impl<'t> Lower<'t> {
         }
     }
 
-    fn call_name(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+    fn call_name(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: TailPosition) {
         match self.meaning(name) {
-            Meaning::Variable(found) => {
-                if let Found::Local(_, Variable { arity, .. }) | Found::Captured(_, Variable { arity, .. }) =
-                    found
+            NameMeaning::Variable(found) => {
+                if let ResolvedName::Local(_, Variable { arity, .. })
+                | ResolvedName::Captured(_, Variable { arity, .. }) = found
                 {
                     self.check_arity(name, arity, arguments, node);
                 }
                 self.load_variable(&found, node);
                 self.plan_call(arguments, node, tail);
             }
-            Meaning::Global(index) => {
+            NameMeaning::Global(index) => {
                 self.check_bound(name, node);
                 let arity = self.globals.get(name).and_then(|global| global.arity);
                 self.check_arity(name, arity, arguments, node);
                 self.call_global(index, arguments, node, tail);
             }
-            Meaning::Builtin(builtin) => self.call_builtin(builtin, node, arguments, tail),
-            Meaning::Atom(atom) => self.call_atom(&atom, node, arguments, tail),
-            Meaning::Callable(callable) => self.call_callable(callable, node, arguments, tail),
-            Meaning::Unknown => self.unknown_callee(name, node, arguments, tail),
+            NameMeaning::Builtin(builtin) => self.call_builtin(builtin, node, arguments, tail),
+            NameMeaning::Atom(atom) => self.call_atom(&atom, node, arguments, tail),
+            NameMeaning::Callable(callable) => self.call_callable(callable, node, arguments, tail),
+            NameMeaning::Unknown => self.unknown_callee(name, node, arguments, tail),
         }
     }
 
-    fn call_value(&mut self, head: NodeId, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+    fn call_value(&mut self, head: NodeId, arguments: &'t [NodeId], node: NodeId, tail: TailPosition) {
         if let Some(arity) = self.arity_of(head) {
             self.check_arity("lambda", Some(arity), arguments, node);
         }
-        let mut work = vec![Work::Expr(head, Tail::No)];
-        work.extend(arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)));
+        let mut work = vec![CompileJob::Expr(head, TailPosition::No)];
+        work.extend(arguments.iter().map(|argument| CompileJob::Expr(*argument, TailPosition::No)));
         work.extend(call_ops(arguments.len(), node, tail));
         self.plan(work);
     }
 
     /// Schedules the arguments and the call of a function that is on the stack.
-    fn plan_call(&mut self, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
-        let mut work: Vec<Work<'t>> =
-            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
+    fn plan_call(&mut self, arguments: &'t [NodeId], node: NodeId, tail: TailPosition) {
+        let mut work: Vec<CompileJob<'t>> =
+            arguments.iter().map(|argument| CompileJob::Expr(*argument, TailPosition::No)).collect();
         work.extend(call_ops(arguments.len(), node, tail));
         self.plan(work);
     }
 
-    fn call_global(&mut self, global: u32, arguments: &'t [NodeId], node: NodeId, tail: Tail) {
+    fn call_global(&mut self, global: u32, arguments: &'t [NodeId], node: NodeId, tail: TailPosition) {
         let Ok(count) = u16::try_from(arguments.len()) else {
             self.emit(Op::Global(global), node);
             return self.plan_call(arguments, node, tail);
         };
-        let mut work: Vec<Work<'t>> =
-            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
+        let mut work: Vec<CompileJob<'t>> =
+            arguments.iter().map(|argument| CompileJob::Expr(*argument, TailPosition::No)).collect();
         match tail {
-            Tail::No => work.push(Work::Op(Op::CallGlobal { arguments: count, global }, node)),
-            Tail::Yes => {
-                work.push(Work::Op(Op::TailCallGlobal { arguments: count, global }, node));
-                work.push(Work::Op(Op::Return, node));
+            TailPosition::No => work.push(CompileJob::Op(Op::CallGlobal { arguments: count, global }, node)),
+            TailPosition::Yes => {
+                work.push(CompileJob::Op(Op::TailCallGlobal { arguments: count, global }, node));
+                work.push(CompileJob::Op(Op::Return, node));
             }
         }
         self.plan(work);
     }
 
-    fn call_builtin(&mut self, builtin: &'static Builtin, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+    fn call_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        node: NodeId,
+        arguments: &'t [NodeId],
+        tail: TailPosition,
+    ) {
         let arguments: Vec<NodeId> = match builtin.name {
             "pmap" => match self.keyword_arguments(node, arguments, &["limit"]) {
-                Some(Keywords { mut positional, values }) => {
+                Some(KeywordArguments { mut positional, values }) => {
                     positional.extend(values.into_iter().flatten());
                     positional
                 }
@@ -110,26 +116,31 @@ impl<'t> Lower<'t> {
         }
         let index = self.builtin_index(builtin);
         let op = Op::CallBuiltin { builtin: index, arguments: arguments.len() as u32 };
-        let mut work: Vec<Work<'t>> =
-            arguments.iter().map(|argument| Work::Expr(*argument, Tail::No)).collect();
-        work.push(Work::Op(op, node));
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        let mut work: Vec<CompileJob<'t>> =
+            arguments.iter().map(|argument| CompileJob::Expr(*argument, TailPosition::No)).collect();
+        work.push(CompileJob::Op(op, node));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
-    fn call_binary(&mut self, binary: Binary, one: NodeId, two: NodeId, node: NodeId, tail: Tail) {
+    fn call_binary(&mut self, binary: Binary, one: NodeId, two: NodeId, node: NodeId, tail: TailPosition) {
         let tree = self.tree();
-        if let (Some(name), Kind::Int(int)) = (tree.symbol(one), tree.kind(two))
+        if let (Some(name), NodeKind::Int(int)) = (tree.symbol(one), tree.kind(two))
             && let Ok(int) = i32::try_from(int)
-            && let Meaning::Variable(Found::Local(slot, Variable { cell: false, checked: false, .. })) =
-                self.meaning(name)
+            && let NameMeaning::Variable(ResolvedName::Local(
+                slot,
+                Variable { cell: false, checked: false, .. },
+            )) = self.meaning(name)
             && let Ok(local) = u16::try_from(slot)
         {
             return self.leaf(Op::BinaryLocalInt { binary, local, int }, node, tail);
         }
-        let mut work =
-            vec![Work::Expr(one, Tail::No), Work::Expr(two, Tail::No), Work::Op(Op::Binary(binary), node)];
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        let mut work = vec![
+            CompileJob::Expr(one, TailPosition::No),
+            CompileJob::Expr(two, TailPosition::No),
+            CompileJob::Op(Op::Binary(binary), node),
+        ];
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
@@ -164,7 +175,7 @@ impl<'t> Lower<'t> {
         }
     }
 
-    fn unknown_callee(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: Tail) {
+    fn unknown_callee(&mut self, name: &'t str, node: NodeId, arguments: &'t [NodeId], tail: TailPosition) {
         let tree = self.tree();
         let is_pair = |node: &NodeId| tree.head(*node).is_some() && tree.items(*node).len() == 2;
         let help = self.near_name(name);
@@ -187,9 +198,9 @@ impl<'t> Lower<'t> {
         node: NodeId,
         arguments: &'t [NodeId],
         allowed: &[&str],
-    ) -> Option<Keywords> {
+    ) -> Option<KeywordArguments> {
         let tree = self.tree();
-        let mut keywords = Keywords { positional: Vec::new(), values: vec![None; allowed.len()] };
+        let mut keywords = KeywordArguments { positional: Vec::new(), values: vec![None; allowed.len()] };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let Some(name) = tree.keyword(*argument) else {
@@ -199,7 +210,7 @@ impl<'t> Lower<'t> {
             let Some(index) = allowed.iter().position(|known| *known == name) else {
                 let known: Vec<String> = allowed.iter().map(|name| format!(":{name}")).collect();
                 let help =
-                    fusee_text::near::did_you_mean(&format!(":{name}"), known.iter().map(String::as_str));
+                    fusee_text::suggest::did_you_mean(&format!(":{name}"), known.iter().map(String::as_str));
                 let help = help.unwrap_or_else(|| format!("valid keywords are {}", known.join(" ")));
                 self.error_with(
                     "unknown-keyword",
@@ -223,16 +234,18 @@ impl<'t> Lower<'t> {
 }
 
 /// Arguments, with the values of keywords separated, in the order of the allowed keywords.
-pub(super) struct Keywords {
+pub(super) struct KeywordArguments {
     pub(super) positional: Vec<NodeId>,
     pub(super) values: Vec<Option<NodeId>>,
 }
 
-fn call_ops<'t>(count: usize, node: NodeId, tail: Tail) -> Vec<Work<'t>> {
+fn call_ops<'t>(count: usize, node: NodeId, tail: TailPosition) -> Vec<CompileJob<'t>> {
     let count = count as u32;
     match tail {
-        Tail::No => vec![Work::Op(Op::Call(count), node)],
-        Tail::Yes => vec![Work::Op(Op::TailCall(count), node), Work::Op(Op::Return, node)],
+        TailPosition::No => vec![CompileJob::Op(Op::Call(count), node)],
+        TailPosition::Yes => {
+            vec![CompileJob::Op(Op::TailCall(count), node), CompileJob::Op(Op::Return, node)]
+        }
     }
 }
 

@@ -1,25 +1,27 @@
 //! Top-level definitions of a workflow: global names, parameters, loaded files.
 
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
 use serde_json::Value as Json;
 
-use super::lower::{Global, Lower, Tail, Work};
+use super::compiler::{CompileJob, Compiler, Global, TailPosition};
 use super::scan::{self, Definition};
-use super::scope::Builder;
+use super::scope::FunctionBuilder;
 use crate::builtin::Arity;
-use crate::code::Op;
-use crate::form::{Form, Special};
+use crate::bytecode::Op;
+use crate::form::{Special, SpecialForm};
 use crate::param::{Param, ParamType};
 use crate::value::Text;
 
-impl<'t> Lower<'t> {
+impl<'t> Compiler<'t> {
     /// Collects everything defined at the top level of any file, before any expression is compiled.
     pub(super) fn define_globals(&mut self) {
         for file in 0..self.files.trees.len() {
             self.file = file;
             let tree = self.tree();
             for root in tree.roots() {
-                if tree.head(*root).and_then(Form::find).map(|form| form.special) == Some(Special::Params) {
+                if tree.head(*root).and_then(SpecialForm::find).map(|form| form.special)
+                    == Some(Special::Params)
+                {
                     self.declare_params(*root);
                 }
             }
@@ -50,7 +52,7 @@ impl<'t> Lower<'t> {
         let items = tree.items(node);
         let arity = match (tree.head(node), items) {
             (Some("defun"), [_, _, params, ..]) => Some(Arity::exactly(tree.items(*params).len())),
-            (_, [_, target, ..]) if tree.kind(*target) == Kind::List => {
+            (_, [_, target, ..]) if tree.kind(*target) == NodeKind::List => {
                 Some(Arity::exactly(tree.items(*target).len().saturating_sub(1)))
             }
             (_, [_, _, value]) => self.arity_of(*value),
@@ -93,9 +95,7 @@ impl<'t> Lower<'t> {
         if let Some(name) = tree.symbol(node) {
             return Some((name, node, Param::required(name, ParamType::Any)));
         }
-        let help = || {
-            Some("write name, (name type) or (name type :default value :doc \"text\")".to_owned())
-        };
+        let help = || Some("write name, (name type) or (name type :default value :doc \"text\")".to_owned());
         let Some((name_node, rest)) = tree.list(node).and_then(<[NodeId]>::split_first) else {
             self.error_with("malformed-form", node, "not a valid parameter", help());
             return None;
@@ -150,15 +150,15 @@ impl<'t> Lower<'t> {
     pub(super) fn literal(&self, node: NodeId) -> Option<Json> {
         let tree = self.tree();
         match tree.kind(node) {
-            Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Nil | Kind::String => {
+            NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Bool(_) | NodeKind::Nil | NodeKind::String => {
                 self.data(node).to_json().ok()
             }
-            Kind::Quote => self.data(*tree.items(node).first()?).to_json().ok(),
+            NodeKind::Quote => self.data(*tree.items(node).first()?).to_json().ok(),
             _ => None,
         }
     }
 
-    pub(super) fn params_form(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn params_form(&mut self, node: NodeId, tail: TailPosition) {
         self.at_top_only(node, "params");
         self.leaf(Op::Nil, node, tail);
     }
@@ -168,12 +168,16 @@ impl<'t> Lower<'t> {
         // …))`.
         let is_root = self.tree().roots().binary_search(&node).is_ok();
         if !is_root {
-            self.error("misplaced-definition", node, format!("`{name}` is only allowed at the top level of a workflow"));
+            self.error(
+                "misplaced-definition",
+                node,
+                format!("`{name}` is only allowed at the top level of a workflow"),
+            );
         }
         is_root
     }
 
-    pub(super) fn load(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn load(&mut self, node: NodeId, tail: TailPosition) {
         if !self.at_top_only(node, "load") {
             return self.poison(&[], node, tail);
         }
@@ -183,18 +187,18 @@ impl<'t> Lower<'t> {
         };
         let back = self.file;
         let tree = &self.files.trees[file];
-        self.builders.push(Builder::top(Text::from(&**tree.source().name()), file as u32));
+        self.builders.push(FunctionBuilder::top(Text::from(&**tree.source().name()), file as u32));
         self.file = file;
         let mut work = Vec::new();
         match tree.roots() {
             [] => self.emit_at(Op::Nil, fusee_text::Span::at(0)),
-            [first, ..] => work.push(Work::Body(tree.roots(), Tail::No, *first)),
+            [first, ..] => work.push(CompileJob::Body(tree.roots(), TailPosition::No, *first)),
         }
-        work.push(Work::EndFile(back, node, tail));
+        work.push(CompileJob::EndFile(back, node, tail));
         self.plan(work);
     }
 
-    pub(super) fn end_file(&mut self, back: usize, node: NodeId, tail: Tail) {
+    pub(super) fn end_file(&mut self, back: usize, node: NodeId, tail: TailPosition) {
         self.emit_at(Op::Return, fusee_text::Span::at(0));
         self.file = back;
         let Some(builder) = self.builders.pop() else { return };

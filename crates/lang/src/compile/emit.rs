@@ -3,12 +3,12 @@
 use fusee_text::Span;
 use fusee_text::sexpr::NodeId;
 
-use super::lower::{JumpKind, LabelId, Lower, Tail};
-use super::scope::{Builder, Label};
-use crate::code::{Capture, Function, Op};
+use super::compiler::{Compiler, JumpKind, LabelId, TailPosition};
+use super::scope::{FunctionBuilder, Label};
+use crate::bytecode::{Capture, Function, Op};
 use crate::value::Value;
 
-impl<'t> Lower<'t> {
+impl<'t> Compiler<'t> {
     /// Emits an instruction with the span of a form.
     pub(super) fn emit(&mut self, op: Op, node: NodeId) {
         let span = self.tree().span(node);
@@ -25,14 +25,14 @@ impl<'t> Lower<'t> {
 
     /// Emits an instruction that pushes one value, followed by a return if the expression is in tail
     /// position.
-    pub(super) fn leaf(&mut self, op: Op, node: NodeId, tail: Tail) {
+    pub(super) fn leaf(&mut self, op: Op, node: NodeId, tail: TailPosition) {
         self.emit(op, node);
         self.end_of(node, tail);
     }
 
     /// Emits a return if the expression just compiled is in tail position.
-    pub(super) fn end_of(&mut self, node: NodeId, tail: Tail) {
-        if tail == Tail::Yes {
+    pub(super) fn end_of(&mut self, node: NodeId, tail: TailPosition) {
+        if tail == TailPosition::Yes {
             self.emit(Op::Return, node);
         }
     }
@@ -74,7 +74,7 @@ impl<'t> Lower<'t> {
         self.constants.len() as u32 - 1
     }
 
-    pub(super) fn add_function(&mut self, builder: Builder<'t>) -> u32 {
+    pub(super) fn add_function(&mut self, builder: FunctionBuilder<'t>) -> u32 {
         let takes_this = |index: u32| self.functions[index as usize].captures.contains(&Capture::This);
         let looks_at_itself = builder.code.iter().any(|op| match op {
             Op::This => true,

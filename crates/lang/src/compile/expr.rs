@@ -1,56 +1,61 @@
 //! Expressions: literals, names, quoted data, and dispatch of forms.
 
-use fusee_text::near;
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
+use fusee_text::suggest;
 
-use super::lower::{Lower, Meaning, Tail, Work};
-use super::scope::Found;
+use super::compiler::{CompileJob, Compiler, NameMeaning, TailPosition};
+use super::scope::ResolvedName;
 use crate::builtin::Builtin;
-use crate::code::Op;
-use crate::form::{Form, Special};
+use crate::bytecode::Op;
+use crate::form::{Special, SpecialForm};
 use crate::value::Value;
 
 /// Maximum number of problems that get a "did you mean" suggestion.
 const MOST_PROPOSALS: usize = 100;
 
-impl<'t> Lower<'t> {
-    pub(super) fn expression(&mut self, node: NodeId, tail: Tail) {
+impl<'t> Compiler<'t> {
+    pub(super) fn expression(&mut self, node: NodeId, tail: TailPosition) {
         let tree = self.tree();
         let op = match tree.kind(node) {
-            Kind::Int(value) => match i32::try_from(value) {
+            NodeKind::Int(value) => match i32::try_from(value) {
                 Ok(small) => Op::Int(small),
                 Err(_) => Op::Const(self.constant(Value::Int(value))),
             },
-            Kind::Float(value) => Op::Const(self.constant(Value::Float(value))),
-            Kind::Bool(true) => Op::True,
-            Kind::Bool(false) => Op::False,
+            NodeKind::Float(value) => Op::Const(self.constant(Value::Float(value))),
+            NodeKind::Bool(true) => Op::True,
+            NodeKind::Bool(false) => Op::False,
             // The reader has already reported unreadable nodes.
-            Kind::Nil | Kind::Unreadable => Op::Nil,
-            Kind::String => Op::Const(self.string(tree.text(node))),
-            Kind::Keyword => Op::Const(self.constant(Value::symbol(tree.source().slice(tree.span(node))))),
-            Kind::Quote => return self.quote(tree.items(node).first().copied(), node, tail),
-            Kind::Symbol => return self.name(tree.text(node), node, tail),
-            Kind::List => return self.list(node, tail),
+            NodeKind::Nil | NodeKind::Unreadable => Op::Nil,
+            NodeKind::String => Op::Const(self.string(tree.text(node))),
+            NodeKind::Keyword => {
+                Op::Const(self.constant(Value::symbol(tree.source().slice(tree.span(node)))))
+            }
+            NodeKind::Quote => return self.quote(tree.items(node).first().copied(), node, tail),
+            NodeKind::Symbol => return self.name(tree.text(node), node, tail),
+            NodeKind::List => return self.list(node, tail),
         };
         self.leaf(op, node, tail);
     }
 
     /// Compiles a sequence of expressions; the value of the last one remains on the stack.
-    pub(super) fn body(&mut self, nodes: &'t [NodeId], tail: Tail, form: NodeId) {
+    pub(super) fn body(&mut self, nodes: &'t [NodeId], tail: TailPosition, form: NodeId) {
         let Some((last, others)) = nodes.split_last() else {
             return self.leaf(Op::Nil, form, tail);
         };
-        let others = others.iter().flat_map(|node| [Work::Expr(*node, Tail::No), Work::Op(Op::Pop, *node)]);
-        self.plan(others.chain([Work::Expr(*last, tail)]).collect::<Vec<_>>());
+        let others = others
+            .iter()
+            .flat_map(|node| [CompileJob::Expr(*node, TailPosition::No), CompileJob::Op(Op::Pop, *node)]);
+        self.plan(others.chain([CompileJob::Expr(*last, tail)]).collect::<Vec<_>>());
     }
 
     /// Compiles a form that was reported as wrong: its parts are still checked, and its value is nil.
-    pub(super) fn poison(&mut self, inside: &[NodeId], node: NodeId, tail: Tail) {
-        let looked_at =
-            inside.iter().flat_map(|node| [Work::Expr(*node, Tail::No), Work::Op(Op::Pop, *node)]);
-        let mut work: Vec<Work<'t>> = looked_at.collect();
-        work.push(Work::Op(Op::Nil, node));
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+    pub(super) fn poison(&mut self, inside: &[NodeId], node: NodeId, tail: TailPosition) {
+        let looked_at = inside
+            .iter()
+            .flat_map(|node| [CompileJob::Expr(*node, TailPosition::No), CompileJob::Op(Op::Pop, *node)]);
+        let mut work: Vec<CompileJob<'t>> = looked_at.collect();
+        work.push(CompileJob::Op(Op::Nil, node));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
@@ -63,15 +68,15 @@ impl<'t> Lower<'t> {
         index
     }
 
-    fn list(&mut self, node: NodeId, tail: Tail) {
+    fn list(&mut self, node: NodeId, tail: TailPosition) {
         let tree = self.tree();
-        match tree.head(node).and_then(Form::find) {
+        match tree.head(node).and_then(SpecialForm::find) {
             Some(form) => self.special(form, node, tail),
             None => self.call(node, tail),
         }
     }
 
-    fn special(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+    fn special(&mut self, form: &'static SpecialForm, node: NodeId, tail: TailPosition) {
         match form.special {
             Special::Let => self.let_form(node, tail),
             Special::LetStar => self.let_star(node, tail),
@@ -127,8 +132,8 @@ impl<'t> Lower<'t> {
     }
 
     /// Reports a malformed form and shows its syntax.
-    pub(super) fn malformed(&mut self, node: NodeId, what: impl Into<String>, tail: Tail) {
-        let signature = self.tree().head(node).and_then(Form::find).map(|form| form.signature);
+    pub(super) fn malformed(&mut self, node: NodeId, what: impl Into<String>, tail: TailPosition) {
+        let signature = self.tree().head(node).and_then(SpecialForm::find).map(|form| form.signature);
         self.error_with(
             "malformed-form",
             node,
@@ -139,28 +144,28 @@ impl<'t> Lower<'t> {
         self.poison(&inside, node, tail);
     }
 
-    fn name(&mut self, name: &'t str, node: NodeId, tail: Tail) {
-        if Form::find(name).is_some() {
+    fn name(&mut self, name: &'t str, node: NodeId, tail: TailPosition) {
+        if SpecialForm::find(name).is_some() {
             self.error("form-as-value", node, format!("`{name}` is a special form, not a value"));
             return self.leaf(Op::Nil, node, tail);
         }
         match self.meaning(name) {
-            Meaning::Variable(found) => self.load_variable(&found, node),
-            Meaning::Global(index) => {
+            NameMeaning::Variable(found) => self.load_variable(&found, node),
+            NameMeaning::Global(index) => {
                 self.check_bound(name, node);
                 self.emit(Op::Global(index), node);
             }
-            Meaning::Builtin(builtin) => {
+            NameMeaning::Builtin(builtin) => {
                 let constant = self.constant(Value::Builtin(builtin));
                 self.emit(Op::Const(constant), node);
             }
-            Meaning::Atom(_) | Meaning::Callable(_) => {
+            NameMeaning::Atom(_) | NameMeaning::Callable(_) => {
                 let help = format!("wrap the call: (lambda (x) ({name} (key x)))");
                 let message = format!("`{name}` is not a value; call it as ({name} (key expression) …)");
                 self.error_with("task-as-value", node, message, Some(help));
                 self.emit(Op::Nil, node);
             }
-            Meaning::Unknown => {
+            NameMeaning::Unknown => {
                 self.unbound(name, node);
                 self.emit(Op::Nil, node);
             }
@@ -180,19 +185,19 @@ impl<'t> Lower<'t> {
             return None;
         }
         let library =
-            Builtin::all().map(|builtin| builtin.name).chain(Form::all().iter().map(|form| form.name));
+            Builtin::all().map(|builtin| builtin.name).chain(SpecialForm::all().iter().map(|form| form.name));
         let own = self.declared.keys().chain(self.globals.keys()).chain(self.atoms.keys()).copied();
-        near::did_you_mean(name, library.chain(own).chain(self.catalog.names()))
+        suggest::did_you_mean(name, library.chain(own).chain(self.catalog.names()))
     }
 
-    pub(super) fn load_variable(&mut self, found: &Found, node: NodeId) {
+    pub(super) fn load_variable(&mut self, found: &ResolvedName, node: NodeId) {
         let op = match *found {
-            Found::This => Op::This,
-            Found::Local(slot, variable) if variable.cell => Op::LocalCell(slot),
-            Found::Local(slot, variable) if variable.checked => Op::LocalChecked(slot),
-            Found::Local(slot, _) => Op::Local(slot),
-            Found::Captured(index, variable) if variable.cell => Op::CapturedCell(index),
-            Found::Captured(index, _) => Op::Captured(index),
+            ResolvedName::This => Op::This,
+            ResolvedName::Local(slot, variable) if variable.cell => Op::LocalCell(slot),
+            ResolvedName::Local(slot, variable) if variable.checked => Op::LocalChecked(slot),
+            ResolvedName::Local(slot, _) => Op::Local(slot),
+            ResolvedName::Captured(index, variable) if variable.cell => Op::CapturedCell(index),
+            ResolvedName::Captured(index, _) => Op::Captured(index),
         };
         self.emit(op, node);
     }
@@ -211,14 +216,14 @@ impl<'t> Lower<'t> {
         }
     }
 
-    fn quote_form(&mut self, node: NodeId, tail: Tail) {
+    fn quote_form(&mut self, node: NodeId, tail: TailPosition) {
         match *self.arguments(node) {
             [quoted] => self.quote(Some(quoted), node, tail),
             _ => self.malformed(node, "`quote` takes one expression", tail),
         }
     }
 
-    fn quote(&mut self, quoted: Option<NodeId>, node: NodeId, tail: Tail) {
+    fn quote(&mut self, quoted: Option<NodeId>, node: NodeId, tail: TailPosition) {
         let value = quoted.map_or(Value::Nil, |quoted| self.data(quoted));
         let constant = self.constant(value);
         self.leaf(Op::Const(constant), node, tail);
@@ -231,16 +236,16 @@ impl<'t> Lower<'t> {
         // In reverse order, the items of a list are done before the list, with the first one on top.
         for node in tree.subtree(root).rev() {
             let value = match tree.kind(node) {
-                Kind::Int(value) => Value::Int(value),
-                Kind::Float(value) => Value::Float(value),
-                Kind::Bool(value) => Value::Bool(value),
-                Kind::Nil | Kind::Unreadable => Value::Nil,
-                Kind::String => Value::text(tree.text(node)),
-                Kind::Symbol | Kind::Keyword => Value::symbol(tree.source().slice(tree.span(node))),
-                Kind::List | Kind::Quote => {
+                NodeKind::Int(value) => Value::Int(value),
+                NodeKind::Float(value) => Value::Float(value),
+                NodeKind::Bool(value) => Value::Bool(value),
+                NodeKind::Nil | NodeKind::Unreadable => Value::Nil,
+                NodeKind::String => Value::text(tree.text(node)),
+                NodeKind::Symbol | NodeKind::Keyword => Value::symbol(tree.source().slice(tree.span(node))),
+                NodeKind::List | NodeKind::Quote => {
                     let from = done.len().saturating_sub(tree.items(node).len());
                     let mut items = done.split_off(from);
-                    items.extend((tree.kind(node) == Kind::Quote).then(|| Value::symbol("quote")));
+                    items.extend((tree.kind(node) == NodeKind::Quote).then(|| Value::symbol("quote")));
                     items.reverse();
                     Value::list(items)
                 }

@@ -1,66 +1,66 @@
 //! Error handling forms: `try`, `retry`, `assert`, `with-limits`.
 
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
 
-use super::bind::Scope;
-use super::lower::{JumpKind, Lower, Tail, Work};
-use crate::code::{LimitKey, Op};
-use crate::form::{Form, Special};
+use super::bindings::ScopeForm;
+use super::compiler::{CompileJob, Compiler, JumpKind, TailPosition};
+use crate::bytecode::{LimitKey, Op};
+use crate::form::{Special, SpecialForm};
 use crate::value::Value;
 
 /// The parts of a `try`.
-struct Try<'t> {
+struct TryForm<'t> {
     body: &'t [NodeId],
     catch: Option<NodeId>,
     finally: Option<NodeId>,
 }
 
-impl<'t> Lower<'t> {
-    pub(super) fn try_form(&mut self, node: NodeId, tail: Tail) {
+impl<'t> Compiler<'t> {
+    pub(super) fn try_form(&mut self, node: NodeId, tail: TailPosition) {
         let Some(parts) = self.try_parts(node) else { return self.poison(&[], node, tail) };
         let base = self.depth();
         let mut work = Vec::new();
-        let inner_tail = if parts.finally.is_some() { Tail::No } else { tail };
+        let inner_tail = if parts.finally.is_some() { TailPosition::No } else { tail };
         let end = parts.finally.map(|finally| (finally, self.label()));
         if let Some((finally, label)) = end {
-            work.push(Work::Jump(JumpKind::Finally, label, finally));
+            work.push(CompileJob::Jump(JumpKind::Finally, label, finally));
         }
         match parts.catch {
             Some(catch) => self.try_catch(&mut work, &parts, catch, inner_tail, node),
-            None => work.push(Work::Body(parts.body, Tail::No, node)),
+            None => work.push(CompileJob::Body(parts.body, TailPosition::No, node)),
         }
         if let Some((finally, label)) = end {
             work.extend([
-                Work::Op(Op::PopHandler, node),
-                Work::Op(Op::Unset, node),
-                Work::Label(label, base + 2),
-                Work::Body(self.arguments(finally), Tail::No, finally),
-                Work::Op(Op::Pop, finally),
-                Work::Op(Op::EndFinally, node),
+                CompileJob::Op(Op::PopHandler, node),
+                CompileJob::Op(Op::Unset, node),
+                CompileJob::Label(label, base + 2),
+                CompileJob::Body(self.arguments(finally), TailPosition::No, finally),
+                CompileJob::Op(Op::Pop, finally),
+                CompileJob::Op(Op::EndFinally, node),
             ]);
         }
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
     fn try_catch(
         &mut self,
-        work: &mut Vec<Work<'t>>,
-        parts: &Try<'t>,
+        work: &mut Vec<CompileJob<'t>>,
+        parts: &TryForm<'t>,
         catch: NodeId,
-        tail: Tail,
+        tail: TailPosition,
         node: NodeId,
     ) {
         let tree = self.tree();
         let base = self.depth();
         let (caught, after) = (self.label(), self.label());
         work.extend([
-            Work::Jump(JumpKind::Catch, caught, catch),
-            Work::Body(parts.body, Tail::No, node),
-            Work::Op(Op::PopHandler, node),
-            Work::Jump(JumpKind::Always, after, node),
-            Work::Label(caught, base + 1),
-            Work::OpenScope,
+            CompileJob::Jump(JumpKind::Catch, caught, catch),
+            CompileJob::Body(parts.body, TailPosition::No, node),
+            CompileJob::Op(Op::PopHandler, node),
+            CompileJob::Jump(JumpKind::Always, after, node),
+            CompileJob::Label(caught, base + 1),
+            CompileJob::OpenScope,
         ]);
         let [variable, body @ ..] = self.arguments(catch) else { return };
         let names: Vec<(&'t str, NodeId)> = match tree.list(*variable) {
@@ -70,27 +70,27 @@ impl<'t> Lower<'t> {
         match names.first() {
             Some((name, name_node)) => {
                 let variable = self.variable(name, catch, None);
-                work.push(Work::Declare(name, base, variable, *name_node));
-                self.rest_of_scope(work, &Scope { bound: &names, base, body, node: catch, tail });
+                work.push(CompileJob::Declare(name, base, variable, *name_node));
+                self.rest_of_scope(work, &ScopeForm { bound: &names, base, body, node: catch, tail });
             }
             None => {
                 let help = Some("usage: (catch (e) body …)".to_owned());
                 self.error_with("malformed-form", catch, "`catch` needs a name for the error", help);
             }
         }
-        work.push(Work::Label(after, base + 1));
+        work.push(CompileJob::Label(after, base + 1));
     }
 
-    fn try_parts(&mut self, node: NodeId) -> Option<Try<'t>> {
+    fn try_parts(&mut self, node: NodeId) -> Option<TryForm<'t>> {
         let tree = self.tree();
         let items = self.arguments(node);
         let clause = |item: &NodeId| {
             tree.head(*item)
-                .filter(|head| Form::find(head).is_some_and(|form| form.special == Special::Clause))
+                .filter(|head| SpecialForm::find(head).is_some_and(|form| form.special == Special::Clause))
         };
         let body_length = items.iter().position(|item| clause(item).is_some()).unwrap_or(items.len());
         let (body, clauses) = items.split_at(body_length);
-        let mut parts = Try { body, catch: None, finally: None };
+        let mut parts = TryForm { body, catch: None, finally: None };
         for item in clauses {
             match (clause(item), parts.catch, parts.finally) {
                 (Some("catch"), None, None) => parts.catch = Some(*item),
@@ -105,7 +105,9 @@ impl<'t> Lower<'t> {
                 (Some("catch"), None, Some(_)) => {
                     self.error("misplaced-clause", *item, "`catch` must come before `finally`");
                 }
-                (Some(name), ..) => self.error("misplaced-clause", *item, format!("`{name}` is specified twice")),
+                (Some(name), ..) => {
+                    self.error("misplaced-clause", *item, format!("`{name}` is specified twice"))
+                }
                 (None, ..) => {
                     self.error("misplaced-clause", *item, "the body of `try` must come before its clauses")
                 }
@@ -129,13 +131,13 @@ impl<'t> Lower<'t> {
     fn cannot_fail(&self, node: NodeId) -> bool {
         let tree = self.tree();
         match tree.kind(node) {
-            Kind::List => matches!(tree.head(node), Some("lambda" | "quote")),
-            Kind::Symbol => false,
+            NodeKind::List => matches!(tree.head(node), Some("lambda" | "quote")),
+            NodeKind::Symbol => false,
             _ => true,
         }
     }
 
-    pub(super) fn retry(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn retry(&mut self, node: NodeId, tail: TailPosition) {
         let arguments = self.arguments(node);
         let Some(keywords) = self.keyword_arguments(node, arguments, &["backoff"]) else {
             return self.poison(&[], node, tail);
@@ -148,17 +150,17 @@ impl<'t> Lower<'t> {
         };
         let wait = keywords.values.first().copied().flatten();
         let mut work = vec![
-            Work::Expr(*times, Tail::No),
-            wait.map_or(Work::Op(Op::Int(0), node), |wait| Work::Expr(wait, Tail::No)),
-            Work::Op(Op::RetryBegin, node),
-            Work::Expr(body, Tail::No),
-            Work::Op(Op::RetryEnd, node),
+            CompileJob::Expr(*times, TailPosition::No),
+            wait.map_or(CompileJob::Op(Op::Int(0), node), |wait| CompileJob::Expr(wait, TailPosition::No)),
+            CompileJob::Op(Op::RetryBegin, node),
+            CompileJob::Expr(body, TailPosition::No),
+            CompileJob::Op(Op::RetryEnd, node),
         ];
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
-    pub(super) fn assert_form(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn assert_form(&mut self, node: NodeId, tail: TailPosition) {
         let (test, message) = match *self.arguments(node) {
             [test] => (test, None),
             [test, message] => (test, Some(message)),
@@ -168,25 +170,25 @@ impl<'t> Lower<'t> {
         let base = self.depth();
         let end = self.label();
         let message = match message {
-            Some(message) => Work::Expr(message, Tail::No),
+            Some(message) => CompileJob::Expr(message, TailPosition::No),
             None => {
                 let shown: String = tree.source().slice(tree.span(test)).chars().take(200).collect();
                 let constant = self.constant(Value::text(format!("assertion failed: {shown}")));
-                Work::Op(Op::Const(constant), node)
+                CompileJob::Op(Op::Const(constant), node)
             }
         };
         let mut work = vec![
-            Work::Expr(test, Tail::No),
-            Work::Jump(JumpKind::IfTrueOrPop, end, node),
+            CompileJob::Expr(test, TailPosition::No),
+            CompileJob::Jump(JumpKind::IfTrueOrPop, end, node),
             message,
-            Work::Op(Op::AssertFailed, node),
-            Work::Label(end, base + 1),
+            CompileJob::Op(Op::AssertFailed, node),
+            CompileJob::Label(end, base + 1),
         ];
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
-    pub(super) fn with_limits(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn with_limits(&mut self, node: NodeId, tail: TailPosition) {
         let tree = self.tree();
         let Some((limits, body)) = self.arguments(node).split_first().filter(|(_, body)| !body.is_empty())
         else {
@@ -218,13 +220,14 @@ impl<'t> Lower<'t> {
             .collect();
         let index = self.limits.len() as u32;
         self.limits.push(given.iter().map(|(key, _)| *key).collect());
-        let mut work: Vec<Work<'t>> = given.iter().map(|(_, value)| Work::Expr(*value, Tail::No)).collect();
+        let mut work: Vec<CompileJob<'t>> =
+            given.iter().map(|(_, value)| CompileJob::Expr(*value, TailPosition::No)).collect();
         work.extend([
-            Work::Op(Op::EnterLimits(index), node),
-            Work::Body(body, Tail::No, node),
-            Work::Op(Op::LeaveLimits, node),
+            CompileJob::Op(Op::EnterLimits(index), node),
+            CompileJob::Body(body, TailPosition::No, node),
+            CompileJob::Op(Op::LeaveLimits, node),
         ]);
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 }

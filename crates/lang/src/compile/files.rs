@@ -5,26 +5,26 @@ use std::collections::HashMap;
 use fusee_text::sexpr::{NodeId, Tree, read};
 use fusee_text::{Diagnostic, Diagnostics, Source};
 
-use super::Load;
+use super::FileLoader;
 
 /// Maximum number of files per workflow.
 const MOST: usize = 256;
 
 /// The parsed files, the workflow itself first.
-pub(super) struct Files {
+pub(super) struct SourceFiles {
     pub(super) trees: Vec<Tree>,
     /// The file loaded by each `load` form; absent if the load failed or the file was already loaded.
     pub(super) loads: HashMap<(usize, NodeId), usize>,
 }
 
-impl Files {
+impl SourceFiles {
     /// Reads a source and, depth first, the files it loads.
-    pub(super) fn read(source: &Source, loader: &mut dyn Load) -> (Files, Diagnostics) {
+    pub(super) fn read(source: &Source, loader: &mut dyn FileLoader) -> (SourceFiles, Diagnostics) {
         let (tree, diagnostics) = read(source);
-        let mut reading = Reading {
-            files: Files { trees: vec![tree], loads: HashMap::new() },
+        let mut reading = FileReader {
+            files: SourceFiles { trees: vec![tree], loads: HashMap::new() },
             known: HashMap::from([(source.name().to_string(), 0)]),
-            open: vec![Open { file: 0, next: 0 }],
+            open: vec![OpenFile { file: 0, next: 0 }],
             diagnostics,
         };
         while reading.step(loader) {}
@@ -36,23 +36,23 @@ impl Files {
     }
 }
 
-struct Reading {
-    files: Files,
+struct FileReader {
+    files: SourceFiles,
     known: HashMap<String, usize>,
     /// The chain of files from the workflow to the one being read, innermost last.
-    open: Vec<Open>,
+    open: Vec<OpenFile>,
     diagnostics: Diagnostics,
 }
 
-struct Open {
+struct OpenFile {
     file: usize,
     /// Index of the next root to visit.
     next: usize,
 }
 
-impl Reading {
+impl FileReader {
     /// Visits one root; false when all are done.
-    fn step(&mut self, loader: &mut dyn Load) -> bool {
+    fn step(&mut self, loader: &mut dyn FileLoader) -> bool {
         let Some(open) = self.open.last_mut() else { return false };
         let file = open.file;
         let tree = &self.files.trees[file];
@@ -70,20 +70,20 @@ impl Reading {
         true
     }
 
-    fn load(&mut self, file: usize, root: NodeId, loader: &mut dyn Load) {
+    fn load(&mut self, file: usize, root: NodeId, loader: &mut dyn FileLoader) {
         let tree = &self.files.trees[file];
         let source = tree.source().clone();
         let span = tree.span(root);
         let &[_, path] = tree.items(root) else {
-            return self.report(&source, span, "bad-load", "`load` takes one string, the path of a file".to_owned());
-        };
-        let Some(path) = tree.string(path).map(str::to_owned) else {
             return self.report(
                 &source,
                 span,
                 "bad-load",
-                "`load` takes a string literal".to_owned(),
+                "`load` takes one string, the path of a file".to_owned(),
             );
+        };
+        let Some(path) = tree.string(path).map(str::to_owned) else {
+            return self.report(&source, span, "bad-load", "`load` takes a string literal".to_owned());
         };
         let loaded = match loader.load(&source, &path) {
             Ok(loaded) => loaded,
@@ -110,7 +110,7 @@ impl Reading {
         self.known.insert(loaded.name().to_string(), index);
         self.files.trees.push(tree);
         self.files.loads.insert((file, root), index);
-        self.open.push(Open { file: index, next: 0 });
+        self.open.push(OpenFile { file: index, next: 0 });
     }
 
     fn report(&mut self, source: &Source, span: fusee_text::Span, code: &'static str, message: String) {

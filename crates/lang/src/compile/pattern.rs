@@ -1,19 +1,19 @@
 //! Compiling patterns of `match`.
 
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
 
-use super::lower::Lower;
-use crate::code::Part;
+use super::compiler::Compiler;
+use crate::bytecode::PatternPart;
 use crate::value::Text;
 
 /// The names bound by a pattern, in the order its parts are matched.
-pub(super) type Names<'t> = Vec<(&'t str, NodeId)>;
+pub(super) type BoundNames<'t> = Vec<(&'t str, NodeId)>;
 
-impl<'t> Lower<'t> {
+impl<'t> Compiler<'t> {
     /// The parts of a pattern and the names it binds. Malformed parts are reported and match anything.
-    pub(super) fn pattern(&mut self, root: NodeId) -> (Vec<Part>, Names<'t>) {
-        let mut parts = vec![Part::Any];
-        let mut names: Names<'t> = Vec::new();
+    pub(super) fn pattern(&mut self, root: NodeId) -> (Vec<PatternPart>, BoundNames<'t>) {
+        let mut parts = vec![PatternPart::Any];
+        let mut names: BoundNames<'t> = Vec::new();
         let mut open = vec![(root, 0_usize)];
         while let Some((node, at)) = open.pop() {
             let part = self.part(node, &mut parts, &mut names, &mut open);
@@ -26,46 +26,51 @@ impl<'t> Lower<'t> {
     fn part(
         &mut self,
         node: NodeId,
-        parts: &mut Vec<Part>,
-        names: &mut Names<'t>,
+        parts: &mut Vec<PatternPart>,
+        names: &mut BoundNames<'t>,
         open: &mut Vec<(NodeId, usize)>,
-    ) -> Part {
+    ) -> PatternPart {
         let tree = self.tree();
         match tree.kind(node) {
-            Kind::Symbol => match tree.text(node) {
-                "_" | "else" => Part::Any,
+            NodeKind::Symbol => match tree.text(node) {
+                "_" | "else" => PatternPart::Any,
                 name => self.name_part(name, node, names),
             },
-            Kind::Quote => match tree.items(node) {
-                [quoted] => Part::Literal(self.data(*quoted)),
-                _ => Part::Any,
+            NodeKind::Quote => match tree.items(node) {
+                [quoted] => PatternPart::Literal(self.data(*quoted)),
+                _ => PatternPart::Any,
             },
-            Kind::List => self.list_part(node, parts, open),
-            _ => Part::Literal(self.data(node)),
+            NodeKind::List => self.list_part(node, parts, open),
+            _ => PatternPart::Literal(self.data(node)),
         }
     }
 
-    fn name_part(&mut self, name: &'t str, node: NodeId, names: &mut Names<'t>) -> Part {
+    fn name_part(&mut self, name: &'t str, node: NodeId, names: &mut BoundNames<'t>) -> PatternPart {
         if names.iter().any(|(known, _)| *known == name) {
             self.error("duplicate-definition", node, format!("`{name}` is bound twice in this pattern"));
         }
         names.push((name, node));
-        Part::Name
+        PatternPart::Name
     }
 
-    fn list_part(&mut self, node: NodeId, parts: &mut Vec<Part>, open: &mut Vec<(NodeId, usize)>) -> Part {
+    fn list_part(
+        &mut self,
+        node: NodeId,
+        parts: &mut Vec<PatternPart>,
+        open: &mut Vec<(NodeId, usize)>,
+    ) -> PatternPart {
         let tree = self.tree();
         let help = "valid patterns are 'symbol, a literal, a name, (tag pattern …), (list pattern …), (dict \"key\" pattern …)";
         let Some(head) = tree.head(node) else {
             self.error_with("malformed-pattern", node, "not a valid pattern", Some(help.to_owned()));
-            return Part::Any;
+            return PatternPart::Any;
         };
         let items = self.arguments(node);
         if head == "quote" {
-            return items.first().map_or(Part::Any, |quoted| Part::Literal(self.data(*quoted)));
+            return items.first().map_or(PatternPart::Any, |quoted| PatternPart::Literal(self.data(*quoted)));
         }
         let mut add = |node: NodeId| {
-            parts.push(Part::Any);
+            parts.push(PatternPart::Any);
             open.push((node, parts.len() - 1));
             parts.len() as u32 - 1
         };
@@ -74,7 +79,10 @@ impl<'t> Lower<'t> {
             for pair in items.chunks(2) {
                 match pair {
                     [key, value]
-                        if matches!(tree.kind(*key), Kind::String | Kind::Keyword | Kind::Symbol) =>
+                        if matches!(
+                            tree.kind(*key),
+                            NodeKind::String | NodeKind::Keyword | NodeKind::Symbol
+                        ) =>
                     {
                         entries.push((Text::from(tree.text(*key)), add(*value)));
                     }
@@ -85,11 +93,11 @@ impl<'t> Lower<'t> {
                             "a map pattern takes pairs of a key and a pattern",
                             Some(help.to_owned()),
                         );
-                        return Part::Any;
+                        return PatternPart::Any;
                     }
                 }
             }
-            return Part::Map(entries);
+            return PatternPart::Map(entries);
         }
         let (items, rest) = match items {
             [items @ .., ampersand, rest] if tree.symbol(*ampersand) == Some("&") => (items, Some(*rest)),
@@ -98,8 +106,8 @@ impl<'t> Lower<'t> {
         let mut indices: Vec<u32> = items.iter().map(|item| add(*item)).collect();
         indices.extend(rest.map(&mut add));
         match head {
-            "list" => Part::List { items: indices, rest: rest.is_some() },
-            tag => Part::Tag { tag: Text::from(tag), items: indices, rest: rest.is_some() },
+            "list" => PatternPart::List { items: indices, rest: rest.is_some() },
+            tag => PatternPart::Tag { tag: Text::from(tag), items: indices, rest: rest.is_some() },
         }
     }
 }

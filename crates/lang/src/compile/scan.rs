@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use fusee_text::sexpr::{Kind, NodeId, Tree};
+use fusee_text::sexpr::{NodeId, NodeKind, Tree};
 
-use crate::form::{Form, Special};
+use crate::form::{Special, SpecialForm};
 
 /// A definition that belongs to a body itself, not to a nested scope.
 #[derive(Clone, Copy)]
@@ -36,10 +36,10 @@ fn scan_one<'t>(tree: &'t Tree, root: NodeId, found: &mut Vec<Definition<'t>>) {
     while let Some(Range { start, end }) = ranges.pop() {
         let mut at = Some(start);
         while let Some(node) = at.filter(|node| *node < end) {
-            let special = tree.head(node).and_then(Form::find).map(|form| form.special);
+            let special = tree.head(node).and_then(SpecialForm::find).map(|form| form.special);
             at = match (tree.kind(node), special) {
-                (Kind::Quote, _) => tree.after(node),
-                (Kind::List, Some(Special::Define | Special::Defun)) => {
+                (NodeKind::Quote, _) => tree.after(node),
+                (NodeKind::List, Some(Special::Define | Special::Defun)) => {
                     let conditional = node < conditional_until;
                     found.extend(name_of(tree, node).map(|(name, name_node)| Definition {
                         name,
@@ -51,14 +51,14 @@ fn scan_one<'t>(tree: &'t Tree, root: NodeId, found: &mut Vec<Definition<'t>>) {
                     let makes_a_scope = special == Some(Special::Defun) || defines_function(tree, node);
                     if makes_a_scope { tree.after(node) } else { tree.next(node) }
                 }
-                (Kind::List, Some(special)) if opens_scope(special) => tree.after(node),
-                (Kind::List, Some(Special::Match)) => {
+                (NodeKind::List, Some(special)) if opens_scope(special) => tree.after(node),
+                (NodeKind::List, Some(Special::Match)) => {
                     conditional_until = conditional_until.max(tree.extent(node).end);
                     ranges.extend(tree.items(node).get(1).map(|subject| tree.extent(*subject)));
                     tree.after(node)
                 }
-                (Kind::List, Some(Special::Progn)) => tree.next(node),
-                (Kind::List, _) => {
+                (NodeKind::List, Some(Special::Progn)) => tree.next(node),
+                (NodeKind::List, _) => {
                     conditional_until = conditional_until.max(tree.extent(node).end);
                     tree.next(node)
                 }
@@ -70,13 +70,13 @@ fn scan_one<'t>(tree: &'t Tree, root: NodeId, found: &mut Vec<Definition<'t>>) {
 
 /// Whether the node is the short form of a function definition, `(define (f x) …)`.
 pub(super) fn defines_function(tree: &Tree, node: NodeId) -> bool {
-    tree.items(node).get(1).is_some_and(|target| tree.kind(*target) == Kind::List)
+    tree.items(node).get(1).is_some_and(|target| tree.kind(*target) == NodeKind::List)
 }
 
 fn name_of(tree: &Tree, node: NodeId) -> Option<(&str, NodeId)> {
     // With fewer items it is malformed, or an argument of a task that happens to have the name of a form.
     let &[_, target, _, ..] = tree.items(node) else { return None };
-    let name = if tree.kind(target) == Kind::List { *tree.items(target).first()? } else { target };
+    let name = if tree.kind(target) == NodeKind::List { *tree.items(target).first()? } else { target };
     Some((tree.symbol(name)?, name))
 }
 
@@ -96,20 +96,20 @@ fn opens_scope(special: Special) -> bool {
 }
 
 /// Information about one file.
-pub(super) struct Overview {
+pub(super) struct FileOverview {
     /// Nodes that create functions, in source order.
     functions: Vec<NodeId>,
     /// Tasks it defines. They capture nothing from the enclosing scope, so they are visible everywhere.
     pub(super) atoms: Vec<NodeId>,
 }
 
-impl Overview {
+impl FileOverview {
     /// Scans a file; adds the names changed by `set!` to `assigned`.
     pub(super) fn of<'t>(tree: &'t Tree, assigned: &mut HashSet<&'t str>) -> Self {
         let mut overview = Self { functions: Vec::new(), atoms: Vec::new() };
         let mut at = tree.roots().first().copied();
         while let Some(node) = at {
-            let special = tree.head(node).and_then(Form::find).map(|form| form.special);
+            let special = tree.head(node).and_then(SpecialForm::find).map(|form| form.special);
             match special {
                 Some(Special::Lambda | Special::Defun) => overview.functions.push(node),
                 Some(Special::Define) if defines_function(tree, node) => overview.functions.push(node),
@@ -119,7 +119,7 @@ impl Overview {
                 }
                 _ => {}
             }
-            let is_data = tree.kind(node) == Kind::Quote || special == Some(Special::Quote);
+            let is_data = tree.kind(node) == NodeKind::Quote || special == Some(Special::Quote);
             at = if is_data { tree.after(node) } else { tree.next(node) };
         }
         overview

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use fusee_text::Span;
 
 use crate::builtin::Arity;
-use crate::code::{Capture, Op};
+use crate::bytecode::{Capture, Op};
 use crate::value::Text;
 
 /// A function while it is being compiled.
-pub(super) struct Builder<'t> {
+pub(super) struct FunctionBuilder<'t> {
     pub(super) name: Text,
     /// The name by which its body can call it without capturing anything.
     pub(super) own_name: Option<&'t str>,
@@ -59,14 +59,14 @@ struct Local {
 }
 
 /// A name resolved within the functions being compiled.
-pub(super) enum Found {
+pub(super) enum ResolvedName {
     Local(u32, Variable),
     Captured(u32, Variable),
     /// The function itself.
     This,
 }
 
-impl<'t> Builder<'t> {
+impl<'t> FunctionBuilder<'t> {
     pub(super) fn new(name: Text, own_name: Option<&'t str>, file: u32, params: u32) -> Self {
         Self {
             name,
@@ -133,34 +133,34 @@ impl<'t> Builder<'t> {
         (local.scope == self.scope()).then_some((local.slot, local.variable))
     }
 
-    fn own(&self, name: &str) -> Option<Found> {
+    fn own(&self, name: &str) -> Option<ResolvedName> {
         if let Some(local) = self.locals.get(name).and_then(|locals| locals.last()) {
-            return Some(Found::Local(local.slot, local.variable));
+            return Some(ResolvedName::Local(local.slot, local.variable));
         }
         if self.own_name == Some(name) {
-            return Some(Found::This);
+            return Some(ResolvedName::This);
         }
-        self.captured.get(name).map(|(index, variable)| Found::Captured(*index, *variable))
+        self.captured.get(name).map(|(index, variable)| ResolvedName::Captured(*index, *variable))
     }
 
-    fn capture(&mut self, name: &'t str, from: Capture, variable: Variable) -> Found {
+    fn capture(&mut self, name: &'t str, from: Capture, variable: Variable) -> ResolvedName {
         let index = self.captures.len() as u32;
         self.captures.push(from);
         self.captured.insert(name, (index, variable));
-        Found::Captured(index, variable)
+        ResolvedName::Captured(index, variable)
     }
 }
 
 /// Resolves a name in the innermost function; captures it in all functions between its declaration and its
 /// use.
-pub(super) fn resolve<'t>(builders: &mut [Builder<'t>], name: &'t str) -> Option<Found> {
+pub(super) fn resolve<'t>(builders: &mut [FunctionBuilder<'t>], name: &'t str) -> Option<ResolvedName> {
     let level = builders.iter().rposition(|builder| builder.own(name).is_some())?;
     let mut found = builders.get(level)?.own(name)?;
     for builder in builders.get_mut(level + 1..)? {
         let (from, variable) = match found {
-            Found::Local(slot, variable) => (Capture::Local(slot), variable),
-            Found::Captured(index, variable) => (Capture::Captured(index), variable),
-            Found::This => {
+            ResolvedName::Local(slot, variable) => (Capture::Local(slot), variable),
+            ResolvedName::Captured(index, variable) => (Capture::Captured(index), variable),
+            ResolvedName::This => {
                 (Capture::This, Variable { cell: false, checked: false, arity: None, fixed: true })
             }
         };

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use fusee_text::near;
-use fusee_text::sexpr::{Kind, NodeId};
+use fusee_text::sexpr::{NodeId, NodeKind};
+use fusee_text::suggest;
 
-use super::lower::{Lower, Meaning, Tail, Work};
-use crate::atom::Atom;
+use super::compiler::{CompileJob, Compiler, NameMeaning, TailPosition};
+use crate::bytecode::{Argument, ArgumentRole, CallSite, Op, SiteTarget};
 use crate::catalog::{Callable, CallableKind};
-use crate::code::{Argument, CallSite, Op, Role, SiteTarget};
+use crate::defatom::Atom;
 use crate::effect::CallForm;
-use crate::form::{Form, Special};
+use crate::form::{Special, SpecialForm};
 use crate::param::{Param, ParamType};
 use crate::value::{Text, Value};
 
@@ -27,15 +27,15 @@ const CONTEXT: [&str; 7] =
 
 /// The keys a call accepts.
 #[derive(Clone, Copy)]
-enum Keys<'a> {
+enum KnownKeys<'a> {
     /// Parameters of a tool.
-    Tool(Known<'a>),
+    Tool(CalledTask<'a>),
     /// Parameters of a task, and settings.
-    Task(Known<'a>),
+    Task(CalledTask<'a>),
     /// Inputs of any name, and settings.
     Unknown,
     /// Parameters of the task if it is known, settings, and request settings.
-    Request(Option<Known<'a>>),
+    Request(Option<CalledTask<'a>>),
     /// Same as a request, plus the parts of a task definition.
     Inline,
     /// Keys of `get-context`.
@@ -44,7 +44,7 @@ enum Keys<'a> {
 
 /// Declaration of a known callee.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct CalledTask<'a> {
     params: &'a [Param],
     /// Whether undeclared parameters are rejected.
     closed: bool,
@@ -52,7 +52,7 @@ struct Known<'a> {
     typed: bool,
 }
 
-impl<'a> Known<'a> {
+impl<'a> CalledTask<'a> {
     fn atom(atom: &'a Atom) -> Self {
         Self { params: &atom.params, closed: true, typed: true }
     }
@@ -63,15 +63,29 @@ impl<'a> Known<'a> {
 }
 
 /// The arguments of one call.
-struct Arguments {
+struct CallArguments {
     arguments: Vec<Argument>,
     values: Vec<NodeId>,
 }
 
-impl<'t> Lower<'t> {
-    pub(super) fn call_atom(&mut self, atom: &Arc<Atom>, node: NodeId, pairs: &'t [NodeId], tail: Tail) {
+impl<'t> Compiler<'t> {
+    pub(super) fn call_atom(
+        &mut self,
+        atom: &Arc<Atom>,
+        node: NodeId,
+        pairs: &'t [NodeId],
+        tail: TailPosition,
+    ) {
         let target = SiteTarget::Atom(atom.clone());
-        self.plan_site(target, CallForm::Call, None, Keys::Task(Known::atom(atom)), pairs, node, tail);
+        self.plan_site(
+            target,
+            CallForm::Call,
+            None,
+            KnownKeys::Task(CalledTask::atom(atom)),
+            pairs,
+            node,
+            tail,
+        );
     }
 
     pub(super) fn call_callable(
@@ -79,14 +93,14 @@ impl<'t> Lower<'t> {
         callable: &'t Arc<Callable>,
         node: NodeId,
         pairs: &'t [NodeId],
-        tail: Tail,
+        tail: TailPosition,
     ) {
         let target = SiteTarget::Named(callable.clone());
         self.plan_site(target, CallForm::Call, None, keys_of(callable), pairs, node, tail);
     }
 
     /// `(call name (key expr) …)`
-    pub(super) fn call_form(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn call_form(&mut self, node: NodeId, tail: TailPosition) {
         let Some((target, pairs)) = self.arguments(node).split_first() else {
             return self.malformed(node, "`call` needs the name of a task or tool", tail);
         };
@@ -94,12 +108,12 @@ impl<'t> Lower<'t> {
     }
 
     /// `(direct-tool name (key expr) …)`
-    pub(super) fn direct_tool(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn direct_tool(&mut self, node: NodeId, tail: TailPosition) {
         let Some((target, pairs)) = self.arguments(node).split_first() else {
             return self.malformed(node, "`direct-tool` needs the name of a tool", tail);
         };
         if let Some(name) = self.literal_target(*target)
-            && let Meaning::Callable(callable) = self.outside(name)
+            && let NameMeaning::Callable(callable) = self.outside(name)
             && callable.kind == CallableKind::Task
         {
             let help = Some(format!("call it as ({name} (key expression) …)"));
@@ -108,21 +122,21 @@ impl<'t> Lower<'t> {
         self.call_target(*target, pairs, node, tail);
     }
 
-    fn call_target(&mut self, target: NodeId, pairs: &'t [NodeId], node: NodeId, tail: Tail) {
+    fn call_target(&mut self, target: NodeId, pairs: &'t [NodeId], node: NodeId, tail: TailPosition) {
         let Some(name) = self.literal_target(target) else {
             return self.plan_site(
                 SiteTarget::Computed,
                 CallForm::Call,
                 Some(target),
-                Keys::Unknown,
+                KnownKeys::Unknown,
                 pairs,
                 node,
                 tail,
             );
         };
         match self.outside(name) {
-            Meaning::Atom(atom) => self.call_atom(&atom, node, pairs, tail),
-            Meaning::Callable(callable) => self.call_callable(callable, node, pairs, tail),
+            NameMeaning::Atom(atom) => self.call_atom(&atom, node, pairs, tail),
+            NameMeaning::Callable(callable) => self.call_callable(callable, node, pairs, tail),
             _ => {
                 self.unknown_task(name, target);
                 self.poison(&self.values_of(pairs), node, tail);
@@ -131,7 +145,7 @@ impl<'t> Lower<'t> {
     }
 
     /// `(call-atomic-task name (key expr) …)` and `(spawn description (key expr) …)`.
-    pub(super) fn request(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+    pub(super) fn request(&mut self, form: &'static SpecialForm, node: NodeId, tail: TailPosition) {
         let how = if form.special == Special::Spawn { CallForm::Spawn } else { CallForm::Call };
         let arguments = self.arguments(node);
         let Some((target, pairs)) = arguments.split_first().filter(|(first, _)| !self.is_pair(**first))
@@ -142,7 +156,7 @@ impl<'t> Lower<'t> {
                 (Some(name), _) => self.named_request(name, how, arguments, node, tail),
                 (None, Some(text)) => {
                     let target = SiteTarget::Described(text.to_owned());
-                    self.plan_site(target, how, None, Keys::Request(None), arguments, node, tail);
+                    self.plan_site(target, how, None, KnownKeys::Request(None), arguments, node, tail);
                 }
                 (None, None) => {
                     let message = format!("`{}` needs the name or the description of a task", form.name);
@@ -155,25 +169,25 @@ impl<'t> Lower<'t> {
                 SiteTarget::Computed,
                 how,
                 Some(*target),
-                Keys::Request(None),
+                KnownKeys::Request(None),
                 pairs,
                 node,
                 tail,
             );
         };
         match self.outside(name) {
-            Meaning::Unknown if self.tree().kind(*target) == Kind::String => {
+            NameMeaning::Unknown if self.tree().kind(*target) == NodeKind::String => {
                 self.plan_site(
                     SiteTarget::Described(name.to_owned()),
                     how,
                     None,
-                    Keys::Request(None),
+                    KnownKeys::Request(None),
                     pairs,
                     node,
                     tail,
                 );
             }
-            Meaning::Unknown => {
+            NameMeaning::Unknown => {
                 self.unknown_task(name, *target);
                 self.poison(&self.values_of(pairs), node, tail);
             }
@@ -181,15 +195,30 @@ impl<'t> Lower<'t> {
         }
     }
 
-    fn named_request(&mut self, name: &'t str, how: CallForm, pairs: &'t [NodeId], node: NodeId, tail: Tail) {
+    fn named_request(
+        &mut self,
+        name: &'t str,
+        how: CallForm,
+        pairs: &'t [NodeId],
+        node: NodeId,
+        tail: TailPosition,
+    ) {
         match self.outside(name) {
-            Meaning::Atom(atom) => {
+            NameMeaning::Atom(atom) => {
                 let target = SiteTarget::Atom(atom.clone());
-                self.plan_site(target, how, None, Keys::Request(Some(Known::atom(&atom))), pairs, node, tail);
+                self.plan_site(
+                    target,
+                    how,
+                    None,
+                    KnownKeys::Request(Some(CalledTask::atom(&atom))),
+                    pairs,
+                    node,
+                    tail,
+                );
             }
-            Meaning::Callable(callable) => {
+            NameMeaning::Callable(callable) => {
                 let target = SiteTarget::Named(callable.clone());
-                let keys = Keys::Request(Some(Known::callable(callable)));
+                let keys = KnownKeys::Request(Some(CalledTask::callable(callable)));
                 self.plan_site(target, how, None, keys, pairs, node, tail);
             }
             _ => {
@@ -201,7 +230,7 @@ impl<'t> Lower<'t> {
 
     /// `(atomic-task (instructions s) (key expr) …)`; same as `call-atomic-task` if the first argument is a
     /// name.
-    pub(super) fn atomic_task(&mut self, form: &'static Form, node: NodeId, tail: Tail) {
+    pub(super) fn atomic_task(&mut self, form: &'static SpecialForm, node: NodeId, tail: TailPosition) {
         let arguments = self.arguments(node);
         if arguments.first().is_some_and(|first| !self.is_pair(*first)) {
             return self.request(form, node, tail);
@@ -221,51 +250,49 @@ impl<'t> Lower<'t> {
                 }
             }
         }
-        self.plan_site(SiteTarget::Inline, CallForm::Call, None, Keys::Inline, arguments, node, tail);
+        self.plan_site(SiteTarget::Inline, CallForm::Call, None, KnownKeys::Inline, arguments, node, tail);
     }
 
-    pub(super) fn get_context(&mut self, node: NodeId, tail: Tail) {
+    pub(super) fn get_context(&mut self, node: NodeId, tail: TailPosition) {
         let pairs = self.arguments(node);
-        self.plan_site(SiteTarget::Context, CallForm::Call, None, Keys::Context, pairs, node, tail);
+        self.plan_site(SiteTarget::Context, CallForm::Call, None, KnownKeys::Context, pairs, node, tail);
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a call has this many independent parts"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "a call has this many independent parts")]
     fn plan_site(
         &mut self,
         target: SiteTarget,
         form: CallForm,
         computed: Option<NodeId>,
-        keys: Keys<'_>,
+        keys: KnownKeys<'_>,
         pairs: &'t [NodeId],
         node: NodeId,
-        tail: Tail,
+        tail: TailPosition,
     ) {
-        let Arguments { arguments, values } = self.pairs(keys, pairs, node);
+        let CallArguments { arguments, values } = self.pairs(keys, pairs, node);
         let tree = self.tree();
-        let mut work: Vec<Work<'t>> = computed.iter().map(|target| Work::Expr(*target, Tail::No)).collect();
+        let mut work: Vec<CompileJob<'t>> =
+            computed.iter().map(|target| CompileJob::Expr(*target, TailPosition::No)).collect();
         for (argument, value) in arguments.iter().zip(&values) {
-            let is_format = argument.role == Role::Definition && &*argument.key == "output_format";
+            let is_format = argument.role == ArgumentRole::Definition && &*argument.key == "output_format";
             work.push(match (&argument.literal, is_format) {
                 (Some(literal), true) => {
-                    Work::Op(Op::Const(self.constant(Value::from_json(literal.clone()))), *value)
+                    CompileJob::Op(Op::Const(self.constant(Value::from_json(literal.clone()))), *value)
                 }
-                _ => Work::Expr(*value, Tail::No),
+                _ => CompileJob::Expr(*value, TailPosition::No),
             });
         }
         let site = self.sites.len() as u32;
         self.sites.push(CallSite { target, form, arguments, file: self.file as u32, span: tree.span(node) });
-        work.push(Work::Op(Op::Task(site), node));
-        work.extend((tail == Tail::Yes).then_some(Work::Op(Op::Return, node)));
+        work.push(CompileJob::Op(Op::Task(site), node));
+        work.extend((tail == TailPosition::Yes).then_some(CompileJob::Op(Op::Return, node)));
         self.plan(work);
     }
 
     /// Parses `(key expression)` pairs and checks them against the declaration of the callee.
-    fn pairs(&mut self, keys: Keys<'_>, pairs: &'t [NodeId], node: NodeId) -> Arguments {
+    fn pairs(&mut self, keys: KnownKeys<'_>, pairs: &'t [NodeId], node: NodeId) -> CallArguments {
         let tree = self.tree();
-        let mut found = Arguments { arguments: Vec::new(), values: Vec::new() };
+        let mut found = CallArguments { arguments: Vec::new(), values: Vec::new() };
         for pair in pairs {
             let Some(key) = tree.head(*pair) else {
                 let help = Some("write arguments of tasks and tools as (key expression)".to_owned());
@@ -276,10 +303,14 @@ impl<'t> Lower<'t> {
                 self.error("duplicate-parameter", *pair, format!("`{key}` is specified twice"));
                 continue;
             }
-            if key == "output_format" && matches!(keys, Keys::Inline) {
+            if key == "output_format" && matches!(keys, KnownKeys::Inline) {
                 let format = self.output_format(*pair);
                 let literal = format.and_then(|format| serde_json::to_value(format).ok());
-                found.arguments.push(Argument { key: Text::from(key), literal, role: Role::Definition });
+                found.arguments.push(Argument {
+                    key: Text::from(key),
+                    literal,
+                    role: ArgumentRole::Definition,
+                });
                 found.values.push(*pair);
                 continue;
             }
@@ -290,8 +321,11 @@ impl<'t> Lower<'t> {
             };
             let role = self.role(keys, key, *pair);
             let literal = self.literal(value);
-            if let (Keys::Task(known) | Keys::Request(Some(known)), Role::Input, Some(literal)) =
-                (keys, role, &literal)
+            if let (
+                KnownKeys::Task(known) | KnownKeys::Request(Some(known)),
+                ArgumentRole::Input,
+                Some(literal),
+            ) = (keys, role, &literal)
                 && known.typed
             {
                 self.check_literal(known.params, key, literal, value);
@@ -303,48 +337,50 @@ impl<'t> Lower<'t> {
         found
     }
 
-    fn role(&mut self, keys: Keys<'_>, key: &str, pair: NodeId) -> Role {
-        let declared = |known: Known<'_>| known.params.iter().any(|param| param.name == key);
+    fn role(&mut self, keys: KnownKeys<'_>, key: &str, pair: NodeId) -> ArgumentRole {
+        let declared = |known: CalledTask<'_>| known.params.iter().any(|param| param.name == key);
         let setting = match keys {
-            Keys::Tool(_) | Keys::Context => false,
-            Keys::Task(_) | Keys::Unknown => RESERVED.contains(&key),
-            Keys::Request(Some(known)) if declared(known) => RESERVED.contains(&key),
-            Keys::Request(_) | Keys::Inline => RESERVED.contains(&key) || REQUEST.contains(&key),
+            KnownKeys::Tool(_) | KnownKeys::Context => false,
+            KnownKeys::Task(_) | KnownKeys::Unknown => RESERVED.contains(&key),
+            KnownKeys::Request(Some(known)) if declared(known) => RESERVED.contains(&key),
+            KnownKeys::Request(_) | KnownKeys::Inline => RESERVED.contains(&key) || REQUEST.contains(&key),
         };
         if setting {
-            return Role::Setting;
+            return ArgumentRole::Setting;
         }
-        if let Keys::Tool(known) | Keys::Task(known) | Keys::Request(Some(known)) = keys
+        if let KnownKeys::Tool(known) | KnownKeys::Task(known) | KnownKeys::Request(Some(known)) = keys
             && known.params.iter().any(|param| param.is_called(key))
         {
-            return Role::Input;
+            return ArgumentRole::Input;
         }
         let known: Vec<&str> = match keys {
-            Keys::Request(_) | Keys::Inline if key == "inputs" => return Role::Inputs,
-            Keys::Inline if DEFINITION.contains(&key) => return Role::Definition,
-            Keys::Tool(Known { params, closed: true, .. })
-            | Keys::Task(Known { params, closed: true, .. })
-            | Keys::Request(Some(Known { params, closed: true, .. })) => {
+            KnownKeys::Request(_) | KnownKeys::Inline if key == "inputs" => return ArgumentRole::Inputs,
+            KnownKeys::Inline if DEFINITION.contains(&key) => return ArgumentRole::Definition,
+            KnownKeys::Tool(CalledTask { params, closed: true, .. })
+            | KnownKeys::Task(CalledTask { params, closed: true, .. })
+            | KnownKeys::Request(Some(CalledTask { params, closed: true, .. })) => {
                 params.iter().map(|param| param.name.as_str()).collect()
             }
-            Keys::Context => CONTEXT.to_vec(),
-            _ => return Role::Input,
+            KnownKeys::Context => CONTEXT.to_vec(),
+            _ => return ArgumentRole::Input,
         };
         if !known.contains(&key) {
             let help =
-                near::did_you_mean(key, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
+                suggest::did_you_mean(key, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
                     [] => "it takes no parameters".to_owned(),
                     known => format!("valid parameters are {}", known.join(", ")),
                 });
             self.error_with("unknown-parameter", pair, format!("unknown parameter `{key}`"), Some(help));
         }
-        Role::Input
+        ArgumentRole::Input
     }
 
-    fn check_missing(&mut self, keys: Keys<'_>, given: &[Argument], node: NodeId) {
+    fn check_missing(&mut self, keys: KnownKeys<'_>, given: &[Argument], node: NodeId) {
         let params = match keys {
-            Keys::Tool(known) | Keys::Task(known) => known.params,
-            Keys::Request(Some(known)) if !given.iter().any(|argument| argument.role == Role::Inputs) => {
+            KnownKeys::Tool(known) | KnownKeys::Task(known) => known.params,
+            KnownKeys::Request(Some(known))
+                if !given.iter().any(|argument| argument.role == ArgumentRole::Inputs) =>
+            {
                 known.params
             }
             _ => return,
@@ -377,10 +413,10 @@ impl<'t> Lower<'t> {
     fn literal_target(&mut self, node: NodeId) -> Option<&'t str> {
         let tree = self.tree();
         match tree.kind(node) {
-            Kind::String => Some(tree.text(node)),
-            Kind::Quote => tree.symbol(*tree.items(node).first()?),
-            Kind::Symbol => match self.meaning(tree.text(node)) {
-                Meaning::Variable(_) | Meaning::Global(_) => None,
+            NodeKind::String => Some(tree.text(node)),
+            NodeKind::Quote => tree.symbol(*tree.items(node).first()?),
+            NodeKind::Symbol => match self.meaning(tree.text(node)) {
+                NameMeaning::Variable(_) | NameMeaning::Global(_) => None,
                 _ => Some(tree.text(node)),
             },
             _ => None,
@@ -388,24 +424,24 @@ impl<'t> Lower<'t> {
     }
 
     /// Resolves a name among tasks and tools, ignoring variables.
-    fn outside(&self, name: &str) -> Meaning<'t> {
+    fn outside(&self, name: &str) -> NameMeaning<'t> {
         if let Some(atom) = self.atoms.get(name) {
-            return Meaning::Atom(atom.clone());
+            return NameMeaning::Atom(atom.clone());
         }
-        self.catalog.find(name).map_or(Meaning::Unknown, Meaning::Callable)
+        self.catalog.find(name).map_or(NameMeaning::Unknown, NameMeaning::Callable)
     }
 
     fn unknown_task(&mut self, name: &str, node: NodeId) {
-        let help = near::did_you_mean(name, self.atoms.keys().copied().chain(self.catalog.names()));
+        let help = suggest::did_you_mean(name, self.atoms.keys().copied().chain(self.catalog.names()));
         self.error_with("unknown-task", node, format!("unknown task or tool `{name}`"), help);
     }
 
     fn is_pair(&self, node: NodeId) -> bool {
         let tree = self.tree();
         // The head of a pair is a key; the head of a computed name is a function.
-        tree.kind(node) == Kind::List
+        tree.kind(node) == NodeKind::List
             && tree.head(node).is_some_and(|head| {
-                Form::find(head).is_none()
+                SpecialForm::find(head).is_none()
                     && crate::Builtin::find(head).is_none()
                     && !self.globals.contains_key(head)
             })
@@ -416,7 +452,7 @@ impl<'t> Lower<'t> {
         let pair = pairs.iter().find(|pair| tree.head(**pair) == Some(key))?;
         let value = *tree.items(*pair).get(1)?;
         match tree.kind(value) {
-            Kind::Quote => tree.symbol(*tree.items(value).first()?),
+            NodeKind::Quote => tree.symbol(*tree.items(value).first()?),
             _ => tree.string(value),
         }
     }
@@ -427,9 +463,9 @@ impl<'t> Lower<'t> {
     }
 }
 
-fn keys_of(callable: &Callable) -> Keys<'_> {
+fn keys_of(callable: &Callable) -> KnownKeys<'_> {
     match callable.kind {
-        CallableKind::Tool => Keys::Tool(Known::callable(callable)),
-        CallableKind::Task => Keys::Task(Known::callable(callable)),
+        CallableKind::Tool => KnownKeys::Tool(CalledTask::callable(callable)),
+        CallableKind::Task => KnownKeys::Task(CalledTask::callable(callable)),
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::memory::Cells;
-use super::{Flow, Machine, State, Waiting};
+use super::{ControlFlow, Machine, MachineState, PendingEffect};
 use crate::builtin::{callable, packed};
-use crate::code::Program;
+use crate::bytecode::Program;
 use crate::effect::EffectKind;
-use crate::fault::{Place, Problem};
-use crate::function::Branch;
-use crate::meter::{Limits, Meter};
+use crate::fuel::{EvaluationLimits, Fuel};
+use crate::function::EvaluationBranch;
+use crate::runtime_error::{SourceLocation, UnlocatedError};
 use crate::value::{List, Value, brief};
 
 /// Maximum nesting depth of `pmap`: each level is a machine waiting for the next.
@@ -26,12 +26,12 @@ pub struct FanOut {
     limit: Option<usize>,
     program: Arc<Program>,
     globals: Arc<Vec<Value>>,
-    branch: Arc<Branch>,
+    branch: Arc<EvaluationBranch>,
     cells: Arc<Cells>,
-    limits: Limits,
+    limits: EvaluationLimits,
     /// The next free limits id, so that ids in an element differ from those around it.
     next_limits: u64,
-    place: Place,
+    place: SourceLocation,
 }
 
 impl FanOut {
@@ -64,10 +64,10 @@ impl FanOut {
             stack: vec![self.function.clone(), item],
             frames: Vec::new(),
             handlers: Vec::new(),
-            meter: Meter::new(self.limits),
+            meter: Fuel::new(self.limits),
             branch: self.branch.child(),
             cells: self.cells.clone(),
-            state: State::Ready(Some(1)),
+            state: MachineState::Ready(Some(1)),
             next_limits: self.next_limits,
             home: self.place.clone(),
         })
@@ -76,10 +76,14 @@ impl FanOut {
 
 impl Machine {
     /// Starts a `pmap` whose arguments are the top `count` values of the stack.
-    pub(super) fn begin_fan_out(&mut self, count: usize, floor: usize) -> Result<Flow, Problem> {
+    pub(super) fn begin_fan_out(
+        &mut self,
+        count: usize,
+        floor: usize,
+    ) -> Result<ControlFlow, UnlocatedError> {
         let start = self.stack.len() - count;
         let arguments = self.stack.get(start..).unwrap_or_default();
-        let [function, list, rest @ ..] = arguments else { return Ok(Flow::Go) };
+        let [function, list, rest @ ..] = arguments else { return Ok(ControlFlow::Go) };
         let function = callable("pmap", function)?;
         let items = packed(&mut self.meter, "pmap", list)?;
         let limit = match rest.first() {
@@ -88,16 +92,19 @@ impl Machine {
             Some(other) => {
                 let message =
                     format!("`:limit` must be a positive integer, not {} {}", other.kind(), brief(other));
-                return Err(Problem::new("wrong-type", message));
+                return Err(UnlocatedError::new("wrong-type", message));
             }
         };
         if self.branch.nesting() >= DEEPEST {
-            return Err(Problem::exhausted("depth", format!("`pmap` is nested deeper than {DEEPEST}")));
+            return Err(UnlocatedError::exhausted(
+                "depth",
+                format!("`pmap` is nested deeper than {DEEPEST}"),
+            ));
         }
         self.stack.truncate(floor);
         if items.is_empty() {
             self.stack.push(Value::List(List::default()));
-            return Ok(Flow::Go);
+            return Ok(ControlFlow::Go);
         }
         let count = items.len();
         let fan_out = FanOut {
@@ -112,6 +119,6 @@ impl Machine {
             next_limits: self.next_limits,
             place: self.here(),
         };
-        Ok(self.want(EffectKind::FanOut(fan_out), Waiting::Branches(count)))
+        Ok(self.want(EffectKind::FanOut(fan_out), PendingEffect::Branches(count)))
     }
 }

@@ -1,24 +1,24 @@
 //! Function calls: closures, library functions, and callbacks of library functions.
 
-use super::native::Next;
-use super::{CodeFrame, Flow, Frame, Machine, Waiting};
+use super::higher_order::NextStep;
+use super::{CodeFrame, ControlFlow, Frame, Machine, PendingEffect};
 use crate::builtin::{Builtin, Run};
 use crate::effect::{EffectKind, Yield};
-use crate::fault::{How, Problem};
+use crate::runtime_error::{ErrorHandling, UnlocatedError};
 use crate::value::{Value, brief};
 
-use super::native::Begun;
+use super::higher_order::NativeStart;
 
 impl Machine {
     /// Calls the function below the top `count` values of the stack with these as arguments.
-    pub(super) fn invoke(&mut self, count: usize) -> Result<Flow, Problem> {
+    pub(super) fn invoke(&mut self, count: usize) -> Result<ControlFlow, UnlocatedError> {
         let base = self.stack.len() - count;
         let floor = base - 1;
         match self.stack.get(floor) {
             Some(Value::Function(closure)) => {
                 let function = closure.code;
                 self.enter(function, count, base, floor)?;
-                Ok(Flow::Go)
+                Ok(ControlFlow::Go)
             }
             Some(Value::Builtin(builtin)) => {
                 let builtin: &'static Builtin = builtin;
@@ -26,7 +26,7 @@ impl Machine {
                 self.run_builtin(builtin, count, floor)
             }
             Some(other) => Err(not_callable(other)),
-            None => Ok(Flow::Go),
+            None => Ok(ControlFlow::Go),
         }
     }
 
@@ -37,11 +37,11 @@ impl Machine {
         count: usize,
         base: usize,
         floor: usize,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), UnlocatedError> {
         let code = &self.program.functions[function as usize];
         if code.params as usize != count {
             let message = format!("`{}` takes {}, not {count}", code.name, code.arity());
-            return Err(Problem::new("wrong-arity", message));
+            return Err(UnlocatedError::new("wrong-arity", message));
         }
         if self.frames.len() >= self.meter.limits.depth {
             return Err(self.too_deep());
@@ -55,17 +55,17 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn too_deep(&self) -> Problem {
+    pub(super) fn too_deep(&self) -> UnlocatedError {
         let message = format!("calls are nested deeper than {}", self.meter.limits.depth);
-        Problem::exhausted("depth", message)
+        UnlocatedError::exhausted("depth", message)
     }
 
-    fn check_builtin_arity(&self, builtin: &Builtin, count: usize) -> Result<(), Problem> {
+    fn check_builtin_arity(&self, builtin: &Builtin, count: usize) -> Result<(), UnlocatedError> {
         if builtin.arity.allows(count) {
             return Ok(());
         }
         let message = format!("`{}` takes {}, not {count}", builtin.name, builtin.arity);
-        Err(Problem::new("wrong-arity", message))
+        Err(UnlocatedError::new("wrong-arity", message))
     }
 
     /// Runs a library function on the top `count` values; its result replaces everything from `floor` on.
@@ -74,14 +74,14 @@ impl Machine {
         builtin: &'static Builtin,
         count: usize,
         floor: usize,
-    ) -> Result<Flow, Problem> {
+    ) -> Result<ControlFlow, UnlocatedError> {
         let start = self.stack.len() - count;
         match &builtin.run {
             Run::Pure(run) => {
                 let value = self.with_room(start, *run)?;
                 self.stack.truncate(floor);
                 self.stack.push(value);
-                Ok(Flow::Go)
+                Ok(ControlFlow::Go)
             }
             Run::Native(begin) => {
                 if self.frames.len() >= self.meter.limits.depth {
@@ -90,16 +90,19 @@ impl Machine {
                 let begun = self.with_room(start, *begin)?;
                 self.stack.truncate(floor);
                 match begun {
-                    Begun::Value(value) => self.stack.push(value),
-                    Begun::Native(native) => self.frames.push(Frame::Native(Box::new(native))),
+                    NativeStart::Value(value) => self.stack.push(value),
+                    NativeStart::Native(native) => self.frames.push(Frame::Native(Box::new(native))),
                 }
-                Ok(Flow::Go)
+                Ok(ControlFlow::Go)
             }
             Run::Effect(ask) => {
                 let kind = self.with_room(start, *ask)?;
                 self.stack.truncate(floor);
-                let waiting =
-                    if matches!(kind, EffectKind::AskUser { .. }) { Waiting::Json } else { Waiting::Nil };
+                let waiting = if matches!(kind, EffectKind::AskUser { .. }) {
+                    PendingEffect::Json
+                } else {
+                    PendingEffect::Nil
+                };
                 Ok(self.want(kind, waiting))
             }
             Run::FanOut => self.begin_fan_out(count, floor),
@@ -111,14 +114,14 @@ impl Machine {
     fn with_room<T>(
         &mut self,
         start: usize,
-        run: fn(&mut crate::meter::Meter, &[Value]) -> Result<T, Problem>,
-    ) -> Result<T, Problem> {
+        run: fn(&mut crate::fuel::Fuel, &[Value]) -> Result<T, UnlocatedError>,
+    ) -> Result<T, UnlocatedError> {
         let arguments = self.stack.get(start..).unwrap_or_default();
         match run(&mut self.meter, arguments) {
             Err(problem) => {
                 let report = problem.into_report();
                 match report.how {
-                    How::NeedMemory(bytes) if self.make_room(bytes) => {
+                    ErrorHandling::NeedMemory(bytes) if self.make_room(bytes) => {
                         let arguments = self.stack.get(start..).unwrap_or_default();
                         run(&mut self.meter, arguments)
                     }
@@ -130,26 +133,26 @@ impl Machine {
     }
 
     /// Executes one step of the native function in the top frame.
-    pub(super) fn run_native(&mut self) -> Result<Flow, Problem> {
+    pub(super) fn run_native(&mut self) -> Result<ControlFlow, UnlocatedError> {
         if self.meter.left == 0
             && let Some(pause) = self.look_up()?
         {
-            return Ok(Flow::Yield(pause));
+            return Ok(ControlFlow::Yield(pause));
         }
         self.meter.left = self.meter.left.saturating_sub(1);
-        let Some(Frame::Native(native)) = self.frames.last_mut() else { return Ok(Flow::Go) };
+        let Some(Frame::Native(native)) = self.frames.last_mut() else { return Ok(ControlFlow::Go) };
         match native.step(&mut self.meter, &mut self.stack) {
-            Ok(Next::Call(count)) => self.invoke(count),
-            Ok(Next::Return(value)) => {
+            Ok(NextStep::Call(count)) => self.invoke(count),
+            Ok(NextStep::Return(value)) => {
                 self.frames.pop();
                 self.stack.push(value);
-                Ok(Flow::Go)
+                Ok(ControlFlow::Go)
             }
             Err(problem) => {
                 let report = problem.into_report();
                 match report.how {
                     // The step has not consumed anything yet, so it can simply be repeated.
-                    How::NeedMemory(bytes) if self.make_room(bytes) => Ok(Flow::Go),
+                    ErrorHandling::NeedMemory(bytes) if self.make_room(bytes) => Ok(ControlFlow::Go),
                     _ => Err(report.into()),
                 }
             }
@@ -157,18 +160,18 @@ impl Machine {
     }
 
     /// Called at the end of a slice of steps: pauses, or fails if no steps are left.
-    pub(super) fn look_up(&mut self) -> Result<Option<Yield>, Problem> {
+    pub(super) fn look_up(&mut self) -> Result<Option<Yield>, UnlocatedError> {
         if self.meter.is_overdrawn() && !self.make_room(0) {
-            return Err(Problem::need_memory(0));
+            return Err(UnlocatedError::need_memory(0));
         }
         if !self.meter.next_slice() {
-            return Err(Problem::out_of_steps());
+            return Err(UnlocatedError::out_of_steps());
         }
-        self.state = super::State::Paused;
+        self.state = super::MachineState::Paused;
         Ok(Some(Yield::Pause))
     }
 }
 
-pub(super) fn not_callable(value: &Value) -> Problem {
-    Problem::new("not-a-function", format!("{} {} is not a function", value.kind(), brief(value)))
+pub(super) fn not_callable(value: &Value) -> UnlocatedError {
+    UnlocatedError::new("not-a-function", format!("{} {} is not a function", value.kind(), brief(value)))
 }

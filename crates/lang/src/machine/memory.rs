@@ -12,11 +12,11 @@ use crate::value::{Slot, Value};
 /// the run.
 #[derive(Default)]
 pub(super) struct Cells {
-    known: Mutex<Known>,
+    known: Mutex<CellIndex>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CellIndex {
     cells: Vec<Weak<Cell>>,
     /// Number of live cells at the last cleanup.
     alive: usize,
@@ -59,7 +59,7 @@ impl Drop for Cells {
 impl Machine {
     /// Measures live memory; returns whether `wanted` more bytes are available.
     pub(super) fn make_room(&mut self, wanted: usize) -> bool {
-        let mut walk = Walk::default();
+        let mut walk = CellWalk::default();
         walk.pending.extend(&self.stack);
         walk.pending.extend(self.globals.iter());
         for frame in &self.frames {
@@ -69,7 +69,7 @@ impl Machine {
             }
         }
         walk.run();
-        let Walk { bytes, seen, .. } = walk;
+        let CellWalk { bytes, seen, .. } = walk;
         if self.branch.is_main() {
             self.cells.free(|cell| !seen.contains(&(Arc::as_ptr(cell) as usize)));
         }
@@ -78,7 +78,7 @@ impl Machine {
 }
 
 #[derive(Default)]
-struct Walk<'v> {
+struct CellWalk<'v> {
     pending: Vec<&'v Value>,
     lists: Vec<&'v crate::value::List>,
     /// Contents of cells, which are behind a lock and therefore cannot be borrowed.
@@ -87,7 +87,7 @@ struct Walk<'v> {
     bytes: usize,
 }
 
-impl<'v> Walk<'v> {
+impl<'v> CellWalk<'v> {
     fn run(&mut self) {
         loop {
             if let Some(value) = self.pending.pop() {
@@ -164,7 +164,7 @@ impl<'v> Walk<'v> {
 
     /// Visits a value owned by this walk, using a nested walk that shares `seen`.
     fn content(&mut self, value: Value) {
-        let mut inner = Walk { seen: std::mem::take(&mut self.seen), ..Walk::default() };
+        let mut inner = CellWalk { seen: std::mem::take(&mut self.seen), ..CellWalk::default() };
         inner.pending.push(&value);
         // Cells found inside are left to the outer walk, so nesting stays at one level.
         while let Some(next) = inner.pending.pop() {
@@ -173,7 +173,7 @@ impl<'v> Walk<'v> {
                 inner.list(list);
             }
         }
-        let Walk { seen, bytes, owned, .. } = inner;
+        let CellWalk { seen, bytes, owned, .. } = inner;
         self.seen = seen;
         self.bytes += bytes;
         self.owned.extend(owned);

@@ -1,10 +1,10 @@
 //! Merge sort with a comparison function of the program.
 
-use super::native::Next;
+use super::higher_order::NextStep;
 use crate::value::Value;
 
 /// A bottom-up merge sort that is suspended at each comparison.
-pub(super) struct Sort {
+pub(super) struct MergeSort {
     less: Value,
     from: Vec<Value>,
     to: Vec<Value>,
@@ -17,7 +17,7 @@ pub(super) struct Sort {
     right_end: usize,
 }
 
-impl Sort {
+impl MergeSort {
     pub(super) fn new(less: Value, items: Vec<Value>) -> Self {
         let to = Vec::with_capacity(items.len());
         let mut sort = Self { less, from: items, to, run: 1, left: 0, right: 0, left_end: 0, right_end: 0 };
@@ -26,7 +26,7 @@ impl Sort {
     }
 
     /// Takes the result of the last comparison and pushes the call of the next one.
-    pub(super) fn step(&mut self, answer: Option<Value>, stack: &mut Vec<Value>) -> Next {
+    pub(super) fn step(&mut self, answer: Option<Value>, stack: &mut Vec<Value>) -> NextStep {
         if let Some(answer) = answer {
             // The comparison asks whether the right item comes first, which keeps the sort stable.
             self.move_one(answer.is_true());
@@ -35,7 +35,7 @@ impl Sort {
             if self.left < self.left_end && self.right < self.right_end {
                 let (left, right) = (self.item(self.left), self.item(self.right));
                 stack.extend([self.less.clone(), right, left]);
-                return Next::Call(2);
+                return NextStep::Call(2);
             }
             while self.left < self.left_end {
                 self.move_one(false);
@@ -51,7 +51,7 @@ impl Sort {
             self.to.clear();
             self.run = self.run.saturating_mul(2);
             if self.run >= self.from.len() {
-                return Next::Return(Value::list(std::mem::take(&mut self.from)));
+                return NextStep::Return(Value::list(std::mem::take(&mut self.from)));
             }
             self.begin_pair(0);
         }

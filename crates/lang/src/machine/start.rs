@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fusee_text::{Span, near};
+use fusee_text::{Span, suggest};
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::{CodeFrame, Frame, Machine, State};
-use crate::code::Program;
-use crate::function::Branch;
-use crate::meter::{Limits, Meter};
+use super::{CodeFrame, Frame, Machine, MachineState};
+use crate::bytecode::Program;
+use crate::fuel::{EvaluationLimits, Fuel};
+use crate::function::EvaluationBranch;
 use crate::value::Value;
 
 /// An invalid input of a workflow.
@@ -25,7 +25,7 @@ impl Machine {
     pub fn start(
         program: &Arc<Program>,
         inputs: &JsonMap<String, Json>,
-        limits: Limits,
+        limits: EvaluationLimits,
     ) -> Result<Machine, Vec<InputProblem>> {
         let mut globals = vec![Value::UNSET; program.globals.len()];
         let mut problems = Vec::new();
@@ -33,8 +33,7 @@ impl Machine {
             let value = match inputs.get(&param.name).or(param.default.as_ref()) {
                 Some(value) => value,
                 None => {
-                    let message =
-                        format!("missing parameter `{}` ({})", param.name, param.kind.name());
+                    let message = format!("missing parameter `{}` ({})", param.name, param.kind.name());
                     problems.push(InputProblem { name: param.name.clone(), message });
                     continue;
                 }
@@ -49,7 +48,7 @@ impl Machine {
             }
         }
         for name in inputs.keys().filter(|name| !program.params().any(|param| param.name == **name)) {
-            let help = near::did_you_mean(name, program.params().map(|param| param.name.as_str()));
+            let help = suggest::did_you_mean(name, program.params().map(|param| param.name.as_str()));
             let message = format!(
                 "unknown parameter `{name}`{}",
                 help.map_or(String::new(), |help| format!("; {help}"))
@@ -66,10 +65,10 @@ impl Machine {
             stack: Vec::new(),
             frames: vec![Frame::Code(CodeFrame { function: main, next: 0, base: 0, floor: 0 })],
             handlers: Vec::new(),
-            meter: Meter::new(limits),
-            branch: Branch::main(),
+            meter: Fuel::new(limits),
+            branch: EvaluationBranch::main(),
             cells: Arc::default(),
-            state: State::Ready(None),
+            state: MachineState::Ready(None),
             next_limits: 0,
             home: program.place(0, Span::at(0)),
         })

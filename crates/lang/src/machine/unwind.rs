@@ -1,8 +1,10 @@
 //! Error handling: locations, stack traces, and unwinding to handlers.
 
-use super::{Flow, Frame, Handler, HandlerKind, Machine, Waiting};
-use crate::effect::{EffectKind, Failure, Yield};
-use crate::fault::{Call, Fault, How, Place, Problem, Report};
+use super::{ControlFlow, ErrorHandler, Frame, HandlerKind, Machine, PendingEffect};
+use crate::effect::{EffectFailure, EffectKind, Yield};
+use crate::runtime_error::{
+    ErrorHandling, ErrorReport, RuntimeError, SourceLocation, TraceEntry, UnlocatedError,
+};
 use crate::value::{Text, Value};
 
 /// Maximum wait before a retry, in seconds.
@@ -10,40 +12,38 @@ const LONGEST_WAIT: f64 = 3600.0;
 
 impl Machine {
     /// Handles an error; `None` if the program continues.
-    pub(super) fn fail(&mut self, problem: Problem) -> Option<Yield> {
+    pub(super) fn fail(&mut self, problem: UnlocatedError) -> Option<Yield> {
         let mut report = problem.into_report();
-        let fault = match std::mem::replace(&mut report.how, How::Raise) {
-            How::Whole(mut fault) => {
+        let fault = match std::mem::replace(&mut report.how, ErrorHandling::Raise) {
+            ErrorHandling::Whole(mut fault) => {
                 if fault.trail.is_empty() {
                     fault.trail = self.trail();
                 }
                 fault
             }
-            How::Raise => Box::new(self.fault(report)),
+            ErrorHandling::Raise => Box::new(self.fault(report)),
             // Uncatchable: the program could not continue without the exhausted resource.
-            How::OutOfSteps => {
+            ErrorHandling::OutOfSteps => {
                 let steps = self.meter.limits.steps;
-                report.message = format!(
-                    "more than {steps} steps without a task, tool call or other effect"
-                );
+                report.message = format!("more than {steps} steps without a task, tool call or other effect");
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
-            How::NeedMemory(_) => {
+            ErrorHandling::NeedMemory(_) => {
                 report.message =
                     format!("the workflow uses more than {} bytes of memory", self.meter.limits.memory);
                 return Some(Yield::Fault(Box::new(self.fault(report))));
             }
         };
         match self.unwind(fault) {
-            Ok(Flow::Go) => None,
-            Ok(Flow::Yield(found)) => Some(found),
+            Ok(ControlFlow::Go) => None,
+            Ok(ControlFlow::Yield(found)) => Some(found),
             Err(problem) => Some(Yield::Fault(Box::new(self.fault(problem.into_report())))),
         }
     }
 
     /// Unwinds to the innermost handler that accepts the error.
-    pub(super) fn unwind(&mut self, mut fault: Box<Fault>) -> Result<Flow, Problem> {
-        while let Some(Handler { kind, frames, height }) = self.handlers.pop() {
+    pub(super) fn unwind(&mut self, mut fault: Box<RuntimeError>) -> Result<ControlFlow, UnlocatedError> {
+        while let Some(ErrorHandler { kind, frames, height }) = self.handlers.pop() {
             let passes = fault.beyond.is_some();
             match kind {
                 HandlerKind::Catch { .. } if passes => {}
@@ -51,13 +51,13 @@ impl Machine {
                     self.restore(frames, height);
                     self.stack.push(Value::Error(std::sync::Arc::new(*fault)));
                     self.jump(target);
-                    return Ok(Flow::Go);
+                    return Ok(ControlFlow::Go);
                 }
                 HandlerKind::Finally { target } => {
                     self.restore(frames, height);
                     self.stack.extend([Value::Nil, Value::Error(std::sync::Arc::new(*fault))]);
                     self.jump(target);
-                    return Ok(Flow::Go);
+                    return Ok(ControlFlow::Go);
                 }
                 HandlerKind::Retry { left, .. } if passes || left <= 0 => {}
                 HandlerKind::Retry { left, wait, body } => {
@@ -69,27 +69,27 @@ impl Machine {
                     if fault.beyond == Some(id.0) {
                         fault.beyond = None;
                     }
-                    return Ok(self.want(EffectKind::LeaveLimits { id }, Waiting::Unwind(fault)));
+                    return Ok(self.want(EffectKind::LeaveLimits { id }, PendingEffect::Unwind(fault)));
                 }
             }
         }
-        Ok(Flow::Yield(Yield::Fault(fault)))
+        Ok(ControlFlow::Yield(Yield::Fault(fault)))
     }
 
     /// Starts another attempt of a `retry`, immediately or after a wait. The stack is as it was before the
     /// first attempt.
-    pub(super) fn again(&mut self, left: i64, wait: f64, body: u32) -> Flow {
+    pub(super) fn again(&mut self, left: i64, wait: f64, body: u32) -> ControlFlow {
         self.push_handler(HandlerKind::Retry { left: left - 1, wait: (wait * 2.0).min(LONGEST_WAIT), body });
         if wait > 0.0 {
-            return self.want(EffectKind::Wait { seconds: wait }, Waiting::Retry);
+            return self.want(EffectKind::Wait { seconds: wait }, PendingEffect::Retry);
         }
         self.try_again();
-        Flow::Go
+        ControlFlow::Go
     }
 
     /// Jumps to the body of the innermost `retry`.
     pub(super) fn try_again(&mut self) {
-        if let Some(Handler { kind: HandlerKind::Retry { body, .. }, .. }) = self.handlers.last() {
+        if let Some(ErrorHandler { kind: HandlerKind::Retry { body, .. }, .. }) = self.handlers.last() {
             let body = *body;
             self.jump(body);
         }
@@ -107,8 +107,8 @@ impl Machine {
     }
 
     /// Creates a fault from a report, located at the current form.
-    pub(super) fn fault(&self, report: Report) -> Fault {
-        Fault {
+    pub(super) fn fault(&self, report: ErrorReport) -> RuntimeError {
+        RuntimeError {
             kind: report.kind,
             reason: report.reason,
             code: report.code,
@@ -122,8 +122,8 @@ impl Machine {
     }
 
     /// Creates a fault from a failed effect.
-    pub(super) fn fault_of(&self, failure: Failure, place: Place) -> Fault {
-        Fault {
+    pub(super) fn fault_of(&self, failure: EffectFailure, place: SourceLocation) -> RuntimeError {
+        RuntimeError {
             kind: failure.kind.into(),
             reason: failure.reason.map(Text::from),
             code: "effect-failed",
@@ -137,7 +137,7 @@ impl Machine {
     }
 
     /// Location of the current form.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> SourceLocation {
         let code = self.frames.iter().rev().find_map(|frame| match frame {
             Frame::Code(frame) => Some(self.place_of(frame)),
             Frame::Native(_) => None,
@@ -145,7 +145,7 @@ impl Machine {
         code.unwrap_or_else(|| self.home.clone())
     }
 
-    fn place_of(&self, frame: &super::CodeFrame) -> Place {
+    fn place_of(&self, frame: &super::CodeFrame) -> SourceLocation {
         let function = &self.program.functions[frame.function as usize];
         let at = frame.next.saturating_sub(1) as usize;
         let span = function.spans.get(at).copied().unwrap_or_default();
@@ -153,12 +153,12 @@ impl Machine {
     }
 
     /// The active calls, innermost first.
-    pub(super) fn trail(&self) -> Vec<Call> {
+    pub(super) fn trail(&self) -> Vec<TraceEntry> {
         let mut calls = Vec::new();
         for (index, frame) in self.frames.iter().enumerate().rev() {
             // The bottom frame is the workflow itself, which has no caller, or the function of a `pmap`
             // element.
-            if calls.len() == Fault::TRAIL || (index == 0 && self.branch.is_main()) {
+            if calls.len() == RuntimeError::TRAIL || (index == 0 && self.branch.is_main()) {
                 break;
             }
             let name = match frame {
@@ -169,7 +169,7 @@ impl Machine {
                 Some(Frame::Code(caller)) => Some(self.place_of(caller)),
                 _ => None,
             };
-            calls.push(Call { name, place });
+            calls.push(TraceEntry { name, place });
         }
         calls
     }

@@ -59,7 +59,7 @@ pub(crate) fn equal(one: &Value, two: &Value, budget: &mut u64) -> Option<bool> 
 }
 
 /// Ordering of two values, if the language defines one.
-pub(crate) enum Order {
+pub(crate) enum ValueOrder {
     /// Both are numbers, both strings, or both symbols.
     Is(Ordering),
     /// The values are of kinds that have no ordering.
@@ -67,12 +67,12 @@ pub(crate) enum Order {
 }
 
 /// Compares two numbers, two strings or two symbols.
-pub(crate) fn compare(one: &Value, two: &Value) -> Order {
+pub(crate) fn compare(one: &Value, two: &Value) -> ValueOrder {
     match (one, two) {
         (Value::Text(one), Value::Text(two)) | (Value::Symbol(one), Value::Symbol(two)) => {
-            Order::Is(one.as_bytes().cmp(two.as_bytes()))
+            ValueOrder::Is(one.as_bytes().cmp(two.as_bytes()))
         }
-        _ => numbers(one, two).map_or(Order::None, Order::Is),
+        _ => numbers(one, two).map_or(ValueOrder::None, ValueOrder::Is),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{Map, Text, Value};
-use crate::fault::Fault;
+use crate::runtime_error::RuntimeError;
 
 /// Maximum nesting depth of a value converted to JSON; also the maximum depth of parsed JSON.
 pub const MAX_JSON_DEPTH: usize = 127;
@@ -22,7 +22,7 @@ pub enum JsonProblem {
     /// Unfolds to more values or text than a conversion may produce.
     TooLarge,
     /// It contains a failed result whose content is needed.
-    Failed(Box<Fault>),
+    Failed(Box<RuntimeError>),
 }
 
 impl std::fmt::Display for JsonProblem {

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Value, unlink};
+use super::{
+    Value,
+    iterative_drop::{self, unlink},
+};
 
 /// A shared, immutable list.
 #[derive(Clone, Default)]
@@ -145,11 +148,11 @@ impl FromIterator<Value> for List {
 impl Node {
     fn take_apart(&mut self, pending: &mut Vec<Value>) {
         match self {
-            Node::Array(items) => pending.extend(items.drain(..).filter(unlink::is_linked)),
+            Node::Array(items) => pending.extend(items.drain(..).filter(iterative_drop::is_linked)),
             Node::Rest { of, .. } => pending.push(Value::List(std::mem::take(of))),
             Node::Chain { head, tail, .. } => {
                 let parts = [std::mem::take(head), Value::List(std::mem::take(tail))];
-                pending.extend(parts.into_iter().filter(unlink::is_linked));
+                pending.extend(parts.into_iter().filter(iterative_drop::is_linked));
             }
         }
     }
@@ -158,9 +161,9 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         let linked = match self {
-            Node::Array(items) => items.iter().any(unlink::is_linked),
+            Node::Array(items) => items.iter().any(iterative_drop::is_linked),
             Node::Rest { of, .. } => !of.is_empty(),
-            Node::Chain { head, tail, .. } => !tail.is_empty() || unlink::is_linked(head),
+            Node::Chain { head, tail, .. } => !tail.is_empty() || iterative_drop::is_linked(head),
         };
         if linked {
             let mut pending = Vec::new();

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Text, Value, unlink};
+use super::{
+    Text, Value,
+    iterative_drop::{self, unlink},
+};
 
 /// A shared, immutable map.
 #[derive(Clone, Default)]
@@ -73,13 +76,13 @@ impl<'m> IntoIterator for &'m Map {
 
 impl Entries {
     fn take_apart(&mut self, pending: &mut Vec<Value>) {
-        pending.extend(self.0.drain(..).map(|(_, value)| value).filter(unlink::is_linked));
+        pending.extend(self.0.drain(..).map(|(_, value)| value).filter(iterative_drop::is_linked));
     }
 }
 
 impl Drop for Entries {
     fn drop(&mut self) {
-        if self.0.values().any(unlink::is_linked) {
+        if self.0.values().any(iterative_drop::is_linked) {
             let mut pending = Vec::new();
             self.take_apart(&mut pending);
             unlink(pending);

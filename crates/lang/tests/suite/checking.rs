@@ -66,7 +66,11 @@ fn nothing_but_space_and_comments_is_a_workflow_that_gives_nil() {
     let source = Source::new("empty.fusee", "; nothing\n\n");
     let compiled = compile(&source, &Catalog::new(), &mut NoFiles);
     let mut world = World::default();
-    let value = world.run(&compiled.program.unwrap(), &serde_json::Map::new(), fusee_lang::Limits::default());
+    let value = world.run(
+        &compiled.program.unwrap(),
+        &serde_json::Map::new(),
+        fusee_lang::EvaluationLimits::default(),
+    );
     assert_eq!(value.unwrap().display(10), "nil");
 }
 

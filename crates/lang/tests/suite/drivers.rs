@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use fusee_lang::{
-    EffectKind, Failure, FanOut, Fault, Input, Limits, LimitsId, Machine, Program, Reply, Value, Yield,
+    CallReply, EffectFailure, EffectKind, EvaluationLimits, FanOut, LimitsId, Machine, Program, ResumeInput,
+    RuntimeError, Value, Yield,
 };
 use serde_json::{Map as JsonMap, json};
 
@@ -17,12 +18,12 @@ fn program(text: &str) -> Arc<Program> {
 }
 
 fn start(text: &str) -> Machine {
-    Machine::start(&program(text), &JsonMap::new(), Limits::default()).unwrap()
+    Machine::start(&program(text), &JsonMap::new(), EvaluationLimits::default()).unwrap()
 }
 
-fn failure(message: &str) -> Failure {
+fn failure(message: &str) -> EffectFailure {
     let (kind, reason) = ("RESOURCE_EXHAUSTION".to_owned(), Some("cost".to_owned()));
-    Failure { kind, reason, message: message.to_owned(), cause: Some(json!({ "message": "the bill" })) }
+    EffectFailure { kind, reason, message: message.to_owned(), cause: Some(json!({ "message": "the bill" })) }
 }
 
 /// Summarizes a yield as its kind and a text.
@@ -50,7 +51,7 @@ fn machines_and_what_they_yield_can_go_to_other_threads() {
     fn goes<T: Send + 'static>() {}
     goes::<Machine>();
     goes::<Yield>();
-    goes::<Input>();
+    goes::<ResumeInput>();
     goes::<FanOut>();
     fn shared<T: Sync>() {}
     shared::<Program>();
@@ -64,73 +65,76 @@ fn a_limit_is_raised_where_it_was_set_and_not_caught_inside() {
           (try (echo (text \"a\")) (catch (e) \"caught inside\") (finally (log-message \"cleaned up\"))))
         (catch (e) (list (error-reason e) (get-in e (list \"cause\" \"message\")))))";
     let mut machine = start(text);
-    let id = entered(&machine.resume(Input::Go));
-    assert_eq!(seen(&machine.resume(Input::Go)), ("effect", "task".into()));
-    let found = machine.resume(Input::LimitReached(Some(id), failure("the money is spent")));
+    let id = entered(&machine.resume(ResumeInput::Go));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)), ("effect", "task".into()));
+    let found = machine.resume(ResumeInput::LimitReached(Some(id), failure("the money is spent")));
     assert_eq!(seen(&found), ("effect", "log".into()));
-    assert_eq!(seen(&machine.resume(Input::Go)), ("effect", "leave_limits".into()));
-    assert_eq!(seen(&machine.resume(Input::Go)), ("done", "(\"cost\" \"the bill\")".into()));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)), ("effect", "leave_limits".into()));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)), ("done", "(\"cost\" \"the bill\")".into()));
 }
 
 #[test]
 fn a_limit_of_an_outer_region_passes_the_inner_one() {
     let text = "(with-limits (:usd 1) (try (with-limits (:turns 1) (echo (text \"a\"))) (catch (e) \"caught between\")))";
     let mut machine = start(text);
-    let outer = entered(&machine.resume(Input::Go));
-    let inner = entered(&machine.resume(Input::Go));
+    let outer = entered(&machine.resume(ResumeInput::Go));
+    let inner = entered(&machine.resume(ResumeInput::Go));
     assert_ne!(outer, inner);
-    assert_eq!(seen(&machine.resume(Input::Go)).1, "task");
-    let found = machine.resume(Input::LimitReached(Some(outer), failure("spent")));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)).1, "task");
+    let found = machine.resume(ResumeInput::LimitReached(Some(outer), failure("spent")));
     assert_eq!(seen(&found).1, "leave_limits");
-    assert_eq!(seen(&machine.resume(Input::Go)).1, "leave_limits");
-    assert_eq!(seen(&machine.resume(Input::Go)), ("fault", "1:52: spent".into()));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)).1, "leave_limits");
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)), ("fault", "1:52: spent".into()));
 }
 
 #[test]
 fn a_limit_of_the_run_is_caught_by_nothing() {
     let mut machine = start("(try (echo (text \"a\")) (catch (e) 1) (finally (log-message \"x\")))");
-    machine.resume(Input::Go);
-    let found = machine.resume(Input::LimitReached(None, failure("time is up")));
+    machine.resume(ResumeInput::Go);
+    let found = machine.resume(ResumeInput::LimitReached(None, failure("time is up")));
     assert_eq!(seen(&found), ("fault", "1:6: time is up".into()));
-    assert_eq!(seen(&machine.resume(Input::Go)), ("fault", "1:1: the workflow has already ended".into()));
+    assert_eq!(
+        seen(&machine.resume(ResumeInput::Go)),
+        ("fault", "1:1: the workflow has already ended".into())
+    );
 }
 
 #[test]
 fn a_failed_effect_is_raised_at_its_form_and_can_be_caught() {
     let mut machine =
         start("(try (echo\n (text \"a\")) (catch (e) (list (get e \"line\") (get e \"message\"))))");
-    machine.resume(Input::Go);
-    assert_eq!(seen(&machine.resume(Input::Failed(failure("no")))), ("done", "(1 \"no\")".into()));
+    machine.resume(ResumeInput::Go);
+    assert_eq!(seen(&machine.resume(ResumeInput::Failed(failure("no")))), ("done", "(1 \"no\")".into()));
 }
 
 #[test]
 fn a_pause_leaves_room_to_raise() {
     let text = "(defun spin (n) (if (= n 0) 'spun (spin (- n 1)))) (try (spin 1000000) (catch (e) (error-reason e)))";
     let mut machine = start(text);
-    assert_eq!(seen(&machine.resume(Input::Go)).0, "pause");
-    assert_eq!(seen(&machine.resume(Input::Go)).0, "pause");
-    assert_eq!(seen(&machine.resume(Input::Failed(failure("stop")))), ("done", "cost".into()));
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)).0, "pause");
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)).0, "pause");
+    assert_eq!(seen(&machine.resume(ResumeInput::Failed(failure("stop")))), ("done", "cost".into()));
     let mut world = World::default();
-    let value = world.run(&program(text), &JsonMap::new(), Limits::default()).unwrap();
+    let value = world.run(&program(text), &JsonMap::new(), EvaluationLimits::default()).unwrap();
     assert_eq!((value.display(10).as_str(), world.pauses), ("spun", 5));
 }
 
 #[test]
 fn an_answer_that_does_not_fit_is_a_fault() {
     let misfits = [
-        ("(echo (text \"a\"))", Input::Go),
-        ("(echo (text \"a\"))", Input::Json(json!(1))),
-        ("(log-message 1)", Input::Reply(Reply::complete("x"))),
-        ("(ask-user \"a\")", Input::Branches(vec![])),
-        ("(pmap not (list 1 2))", Input::Branches(vec![Value::Nil])),
+        ("(echo (text \"a\"))", ResumeInput::Go),
+        ("(echo (text \"a\"))", ResumeInput::Json(json!(1))),
+        ("(log-message 1)", ResumeInput::Reply(CallReply::complete("x"))),
+        ("(ask-user \"a\")", ResumeInput::Branches(vec![])),
+        ("(pmap not (list 1 2))", ResumeInput::Branches(vec![Value::Nil])),
     ];
     for (text, input) in misfits {
         let mut machine = start(text);
-        machine.resume(Input::Go);
+        machine.resume(ResumeInput::Go);
         let found = machine.resume(input);
         assert_eq!(seen(&found), ("fault", "1:1: the answer does not match the effect".into()), "{text}");
     }
-    assert_eq!(seen(&start("1").resume(Input::Json(json!(1)))).0, "fault");
+    assert_eq!(seen(&start("1").resume(ResumeInput::Json(json!(1)))).0, "fault");
 }
 
 #[test]
@@ -141,7 +145,8 @@ fn inputs_are_checked_all_at_once() {
         program.params().map(|param| (param.name.as_str(), param.kind.name(), param.required)).collect();
     assert_eq!(names, [("file", "string", true), ("count", "number", false), ("flag", "boolean", true)]);
     let inputs = json!({ "flie": "a", "flag": "yes" });
-    let problems = Machine::start(&program, inputs.as_object().unwrap(), Limits::default()).err().unwrap();
+    let problems =
+        Machine::start(&program, inputs.as_object().unwrap(), EvaluationLimits::default()).err().unwrap();
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
         messages,
@@ -152,8 +157,9 @@ fn inputs_are_checked_all_at_once() {
         ]
     );
     let inputs = json!({ "file": "a.rs", "flag": true });
-    let mut machine = Machine::start(&program, inputs.as_object().unwrap(), Limits::default()).unwrap();
-    assert_eq!(seen(&machine.resume(Input::Go)), ("done", "(\"a.rs\" 2 true)".into()));
+    let mut machine =
+        Machine::start(&program, inputs.as_object().unwrap(), EvaluationLimits::default()).unwrap();
+    assert_eq!(seen(&machine.resume(ResumeInput::Go)), ("done", "(\"a.rs\" 2 true)".into()));
 }
 
 #[test]
@@ -186,27 +192,27 @@ fn the_calls_of_a_program_are_known_before_it_runs() {
 
 /// Interleaves the branches of a `pmap`, at most `limit` at a time, picking the next one to resume by `seed`.
 /// Returns the answer and the maximum number of branches that were active at once.
-fn side_by_side(world: &mut World, fan_out: &FanOut, mut seed: u64) -> (Input, usize) {
+fn side_by_side(world: &mut World, fan_out: &FanOut, mut seed: u64) -> (ResumeInput, usize) {
     let limit = fan_out.limit().unwrap_or(usize::MAX);
     let mut values: Vec<Option<Value>> = vec![None; fan_out.len()];
-    let mut running: Vec<(usize, Machine, Input)> = Vec::new();
+    let mut running: Vec<(usize, Machine, ResumeInput)> = Vec::new();
     let (mut next, mut most) = (0, 0);
     loop {
         while running.len() < limit && next < fan_out.len() {
-            running.push((next, fan_out.machine(next).unwrap(), Input::Go));
+            running.push((next, fan_out.machine(next).unwrap(), ResumeInput::Go));
             next += 1;
         }
         most = most.max(running.len());
         if running.is_empty() {
-            return (Input::Branches(values.into_iter().map(|value| value.unwrap()).collect()), most);
+            return (ResumeInput::Branches(values.into_iter().map(|value| value.unwrap()).collect()), most);
         }
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let turn = (seed >> 33) as usize % running.len();
         let (index, mut machine, input) = running.swap_remove(turn);
         match machine.resume(input) {
             Yield::Done(value) => values[index] = Some(value),
-            Yield::Fault(fault) => return (Input::BranchFailed(fault), most),
-            Yield::Pause => running.push((index, machine, Input::Go)),
+            Yield::Fault(fault) => return (ResumeInput::BranchFailed(fault), most),
+            Yield::Pause => running.push((index, machine, ResumeInput::Go)),
             Yield::Effect(effect) => {
                 let input = match effect.kind {
                     EffectKind::FanOut(inner) => side_by_side(world, &inner, seed).0,
@@ -218,16 +224,16 @@ fn side_by_side(world: &mut World, fan_out: &FanOut, mut seed: u64) -> (Input, u
     }
 }
 
-fn concurrently(text: &str, seed: u64) -> (Result<Value, Box<Fault>>, usize) {
+fn concurrently(text: &str, seed: u64) -> (Result<Value, Box<RuntimeError>>, usize) {
     let mut world = World::default();
     let mut machine = start(text);
-    let mut input = Input::Go;
+    let mut input = ResumeInput::Go;
     let mut most = 0;
     loop {
         input = match machine.resume(input) {
             Yield::Done(value) => return (Ok(value), most),
             Yield::Fault(fault) => return (Err(fault), most),
-            Yield::Pause => Input::Go,
+            Yield::Pause => ResumeInput::Go,
             Yield::Effect(effect) => match effect.kind {
                 EffectKind::FanOut(fan_out) => {
                     let (answer, busiest) = side_by_side(&mut world, &fan_out, seed);
@@ -309,7 +315,7 @@ fn an_element_that_fails_at_once_fails_where_the_pmap_stands() {
 #[test]
 fn what_was_raised_is_in_the_error_even_if_it_is_no_data() {
     let mut machine = start("(raise (list 1 first))");
-    let Yield::Fault(fault) = machine.resume(Input::Go) else { panic!("it raises") };
+    let Yield::Fault(fault) = machine.resume(ResumeInput::Go) else { panic!("it raises") };
     let error = fault.to_json();
     assert_eq!(error["message"], json!("1:1: (1 <function first>)"));
     assert_eq!(error["value"], json!("(1 <function first>)"));
@@ -318,7 +324,7 @@ fn what_was_raised_is_in_the_error_even_if_it_is_no_data() {
 #[test]
 fn effects_have_a_kind_a_callee_and_arguments() {
     let text = "(defatom greet (params (name string)) (instructions \"Hi {{name}}\")) (greet (name \"Ada\") (model \"m\"))";
-    let Yield::Effect(effect) = start(text).resume(Input::Go) else { panic!("it asks") };
+    let Yield::Effect(effect) = start(text).resume(ResumeInput::Go) else { panic!("it asks") };
     assert_eq!((effect.kind.name(), effect.kind.callee()), ("task", "greet"));
     let params = json!([{ "name": "name", "type": "string", "required": true }]);
     assert_eq!(

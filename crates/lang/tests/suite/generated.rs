@@ -1,7 +1,7 @@
 //! Programs generated from random bytes: the machine agrees with the naive evaluator on all of them, is
 //! deterministic, and never panics on any input.
 
-use fusee_lang::{EffectKind, Input, Limits, Machine, NoFiles, Yield, compile};
+use fusee_lang::{EffectKind, EvaluationLimits, Machine, NoFiles, ResumeInput, Yield, compile};
 use fusee_text::Source;
 use fusee_text::sexpr::{layout, read};
 use proptest::prelude::*;
@@ -270,7 +270,7 @@ fn machine(text: &str) -> (String, Vec<String>) {
     let compiled = world.compile(text);
     let problems = compiled.diagnostics.clone().into_sorted();
     let program = compiled.program.unwrap_or_else(|| panic!("{problems:#?}\n{text}"));
-    let outcome = match world.run(&program, &JsonMap::new(), Limits::default()) {
+    let outcome = match world.run(&program, &JsonMap::new(), EvaluationLimits::default()) {
         Ok(value) => value.display(1_000_000),
         Err(fault) if fault.code == "limit-reached" => panic!("{fault}\n{text}"),
         Err(_) => "failed".to_owned(),
@@ -303,9 +303,9 @@ proptest! {
         let text = words.join(" ");
         let compiled = compile(&Source::new("t", text.as_str()), &catalog(), &mut NoFiles);
         if let Some(program) = compiled.program {
-            let limits = Limits { steps: 5_000, depth: 100, memory: 4_000_000, slice: 500 };
+            let limits = EvaluationLimits { steps: 5_000, depth: 100, memory: 4_000_000, slice: 500 };
             let Ok(mut machine) = Machine::start(&program, &JsonMap::new(), limits) else { return Ok(()) };
-            let mut input = Input::Go;
+            let mut input = ResumeInput::Go;
             for _ in 0..50 {
                 input = match machine.resume(input) {
                     Yield::Done(value) => {
@@ -316,9 +316,9 @@ proptest! {
                         let _ = (fault.to_string(), fault.to_json());
                         break;
                     }
-                    Yield::Pause => Input::Go,
+                    Yield::Pause => ResumeInput::Go,
                     Yield::Effect(effect) => match effect.kind {
-                        EffectKind::FanOut(_) => Input::Go,
+                        EffectKind::FanOut(_) => ResumeInput::Go,
                         kind => World::default().answer(kind, ""),
                     },
                 };
@@ -329,7 +329,8 @@ proptest! {
 
 /// Words of the language in random order, with enough parentheses to produce forms.
 fn word() -> impl Strategy<Value = String> {
-    let names: Vec<String> = fusee_lang::Form::all().iter().map(|form| format!("({}", form.name)).collect();
+    let names: Vec<String> =
+        fusee_lang::SpecialForm::all().iter().map(|form| format!("({}", form.name)).collect();
     let library: Vec<String> =
         fusee_lang::Builtin::all().map(|builtin| format!("({}", builtin.name)).collect();
     prop_oneof![

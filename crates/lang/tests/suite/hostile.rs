@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fusee_lang::{Limits, Value};
+use fusee_lang::{EvaluationLimits, Value};
 use fusee_text::render::{Colour, terminal};
 use serde_json::Map as JsonMap;
 
@@ -13,10 +13,10 @@ const SMALL_STACK: usize = 512 * 1024;
 
 /// Compiles and runs a program on a small stack; returns the value, fault or diagnostic codes as text.
 fn outcome(text: String) -> String {
-    within(Limits::default(), text)
+    within(EvaluationLimits::default(), text)
 }
 
-fn within(limits: Limits, text: String) -> String {
+fn within(limits: EvaluationLimits, text: String) -> String {
     on_small_stack(move || match run(&text, limits) {
         Ok(Ok(value)) => value.display(200),
         Ok(Err(fault)) => format!("fault {}: {}", fault.code, fault.message),
@@ -28,7 +28,7 @@ fn on_small_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) 
     std::thread::Builder::new().stack_size(SMALL_STACK).spawn(body).unwrap().join().unwrap()
 }
 
-fn run(text: &str, limits: Limits) -> Result<Outcome, Vec<&'static str>> {
+fn run(text: &str, limits: EvaluationLimits) -> Result<Outcome, Vec<&'static str>> {
     let mut world = World::default();
     let compiled = world.compile(text);
     match compiled.program {
@@ -121,9 +121,10 @@ fn runaway_recursion_of_every_kind_raises() {
 #[test]
 fn runaway_loops_of_every_kind_end() {
     // The manual has an example that uses the default limit of ten million steps.
-    let steps =
-        "fault limit-reached: more than 300000 steps without a task, tool call or other effect";
-    let few = |text: &str| within(Limits { steps: 300_000, ..Limits::default() }, text.to_owned());
+    let steps = "fault limit-reached: more than 300000 steps without a task, tool call or other effect";
+    let few = |text: &str| {
+        within(EvaluationLimits { steps: 300_000, ..EvaluationLimits::default() }, text.to_owned())
+    };
     assert_eq!(few("(defun f (n) (f n)) (f 0)"), steps);
     assert_eq!(few("(letrec ((f (lambda (n) (f n)))) (f 0))"), steps);
     assert_eq!(few("(defun f (n) (try (raise \"x\") (catch (e) (f n)))) (f 0)"), steps);
@@ -140,7 +141,7 @@ fn runaway_loops_of_every_kind_end() {
 
 /// Runs with a limit of 16 MiB, which behaves like the default but is reached sooner.
 fn small(text: &str) -> String {
-    within(Limits { memory: 16 * 1024 * 1024, ..Limits::default() }, text.to_owned())
+    within(EvaluationLimits { memory: 16 * 1024 * 1024, ..EvaluationLimits::default() }, text.to_owned())
 }
 
 #[test]
@@ -184,9 +185,8 @@ fn garbage_is_not_growth() {
 #[test]
 fn shared_structure_that_unfolds_without_end() {
     let build = "(define x (list 1)) (define y (list 1)) (loop 100 (set! x (list x x)) (set! y (list y y)))";
-    let steps =
-        "fault limit-reached: more than 100000 steps without a task, tool call or other effect";
-    let few = Limits { steps: 100_000, ..Limits::default() };
+    let steps = "fault limit-reached: more than 100000 steps without a task, tool call or other effect";
+    let few = EvaluationLimits { steps: 100_000, ..EvaluationLimits::default() };
     assert_eq!(within(few, format!("{build} (= x y)")), steps);
     assert_eq!(outcome(format!("{build} (= x x)")), "true");
     assert_eq!(outcome(format!("{build} (length x)")), "2");
@@ -278,10 +278,11 @@ fn dropping_a_machine_in_the_middle_of_something_deep_is_fine() {
         let mut world = World::default();
         let text = "(define x (list)) (loop 500000 (set! x (list x))) (defun f (n) (if (= n 0) (ask-user \"now?\") (+ 1 (f (- n 1))))) (f 9000)";
         let program = world.compile(text).program.unwrap();
-        let mut machine = fusee_lang::Machine::start(&program, &JsonMap::new(), Limits::default()).unwrap();
+        let mut machine =
+            fusee_lang::Machine::start(&program, &JsonMap::new(), EvaluationLimits::default()).unwrap();
         let mut pauses = 0;
         loop {
-            match machine.resume(fusee_lang::Input::Go) {
+            match machine.resume(fusee_lang::ResumeInput::Go) {
                 fusee_lang::Yield::Pause => pauses += 1,
                 fusee_lang::Yield::Effect(effect) => {
                     assert_eq!(effect.kind.name(), "ask_user");
@@ -298,7 +299,7 @@ fn dropping_a_machine_in_the_middle_of_something_deep_is_fine() {
 #[test]
 fn a_value_outlives_its_machine() {
     let value: Value = on_small_stack(|| {
-        run("(list 1 \"two\" (dict \"k\" (list 'a)))", Limits::default()).unwrap().unwrap()
+        run("(list 1 \"two\" (dict \"k\" (list 'a)))", EvaluationLimits::default()).unwrap().unwrap()
     });
     assert_eq!(value.display(100), "(1 \"two\" (dict \"k\" (a)))");
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::world::World;
-use fusee_lang::Limits;
+use fusee_lang::EvaluationLimits;
 use fusee_text::Severity;
 use serde_json::Map as JsonMap;
 
@@ -150,7 +150,7 @@ impl Example {
             }
         }
         if let Some(program) = compiled.program {
-            match world.run(&program, &JsonMap::new(), Limits::default()) {
+            match world.run(&program, &JsonMap::new(), EvaluationLimits::default()) {
                 Ok(value) => example.value = Some(value.display(10_000)),
                 Err(fault) => example.error = format!("{fault}\n"),
             }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use fusee_text::sexpr::{Kind, NodeId, Tree};
+use fusee_text::sexpr::{NodeId, NodeKind, Tree};
 
 /// A value of the naive evaluator.
 #[derive(Clone)]
@@ -150,22 +150,22 @@ impl Evaluator<'_> {
 
     fn eval(&mut self, node: NodeId, scope: &Scope) -> Result<Naive> {
         match self.tree.kind(node) {
-            Kind::Int(value) => Ok(Naive::Int(value)),
-            Kind::Bool(value) => Ok(Naive::Bool(value)),
-            Kind::Nil => Ok(Naive::Nil),
-            Kind::String => Ok(Naive::Text(self.tree.text(node).to_owned())),
-            Kind::Quote => Ok(self.quoted(self.tree.items(node)[0])),
-            Kind::Symbol => self.name(self.tree.text(node), scope),
-            Kind::List => self.form(node, scope),
+            NodeKind::Int(value) => Ok(Naive::Int(value)),
+            NodeKind::Bool(value) => Ok(Naive::Bool(value)),
+            NodeKind::Nil => Ok(Naive::Nil),
+            NodeKind::String => Ok(Naive::Text(self.tree.text(node).to_owned())),
+            NodeKind::Quote => Ok(self.quoted(self.tree.items(node)[0])),
+            NodeKind::Symbol => self.name(self.tree.text(node), scope),
+            NodeKind::List => self.form(node, scope),
             other => panic!("the naive evaluator does not know {other:?}"),
         }
     }
 
     fn quoted(&self, node: NodeId) -> Naive {
         match self.tree.kind(node) {
-            Kind::Int(value) => Naive::Int(value),
-            Kind::Symbol => Naive::Symbol(self.tree.text(node).to_owned()),
-            Kind::List => {
+            NodeKind::Int(value) => Naive::Int(value),
+            NodeKind::Symbol => Naive::Symbol(self.tree.text(node).to_owned()),
+            NodeKind::List => {
                 Naive::List(Rc::new(self.tree.items(node).iter().map(|item| self.quoted(*item)).collect()))
             }
             other => panic!("the naive evaluator does not quote {other:?}"),
@@ -320,12 +320,12 @@ impl Evaluator<'_> {
 
     fn fits(&self, pattern: NodeId, value: &Naive, scope: &Scope) -> bool {
         match self.tree.kind(pattern) {
-            Kind::Symbol if self.tree.text(pattern) == "_" => true,
-            Kind::Symbol => {
+            NodeKind::Symbol if self.tree.text(pattern) == "_" => true,
+            NodeKind::Symbol => {
                 scope.bind(self.tree.text(pattern), value.clone());
                 true
             }
-            Kind::List => {
+            NodeKind::List => {
                 let items = self.tree.items(pattern);
                 let Naive::List(values) = value else { return false };
                 let values = match self.tree.text(items[0]) {
@@ -338,7 +338,7 @@ impl Evaluator<'_> {
                 items.len() - 1 == values.len()
                     && items[1..].iter().zip(values).all(|(part, value)| self.fits(*part, value, scope))
             }
-            Kind::Int(literal) => matches!(value, Naive::Int(value) if *value == literal),
+            NodeKind::Int(literal) => matches!(value, Naive::Int(value) if *value == literal),
             other => panic!("the naive evaluator does not match {other:?}"),
         }
     }

@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fusee_lang::{EffectKind, Failure, Fault, Input, Limits, Machine, Program, Reply, Value, Yield};
+use fusee_lang::{
+    CallReply, EffectFailure, EffectKind, EvaluationLimits, Machine, Program, ResumeInput, RuntimeError,
+    Value, Yield,
+};
 use serde_json::{Map as JsonMap, Value as Json};
 
 use crate::world::{World, describe};
@@ -13,27 +16,27 @@ use crate::world::{World, describe};
 #[derive(Clone)]
 enum Kept {
     Go,
-    Reply(Reply),
+    Reply(CallReply),
     Json(Json),
-    Failed(Failure),
+    Failed(EffectFailure),
 }
 
 impl Kept {
-    fn of(input: &Input) -> Kept {
+    fn of(input: &ResumeInput) -> Kept {
         match input {
-            Input::Reply(reply) => Kept::Reply(reply.clone()),
-            Input::Json(json) => Kept::Json(json.clone()),
-            Input::Failed(failure) => Kept::Failed(failure.clone()),
+            ResumeInput::Reply(reply) => Kept::Reply(reply.clone()),
+            ResumeInput::Json(json) => Kept::Json(json.clone()),
+            ResumeInput::Failed(failure) => Kept::Failed(failure.clone()),
             _ => Kept::Go,
         }
     }
 
-    fn again(self) -> Input {
+    fn again(self) -> ResumeInput {
         match self {
-            Kept::Go => Input::Go,
-            Kept::Reply(reply) => Input::Reply(reply),
-            Kept::Json(json) => Input::Json(json),
-            Kept::Failed(failure) => Input::Failed(failure),
+            Kept::Go => ResumeInput::Go,
+            Kept::Reply(reply) => ResumeInput::Reply(reply),
+            Kept::Json(json) => ResumeInput::Json(json),
+            Kept::Failed(failure) => ResumeInput::Failed(failure),
         }
     }
 }
@@ -47,7 +50,7 @@ struct Journal {
 /// Why a run stopped.
 enum Stop {
     Killed,
-    Fault(Box<Fault>),
+    Fault(Box<RuntimeError>),
 }
 
 /// One process lifetime: at most `left` new answers before it is killed.
@@ -59,14 +62,14 @@ struct Life<'j> {
 
 impl Life<'_> {
     fn drive(&mut self, mut machine: Machine, branch: &str) -> Result<Value, Stop> {
-        let mut input = Input::Go;
+        let mut input = ResumeInput::Go;
         let mut n = 0;
         loop {
             let effect = match machine.resume(input) {
                 Yield::Done(value) => return Ok(value),
                 Yield::Fault(fault) => return Err(Stop::Fault(fault)),
                 Yield::Pause => {
-                    input = Input::Go;
+                    input = ResumeInput::Go;
                     continue;
                 }
                 Yield::Effect(effect) => effect,
@@ -87,7 +90,7 @@ impl Life<'_> {
                         Err(Stop::Killed) => return Err(Stop::Killed),
                     }
                 }
-                input = failed.map_or(Input::Branches(values), Input::BranchFailed);
+                input = failed.map_or(ResumeInput::Branches(values), ResumeInput::BranchFailed);
                 continue;
             }
             let question = format!("{} at {}", describe(&effect.kind), effect.place);
@@ -114,7 +117,7 @@ impl Life<'_> {
 fn live(program: &Arc<Program>, each_life: usize) -> (String, Vec<String>, usize) {
     let (mut journal, mut world) = (Journal::default(), World::default());
     for lives in 1.. {
-        let machine = Machine::start(program, &JsonMap::new(), Limits::default()).unwrap();
+        let machine = Machine::start(program, &JsonMap::new(), EvaluationLimits::default()).unwrap();
         let mut life = Life { journal: &mut journal, world: &mut world, left: each_life };
         let outcome = match life.drive(machine, "") {
             Ok(value) => value.display(10_000),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use fusee_lang::{Builtin, Form, indent};
+use fusee_lang::{Builtin, SpecialForm, indent};
 
 /// All names documented in workflows.md.
 const PROMISED: &str = "let let* letrec bind define set! lambda defun if cond when unless and or not match progn begin loop
@@ -15,7 +15,11 @@ const PROMISED: &str = "let let* letrec bind define set! lambda defun if cond wh
     params load quote";
 
 fn names() -> Vec<&'static str> {
-    Form::all().iter().map(|form| form.name).chain(Builtin::all().map(|builtin| builtin.name)).collect()
+    SpecialForm::all()
+        .iter()
+        .map(|form| form.name)
+        .chain(Builtin::all().map(|builtin| builtin.name))
+        .collect()
 }
 
 #[test]
@@ -34,7 +38,7 @@ fn no_name_is_there_twice() {
 
 #[test]
 fn every_entry_says_how_it_looks_and_what_it_does() {
-    for (name, signature, doc) in Form::all()
+    for (name, signature, doc) in SpecialForm::all()
         .iter()
         .map(|form| (form.name, form.signature, form.doc))
         .chain(Builtin::all().map(|builtin| (builtin.name, builtin.signature, builtin.doc)))
@@ -69,6 +73,6 @@ fn the_grammar_for_editors_knows_every_form() {
         .unwrap();
     let known: HashSet<String> = keywords.split(['(', ')', '|']).map(|word| word.replace('\\', "")).collect();
     let missing: Vec<&str> =
-        Form::all().iter().map(|form| form.name).filter(|name| !known.contains(*name)).collect();
+        SpecialForm::all().iter().map(|form| form.name).filter(|name| !known.contains(*name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fusee_lang::{
-    Callable, Catalog, Compiled, EffectKind, Failure, FanOut, Fault, Input, Limits, Load, Machine, Param,
-    ParamType, Program, Reply, Status, Target, TaskCall, ToolCall, Value, Yield, compile,
+    CallReply, Callable, Catalog, Compiled, EffectFailure, EffectKind, EvaluationLimits, FanOut, FileLoader,
+    Machine, Param, ParamType, Program, ResumeInput, RuntimeError, Status, TaskCall, TaskTarget, ToolCall,
+    Value, Yield, compile,
 };
 use fusee_text::Source;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -42,7 +43,7 @@ pub(crate) struct World {
     pub(crate) pauses: usize,
 }
 
-impl Load for World {
+impl FileLoader for World {
     fn load(&mut self, _from: &Source, path: &str) -> Result<Source, String> {
         match self.files.get(path) {
             Some(text) => Ok(Source::new(path, text.as_str())),
@@ -52,7 +53,7 @@ impl Load for World {
 }
 
 /// Result of running a program.
-pub(crate) type Outcome = Result<Value, Box<Fault>>;
+pub(crate) type Outcome = Result<Value, Box<RuntimeError>>;
 
 impl World {
     pub(crate) fn compile(&mut self, text: &str) -> Compiled {
@@ -64,7 +65,7 @@ impl World {
         &mut self,
         program: &Arc<Program>,
         inputs: &JsonMap<String, Json>,
-        limits: Limits,
+        limits: EvaluationLimits,
     ) -> Outcome {
         let machine =
             Machine::start(program, inputs, limits).unwrap_or_else(|problems| panic!("{problems:?}"));
@@ -73,14 +74,14 @@ impl World {
 
     /// Resumes a machine until it is done.
     pub(crate) fn drive(&mut self, mut machine: Machine, branch: &str) -> Outcome {
-        let mut input = Input::Go;
+        let mut input = ResumeInput::Go;
         loop {
             let effect = match machine.resume(input) {
                 Yield::Done(value) => return Ok(value),
                 Yield::Fault(fault) => return Err(fault),
                 Yield::Pause => {
                     self.pauses += 1;
-                    input = Input::Go;
+                    input = ResumeInput::Go;
                     continue;
                 }
                 Yield::Effect(effect) => effect,
@@ -91,7 +92,7 @@ impl World {
         }
     }
 
-    pub(crate) fn answer(&mut self, kind: EffectKind, branch: &str) -> Input {
+    pub(crate) fn answer(&mut self, kind: EffectKind, branch: &str) -> ResumeInput {
         match kind {
             EffectKind::Task(call) => self.task(&call),
             EffectKind::Tool(call) => tool(&call),
@@ -99,55 +100,57 @@ impl World {
                 let summary =
                     format!("context for {}", query.get("query").and_then(Json::as_str).unwrap_or("?"));
                 let matches = json!([{ "path": "src/lib.rs", "score": 0.9, "reason": "name" }]);
-                Input::Json(json!({ "summary": summary, "matches": matches }))
+                ResumeInput::Json(json!({ "summary": summary, "matches": matches }))
             }
             EffectKind::FanOut(fan_out) => self.fan_out(&fan_out, branch),
-            EffectKind::AskUser { question } if question.contains("no user") => Input::Failed(Failure {
-                kind: "TASK_FAILURE".into(),
-                reason: Some("tool_execution_error".into()),
-                message: "no user is available to answer".into(),
-                cause: None,
-            }),
-            EffectKind::AskUser { question } => Input::Json(json!(format!("answer to {question}"))),
-            EffectKind::Log { .. } | EffectKind::Wait { .. } => Input::Go,
-            EffectKind::EnterLimits { .. } | EffectKind::LeaveLimits { .. } => Input::Go,
+            EffectKind::AskUser { question } if question.contains("no user") => {
+                ResumeInput::Failed(EffectFailure {
+                    kind: "TASK_FAILURE".into(),
+                    reason: Some("tool_execution_error".into()),
+                    message: "no user is available to answer".into(),
+                    cause: None,
+                })
+            }
+            EffectKind::AskUser { question } => ResumeInput::Json(json!(format!("answer to {question}"))),
+            EffectKind::Log { .. } | EffectKind::Wait { .. } => ResumeInput::Go,
+            EffectKind::EnterLimits { .. } | EffectKind::LeaveLimits { .. } => ResumeInput::Go,
         }
     }
 
     /// Runs branches sequentially, which a program cannot distinguish from concurrent execution.
-    fn fan_out(&mut self, fan_out: &FanOut, branch: &str) -> Input {
+    fn fan_out(&mut self, fan_out: &FanOut, branch: &str) -> ResumeInput {
         let mut values = Vec::new();
         for index in 0..fan_out.len() {
             let machine = fan_out.machine(index).expect("within its length");
             match self.drive(machine, &format!("{branch}{index}/")) {
                 Ok(value) => values.push(value),
-                Err(fault) => return Input::BranchFailed(fault),
+                Err(fault) => return ResumeInput::BranchFailed(fault),
             }
         }
-        Input::Branches(values)
+        ResumeInput::Branches(values)
     }
 
-    fn task(&mut self, call: &TaskCall) -> Input {
+    fn task(&mut self, call: &TaskCall) -> ResumeInput {
         let input = |name: &str| match call.inputs.get(name) {
             Some(Json::String(text)) => text.clone(),
             Some(other) => other.to_string(),
             None => String::new(),
         };
         let reply = match (&call.target, call.callee()) {
-            (Target::Atom(atom), _) => {
+            (TaskTarget::Atom(atom), _) => {
                 let mut text = atom.instructions.clone();
                 for (name, value) in &call.inputs {
                     let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                     text = text.replace(&format!("{{{{{name}}}}}"), &shown);
                 }
-                Reply::complete(text)
+                CallReply::complete(text)
             }
-            (Target::Described(words), _) => Reply::complete(format!("did: {words}")),
-            (_, "echo") => Reply::complete(input("text")),
-            (_, "summarize") => Reply::complete(format!("summary of {}", input("text"))),
+            (TaskTarget::Described(words), _) => CallReply::complete(format!("did: {words}")),
+            (_, "echo") => CallReply::complete(input("text")),
+            (_, "summarize") => CallReply::complete(format!("summary of {}", input("text"))),
             (_, "score") => {
                 let data = json!({ "score": input("text").chars().count() });
-                Reply { parsed: Some(data.clone()), ..Reply::complete(data.to_string()) }
+                CallReply { parsed: Some(data.clone()), ..CallReply::complete(data.to_string()) }
             }
             (_, "flaky") => {
                 let times = self.flaky.entry(input("key")).or_default();
@@ -156,31 +159,31 @@ impl World {
                 if *times <= fails {
                     failed(&format!("attempt {times}"))
                 } else {
-                    Reply::complete(format!("attempt {times}"))
+                    CallReply::complete(format!("attempt {times}"))
                 }
             }
             _ => failed(&input("why")),
         };
-        Input::Reply(reply)
+        ResumeInput::Reply(reply)
     }
 }
 
-fn failed(why: &str) -> Reply {
+fn failed(why: &str) -> CallReply {
     let error = json!({
         "type": "TASK_FAILURE", "reason": "llm_error", "message": why,
         "cause": { "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": "the cable is cut" },
     });
     let notes = json!({ "error": error }).as_object().cloned().unwrap_or_default();
-    Reply { status: Status::Failed, content: "partial".into(), parsed: None, notes }
+    CallReply { status: Status::Failed, content: "partial".into(), parsed: None, notes }
 }
 
-fn tool(call: &ToolCall) -> Input {
+fn tool(call: &ToolCall) -> ResumeInput {
     let reply = match &*call.name {
         "read_files" => {
             let paths = call.arguments.get("paths").and_then(Json::as_array).cloned().unwrap_or_default();
             let texts: Vec<String> =
                 paths.iter().map(|path| format!("text of {}", path.as_str().unwrap_or("?"))).collect();
-            Reply::complete(texts.join("\n"))
+            CallReply::complete(texts.join("\n"))
         }
         _ => {
             let command = call.arguments.get("command").and_then(Json::as_str).unwrap_or("");
@@ -188,10 +191,10 @@ fn tool(call: &ToolCall) -> Input {
             let notes = json!({ "exit_code": code, "stdout": format!("ran {command}\n"), "stderr": "" });
             let status = if code == 0 { Status::Complete } else { Status::Failed };
             let notes = notes.as_object().cloned().unwrap_or_default();
-            Reply { status, content: format!("ran {command}\n"), parsed: None, notes }
+            CallReply { status, content: format!("ran {command}\n"), parsed: None, notes }
         }
     };
-    Input::Reply(reply)
+    ResumeInput::Reply(reply)
 }
 
 /// Describes an effect in one line.
@@ -201,9 +204,9 @@ pub(crate) fn describe(kind: &EffectKind) -> String {
         EffectKind::Task(call) => {
             let how = match (&call.target, call.form) {
                 (_, fusee_lang::CallForm::Spawn) => "spawn",
-                (Target::Atom(_), _) => "atom",
-                (Target::Described(_), _) => "described",
-                (Target::Named(_), _) => "task",
+                (TaskTarget::Atom(_), _) => "atom",
+                (TaskTarget::Described(_), _) => "described",
+                (TaskTarget::Named(_), _) => "task",
             };
             let settings =
                 if call.settings.is_empty() { String::new() } else { format!(" {}", object(&call.settings)) };

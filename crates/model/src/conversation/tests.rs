@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Reasoning, ToolCall, ToolFormat, Traits, Wire};
+use crate::{ModelTraits, Reasoning, ToolCall, ToolFormat, Wire};
 
 fn tool() -> ToolSpec {
     ToolSpec { name: "t".into(), description: "d".into(), parameters: json!({"type": "object"}) }
@@ -77,8 +77,10 @@ proptest! {
 
 /// All dialects with a different encoding.
 fn dialects() -> Vec<Dialect> {
-    let asked =
-        |tool_format| Dialect { wire: Wire::Chat, traits: Traits { tool_format, ..Traits::default() } };
+    let asked = |tool_format| Dialect {
+        wire: Wire::Chat,
+        traits: ModelTraits { tool_format, ..ModelTraits::default() },
+    };
     vec![
         Wire::Chat.into(),
         Wire::Responses.into(),

@@ -12,9 +12,9 @@ use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::gate::Gate;
+use super::rate_gate::RateGate;
 use super::root_cause;
-use crate::{ChoiceError, Clock, ErrorKind, ModelError, Secret, Settings, Wire};
+use crate::{Clock, Connection, ErrorKind, ModelError, OpenError, Secret, Wire};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Detects connections whose peer has silently gone away.
@@ -31,12 +31,12 @@ pub(crate) struct Endpoint {
     /// Address for display, without password and query.
     pub(super) shown: String,
     pub(super) silence: Duration,
-    pub(super) gate: Gate,
+    pub(super) gate: RateGate,
     pub(super) clock: Clock,
 }
 
 impl Endpoint {
-    pub(crate) fn new(base_url: &str, settings: &Settings, clock: Clock) -> Result<Endpoint, ChoiceError> {
+    pub(crate) fn new(base_url: &str, settings: &Connection, clock: Clock) -> Result<Endpoint, OpenError> {
         let base = parse_base(base_url, settings.wire)?;
         let mut shown = base.clone();
         // These fail only for addresses without a host.
@@ -52,7 +52,7 @@ impl Endpoint {
             secrets,
             shown: shown.as_str().trim_end_matches('/').to_owned(),
             silence: settings.silence,
-            gate: Gate::default(),
+            gate: RateGate::default(),
             clock,
         })
     }
@@ -105,8 +105,8 @@ impl Endpoint {
     }
 }
 
-fn parse_base(base_url: &str, wire: Wire) -> Result<Url, ChoiceError> {
-    let wrong = |why: &str| ChoiceError::Settings(format!("invalid base URL `{base_url}`: {why}"));
+fn parse_base(base_url: &str, wire: Wire) -> Result<Url, OpenError> {
+    let wrong = |why: &str| OpenError::Settings(format!("invalid base URL `{base_url}`: {why}"));
     // Users paste the full endpoint address.
     let trimmed = base_url.trim().trim_end_matches('/');
     let trimmed = trimmed.strip_suffix(&format!("/{}", wire.path())).unwrap_or(trimmed);
@@ -124,16 +124,15 @@ fn parse_base(base_url: &str, wire: Wire) -> Result<Url, ChoiceError> {
     }
 }
 
-fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
+fn headers(settings: &Connection) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     // A stream compressed by an intermediary arrives in bursts; without this header it is free to compress.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let hidden = |name: &str, value: &str| {
-        let mut value = HeaderValue::from_str(value).map_err(|_| {
-            ChoiceError::Settings(format!("the value of `{name}` is not valid in a header"))
-        })?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| OpenError::Settings(format!("the value of `{name}` is not valid in a header")))?;
         value.set_sensitive(true);
         Ok(value)
     };
@@ -151,20 +150,20 @@ fn headers(settings: &Settings) -> Result<HeaderMap, ChoiceError> {
     }
     for (name, value) in &settings.headers {
         let known = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| ChoiceError::Settings(format!("invalid header name `{name}`")))?;
+            .map_err(|_| OpenError::Settings(format!("invalid header name `{name}`")))?;
         headers.insert(known, hidden(name, value.reveal())?);
     }
     Ok(headers)
 }
 
 /// Client for an address other than a model's, configured like those for models.
-pub(crate) fn client_for(url: &str, settings: &Settings) -> Result<Client, ChoiceError> {
+pub(crate) fn client_for(url: &str, settings: &Connection) -> Result<Client, OpenError> {
     client(&parse_base(url, Wire::default())?, settings)
 }
 
-fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
+fn client(base: &Url, settings: &Connection) -> Result<Client, OpenError> {
     let wrong =
-        |what: &str, error: &reqwest::Error| ChoiceError::Settings(format!("{what}: {}", root_cause(error)));
+        |what: &str, error: &reqwest::Error| OpenError::Settings(format!("{what}: {}", root_cause(error)));
     let mut builder = Client::builder()
         .user_agent(concat!("fusee/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIME)
@@ -187,12 +186,12 @@ fn client(base: &Url, settings: &Settings) -> Result<Client, ChoiceError> {
 }
 
 /// TLS with the system's certificate authorities and those in `ca_file`.
-fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError> {
+fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, OpenError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     if let Some(path) = ca_file {
         let wrong = |why: &dyn std::fmt::Display| {
-            ChoiceError::Settings(format!("cannot read certificates from {}: {why}", path.display()))
+            OpenError::Settings(format!("cannot read certificates from {}: {why}", path.display()))
         };
         for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
             extra.push(certificate.map_err(|error| wrong(&error))?);
@@ -202,7 +201,7 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError>
         }
     }
     let verifier = rustls_platform_verifier::Verifier::new_with_extra_roots(extra, provider.clone())
-        .map_err(|error| ChoiceError::Settings(format!("cannot read the system's certificates: {error}")))?;
+        .map_err(|error| OpenError::Settings(format!("cannot read the system's certificates: {error}")))?;
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(tls_fault)?
@@ -215,7 +214,7 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, ChoiceError>
 
 /// TLS configuration for plain HTTP. The client requires one, and this one does not read certificates (0.2 ms
 /// instead of 5 ms).
-fn trusting_nobody() -> Result<rustls::ClientConfig, ChoiceError> {
+fn trusting_nobody() -> Result<rustls::ClientConfig, OpenError> {
     let config =
         rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -225,8 +224,8 @@ fn trusting_nobody() -> Result<rustls::ClientConfig, ChoiceError> {
     Ok(config)
 }
 
-fn tls_fault(error: rustls::Error) -> ChoiceError {
-    ChoiceError::Settings(format!("cannot set up TLS: {error}"))
+fn tls_fault(error: rustls::Error) -> OpenError {
+    OpenError::Settings(format!("cannot set up TLS: {error}"))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! The client against a real, misbehaving server.
 
-mod catalog;
-mod constrained;
-mod encrypted;
+mod constraints;
+mod list_models;
 mod server;
+mod tls;
 
 use std::time::{Duration, Instant, SystemTime};
 
 use self::server::{Act, STREAM_HEAD, Server, chunk, response, streamed};
 use crate::{
-    CancellationToken, Conversation, Delta, ErrorKind, Message, Model, ModelError, Models, Reply,
-    RequestOptions, Secret, Settings, Usage, Wire,
+    CancellationToken, Connection, Conversation, ErrorKind, Message, Model, ModelError, Models, Reply,
+    ReplyDelta, RequestOptions, Secret, Usage, Wire,
 };
 
 const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n";
@@ -19,16 +19,16 @@ const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"comp
 const DONE: &str = "data: [DONE]\n\n";
 const KEY: &str = "sk-test-0123456789";
 
-fn settings(server: &Server) -> Settings {
-    Settings {
+fn settings(server: &Server) -> Connection {
+    Connection {
         base_url: Some(server.base_url()),
         api_key: Some(Secret::new(KEY)),
         silence: Duration::from_secs(1),
-        ..Settings::default()
+        ..Connection::default()
     }
 }
 
-fn open(settings: &Settings) -> std::sync::Arc<dyn Model> {
+fn open(settings: &Connection) -> std::sync::Arc<dyn Model> {
     Models::new(|| SystemTime::UNIX_EPOCH).open("test-model", settings).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn conversation() -> Conversation {
 
 async fn send(model: &dyn Model) -> (Result<Reply, ModelError>, Vec<String>) {
     let mut told = Vec::new();
-    let mut sink = |delta: Delta<'_>| told.push(format!("{delta:?}"));
+    let mut sink = |delta: ReplyDelta<'_>| told.push(format!("{delta:?}"));
     let token = CancellationToken::new();
     let reply = model.send(&conversation(), &RequestOptions::default(), &mut sink, &token).await;
     (reply, told)
@@ -73,7 +73,7 @@ async fn a_streamed_reply() {
 #[tokio::test]
 async fn what_is_sent() {
     let server = Server::start(vec![streamed(&[HELLO, STOP, DONE])]).await;
-    let settings = Settings { headers: vec![("x-extra".into(), Secret::new("more"))], ..settings(&server) };
+    let settings = Connection { headers: vec![("x-extra".into(), Secret::new("more"))], ..settings(&server) };
     send(&*open(&settings)).await.0.unwrap();
     let request = server.requests()[0].replace(&server.port.to_string(), "PORT");
     let mut lines: Vec<&str> = request.split("\r\n").collect();
@@ -236,8 +236,10 @@ async fn a_stream_cut_at_any_byte() {
 #[tokio::test]
 async fn nobody_listens() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let settings =
-        Settings { base_url: Some(format!("http://u:pass-word@127.0.0.1:{port}/v1")), ..Settings::default() };
+    let settings = Connection {
+        base_url: Some(format!("http://u:pass-word@127.0.0.1:{port}/v1")),
+        ..Connection::default()
+    };
     let error = send(&*open(&settings)).await.0.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
     assert_eq!(
@@ -346,10 +348,10 @@ async fn cancelling_ends_a_request_at_once() {
         vec![Act::Send(STREAM_HEAD.as_bytes().to_vec()), Act::Send(chunk(HELLO)), Act::Hang],
     ] {
         let server = Server::start(vec![acts]).await;
-        let model = open(&Settings { silence: Duration::from_secs(60), ..settings(&server) });
+        let model = open(&Connection { silence: Duration::from_secs(60), ..settings(&server) });
         let (conversation, options, token) =
             (conversation(), RequestOptions::default(), CancellationToken::new());
-        let mut sink = |_: Delta<'_>| {};
+        let mut sink = |_: ReplyDelta<'_>| {};
         let begin = Instant::now();
         let (outcome, ()) = tokio::join!(model.send(&conversation, &options, &mut sink, &token), async {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -398,17 +400,17 @@ async fn an_idle_connection_the_server_closed_costs_no_failure() {
 #[tokio::test]
 async fn a_proxy_is_used_unless_the_host_is_excepted() {
     let proxy = Server::start(vec![streamed(&[HELLO, STOP, DONE])]).await;
-    let settings = Settings {
+    let settings = Connection {
         base_url: Some("http://model.invalid/v1".into()),
         proxy: Some(format!("http://127.0.0.1:{}", proxy.port)),
         no_proxy: Some("127.0.0.1,localhost".into()),
-        ..Settings::default()
+        ..Connection::default()
     };
     assert_eq!(send(&*open(&settings)).await.0.unwrap().text, "hello");
     assert!(proxy.requests()[0].starts_with("POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n"));
 
     let server = Server::start(vec![streamed(&[HELLO, STOP, DONE])]).await;
-    send(&*open(&Settings { base_url: Some(server.base_url()), ..settings })).await.0.unwrap();
+    send(&*open(&Connection { base_url: Some(server.base_url()), ..settings })).await.0.unwrap();
     assert_eq!((server.requests().len(), proxy.requests().len()), (1, 1));
 }
 

@@ -8,7 +8,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
-use super::asked::Asked;
+use super::request::LocalRequest;
 use crate::{ErrorKind, ModelError};
 
 /// Defaults of llama.cpp's server.
@@ -21,7 +21,7 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    pub(super) fn new(model: &LlamaModel, asked: &Asked) -> Result<Sampling, ModelError> {
+    pub(super) fn new(model: &LlamaModel, asked: &LocalRequest) -> Result<Sampling, ModelError> {
         let chain = if asked.temperature <= 0.0 {
             LlamaSampler::chain_simple([LlamaSampler::greedy()])
         } else {
@@ -35,8 +35,7 @@ impl Sampling {
         };
         let held = asked.grammar.as_deref().map(|text| LlamaSampler::grammar(model, text, "root"));
         let grammar = held.transpose().map_err(|error| {
-            let message =
-                format!("llama.cpp rejects the grammar or schema of the reply: {error}");
+            let message = format!("llama.cpp rejects the grammar or schema of the reply: {error}");
             ModelError::new(ErrorKind::Invalid, message)
         })?;
         Ok(Sampling { chain, grammar })

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Map;
 use serde_json::ser::Formatter;
 
-use super::asked::Asked;
-use super::thinking;
+use super::reasoning;
+use super::request::LocalRequest;
 
 /// For files without a template: the format most small models were trained on.
 const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n\
@@ -20,22 +20,22 @@ const MOST_WORK: u64 = 50_000_000;
 
 /// A rendered prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Prompt {
+pub(super) struct ChatPrompt {
     pub(super) text: String,
     /// Whether the prompt ends with an opened reasoning section.
     pub(super) thinks: bool,
 }
 
 /// A parsed chat template.
-pub(super) struct Template {
+pub(super) struct ChatTemplate {
     environment: Environment<'static>,
     bos: String,
     eos: String,
 }
 
-impl Template {
+impl ChatTemplate {
     /// Parses a template; `bos` and `eos` are the tokens that some templates insert themselves.
-    pub(super) fn read(source: Option<String>, bos: String, eos: String) -> Result<Template, String> {
+    pub(super) fn read(source: Option<String>, bos: String, eos: String) -> Result<ChatTemplate, String> {
         let mut environment = Environment::new();
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
@@ -49,12 +49,12 @@ impl Template {
         environment
             .add_template_owned(NAME, source.unwrap_or_else(|| CHATML.to_owned()))
             .map_err(|error| format!("its chat template is invalid: {error}"))?;
-        Ok(Template { environment, bos, eos })
+        Ok(ChatTemplate { environment, bos, eos })
     }
 
     /// Renders the prompt. A prefilled beginning of the reply is placed at its end, and the model continues
     /// from there.
-    pub(super) fn prompt(&self, asked: &Asked) -> Result<Prompt, String> {
+    pub(super) fn prompt(&self, asked: &LocalRequest) -> Result<ChatPrompt, String> {
         let (messages, begun) = asked.turns();
         let prompt = self.rendered(messages, &asked.tools).or_else(|error| {
             // Some templates reject a system prompt; prepend it to the first user message instead.
@@ -63,14 +63,14 @@ impl Template {
         });
         let mut text = prompt
             .map_err(|error| format!("its chat template rejects the conversation: {}", innermost(&error)))?;
-        let mut thinks = text.trim_end().ends_with(thinking::OPEN);
+        let mut thinks = text.trim_end().ends_with(reasoning::OPEN);
         if thinks && (begun.is_some() || asked.grammar.is_some()) {
             // A prefilled or constrained reply is the answer itself, so close the reasoning section first.
-            text = format!("{}\n{}\n\n", text.trim_end(), thinking::CLOSE);
+            text = format!("{}\n{}\n\n", text.trim_end(), reasoning::CLOSE);
             thinks = false;
         }
         text.push_str(begun.unwrap_or_default());
-        Ok(Prompt { text, thinks })
+        Ok(ChatPrompt { text, thinks })
     }
 
     /// Whether the template already inserted the BOS token.

@@ -5,12 +5,12 @@ mod real;
 use std::time::SystemTime;
 
 use crate::{
-    CancellationToken, Conversation, ErrorKind, Message, ModelError, Models, RequestOptions, Settings,
+    CancellationToken, Connection, Conversation, ErrorKind, Message, ModelError, Models, RequestOptions,
 };
 
 fn open(name: &str) -> String {
     let models = Models::new(|| SystemTime::UNIX_EPOCH);
-    models.open(name, &Settings::default()).err().unwrap().to_string()
+    models.open(name, &Connection::default()).err().unwrap().to_string()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn of_architecture(name: &str) -> Vec<u8> {
 
 fn ask(file: &std::path::Path) -> ModelError {
     let models = Models::new(|| SystemTime::UNIX_EPOCH);
-    let model = models.open(&format!("local:{}", file.display()), &Settings::default()).unwrap();
+    let model = models.open(&format!("local:{}", file.display()), &Connection::default()).unwrap();
     let mut conversation = Conversation::new(model.dialect(), String::new(), Vec::new());
     conversation.push(Message::User { text: "Hello".to_owned() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -18,10 +18,10 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::{LogOptions, send_logs_to_tracing};
 use tokio::sync::mpsc::Sender;
 
-use super::asked::Asked;
-use super::complaints;
+use super::load_log;
+use super::request::LocalRequest;
 use super::sampling::Sampling;
-use super::template::{Prompt, Template};
+use super::template::{ChatPrompt, ChatTemplate};
 use crate::{ErrorKind, ModelError, StopReason, Usage};
 
 /// Capacity of the request queue; when it is full, requests fail with a retriable error.
@@ -36,7 +36,7 @@ const LEAST_CONTEXT_TOKENS: u64 = 256;
 
 /// Which model to load, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ModelHandle {
     pub(super) path: PathBuf,
     pub(super) context_tokens: Option<u64>,
     pub(super) threads: usize,
@@ -45,7 +45,7 @@ pub(super) struct Held {
 /// A request to the worker thread.
 pub(super) enum Job {
     /// Generate a reply and stream it.
-    Ask(Box<Asked>, Sender<Piece>),
+    Ask(Box<LocalRequest>, Sender<Piece>),
     /// Report the size of the context.
     Context(tokio::sync::oneshot::Sender<Option<u64>>),
 }
@@ -57,26 +57,26 @@ pub(super) enum Piece {
     /// More of the reply.
     Text(String),
     /// The request has ended.
-    End(Result<Ended, ModelError>),
+    End(Result<ReplyEnd, ModelError>),
 }
 
 /// Final state of a reply.
-pub(super) struct Ended {
+pub(super) struct ReplyEnd {
     pub(super) stop: StopReason,
     pub(super) usage: Usage,
 }
 
 /// Starts a thread for a model. It loads the model with the first request and ends when all senders are
 /// dropped.
-pub(super) fn start(held: Held) -> std::io::Result<SyncSender<Job>> {
+pub(super) fn start(held: ModelHandle) -> std::io::Result<SyncSender<Job>> {
     let (asking, jobs) = sync_channel(LINE);
     std::thread::Builder::new().name("local model".to_owned()).spawn(move || work(&held, &jobs))?;
     Ok(asking)
 }
 
-fn work(held: &Held, jobs: &Receiver<Job>) {
+fn work(held: &ModelHandle, jobs: &Receiver<Job>) {
     while let Ok(job) = jobs.recv() {
-        match Loaded::open(held) {
+        match LoadedModel::open(held) {
             Ok(loaded) => return serve(&loaded, held, job, jobs),
             // The next request tries again: the file may have been fixed by then.
             Err(message) => refuse(job, &message),
@@ -94,10 +94,10 @@ fn refuse(job: Job, message: &str) {
 }
 
 /// A loaded model, without a context.
-struct Loaded {
+struct LoadedModel {
     backend: &'static LlamaBackend,
     model: LlamaModel,
-    template: Template,
+    template: ChatTemplate,
     context_tokens: u32,
 }
 
@@ -110,12 +110,12 @@ fn backend() -> Result<&'static LlamaBackend, String> {
     BACKEND.as_ref().map_err(Clone::clone)
 }
 
-impl Loaded {
-    fn open(held: &Held) -> Result<Loaded, String> {
+impl LoadedModel {
+    fn open(held: &ModelHandle) -> Result<LoadedModel, String> {
         let shown = held.path.display();
         super::file::check(&held.path)?;
         let backend = backend()?;
-        let (model, complaints) = complaints::during(|| {
+        let (model, complaints) = load_log::during(|| {
             LlamaModel::load_from_file(backend, &held.path, &LlamaModelParams::default())
         });
         let model = model.map_err(|_| {
@@ -126,10 +126,10 @@ impl Loaded {
         let trained = u64::from(model.n_ctx_train()).max(LEAST_CONTEXT_TOKENS);
         let wanted = held.context_tokens.unwrap_or(CONTEXT_TOKENS).clamp(LEAST_CONTEXT_TOKENS, trained);
         let context_tokens = u32::try_from(wanted).unwrap_or(u32::MAX);
-        Ok(Loaded { backend, model, template, context_tokens })
+        Ok(LoadedModel { backend, model, template, context_tokens })
     }
 
-    fn context(&self, held: &Held) -> Result<LlamaContext<'_>, String> {
+    fn context(&self, held: &ModelHandle) -> Result<LlamaContext<'_>, String> {
         let threads = i32::try_from(held.threads.max(1)).unwrap_or(1);
         let part = u32::try_from(PART).unwrap_or(u32::MAX);
         let settings = LlamaContextParams::default()
@@ -138,7 +138,7 @@ impl Loaded {
             .with_n_ubatch(part)
             .with_n_threads(threads)
             .with_n_threads_batch(threads);
-        let (context, complaints) = complaints::during(|| self.model.new_context(self.backend, settings));
+        let (context, complaints) = load_log::during(|| self.model.new_context(self.backend, settings));
         context.map_err(|error| {
             let why = complaints.first().cloned().unwrap_or_else(|| error.to_string());
             format!(
@@ -149,17 +149,17 @@ impl Loaded {
     }
 }
 
-fn template(model: &LlamaModel) -> Result<Template, String> {
+fn template(model: &LlamaModel) -> Result<ChatTemplate, String> {
     let vocab = model.vocab();
     let mark = |token: LlamaToken| match token.0 {
         0.. => String::from_utf8_lossy(&vocab.token_to_piece(token, true, None)).into_owned(),
         _ => String::new(),
     };
     let source = model.meta_val_str("tokenizer.chat_template").ok().filter(|source| !source.is_empty());
-    Template::read(source, mark(vocab.bos()), mark(vocab.eos()))
+    ChatTemplate::read(source, mark(vocab.bos()), mark(vocab.eos()))
 }
 
-fn serve(loaded: &Loaded, held: &Held, first: Job, jobs: &Receiver<Job>) {
+fn serve(loaded: &LoadedModel, held: &ModelHandle, first: Job, jobs: &Receiver<Job>) {
     let mut context = match loaded.context(held) {
         Ok(context) => context,
         Err(message) => {
@@ -170,7 +170,7 @@ fn serve(loaded: &Loaded, held: &Held, first: Job, jobs: &Receiver<Job>) {
             return;
         }
     };
-    let mut seat = Seat { loaded, context: &mut context, evaluated: Vec::new() };
+    let mut seat = ContextSlot { loaded, context: &mut context, evaluated: Vec::new() };
     let mut next = Some(first);
     while let Some(job) = next {
         match job {
@@ -185,15 +185,15 @@ fn serve(loaded: &Loaded, held: &Held, first: Job, jobs: &Receiver<Job>) {
 }
 
 /// The model's single sequence, and what its context holds.
-struct Seat<'l, 'c> {
-    loaded: &'l Loaded,
+struct ContextSlot<'l, 'c> {
+    loaded: &'l LoadedModel,
     context: &'c mut LlamaContext<'l>,
     /// Tokens in the context, in order.
     evaluated: Vec<LlamaToken>,
 }
 
-impl Seat<'_, '_> {
-    fn answer(&mut self, asked: &Asked, pieces: &Sender<Piece>) -> Result<Ended, ModelError> {
+impl ContextSlot<'_, '_> {
+    fn answer(&mut self, asked: &LocalRequest, pieces: &Sender<Piece>) -> Result<ReplyEnd, ModelError> {
         let (prompt, thinks) = self.tokens(asked)?;
         let room = self.loaded.context_tokens as usize;
         if prompt.len() >= room {
@@ -210,7 +210,7 @@ impl Seat<'_, '_> {
         let mut at = self.evaluate_prompt(&prompt, kept, pieces)?;
         pieces.blocking_send(Piece::Begins { thinks }).map_err(|_| ModelError::cancelled())?;
         let most = asked.max_tokens.map_or(usize::MAX, |most| most as usize);
-        let mut writing = Writing::default();
+        let mut writing = TokenDecoder::default();
         let mut said = 0;
         let stop = loop {
             if said >= most || self.evaluated.len() >= room {
@@ -238,12 +238,12 @@ impl Seat<'_, '_> {
             cached_tokens: kept as u64,
             ..Usage::default()
         };
-        Ok(Ended { stop, usage })
+        Ok(ReplyEnd { stop, usage })
     }
 
-    fn tokens(&self, asked: &Asked) -> Result<(Vec<LlamaToken>, bool), ModelError> {
+    fn tokens(&self, asked: &LocalRequest) -> Result<(Vec<LlamaToken>, bool), ModelError> {
         let wrong = |message| ModelError::new(ErrorKind::Invalid, message);
-        let Prompt { text, thinks } = self.loaded.template.prompt(asked).map_err(wrong)?;
+        let ChatPrompt { text, thinks } = self.loaded.template.prompt(asked).map_err(wrong)?;
         let vocab = self.loaded.model.vocab();
         // Do not add the BOS token if the template already did.
         let marked = vocab.should_add_bos() && self.loaded.template.begins(&text);
@@ -304,11 +304,11 @@ impl Seat<'_, '_> {
 
 /// Assembles token bytes into text: a character may be split across tokens.
 #[derive(Default)]
-struct Writing {
+struct TokenDecoder {
     open: Vec<u8>,
 }
 
-impl Writing {
+impl TokenDecoder {
     fn take(&mut self, bytes: &[u8]) -> String {
         self.open.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.open) {

@@ -31,8 +31,8 @@ fn a_local_server_has_native_tools_with_text_forms_recognised() {
     }
     let inside = shipped().of(Some("local"), "anything").traits();
     assert_eq!((inside.tool_format, inside.constraint), (ToolFormat::Schema, Constraint::LlamaCpp));
-    assert_eq!(shipped().of(Some("groq"), "anything").traits(), Traits::default());
-    assert_eq!(shipped().of(None, "anything").traits(), Traits::default());
+    assert_eq!(shipped().of(Some("groq"), "anything").traits(), ModelTraits::default());
+    assert_eq!(shipped().of(None, "anything").traits(), ModelTraits::default());
 }
 
 #[test]
@@ -40,12 +40,12 @@ fn every_entry_that_fits_counts_the_later_over_the_earlier() {
     let profile = shipped().of(Some("llama.cpp"), "/models/Qwen2.5-Coder-1.5B-Instruct-q4_k_m.gguf");
     assert_eq!(
         profile.traits(),
-        Traits {
+        ModelTraits {
             text_calls: true,
             one_call: true,
             constraint: Constraint::LlamaCpp,
             edit_format: EditFormat::Whole,
-            ..Traits::default()
+            ..ModelTraits::default()
         }
     );
     assert_eq!(shipped().of(Some("anthropic"), "claude-3-haiku-20240307").max_output_tokens, Some(4096));
@@ -105,8 +105,8 @@ fn tools_of_the_provider_are_off_unless_a_profile_says_otherwise() {
     assert_eq!(traits.provider_tools, ProviderTools::Of20250728);
     let kept = serde_json::to_value(traits).unwrap();
     assert_eq!(kept["provider_tools"], "20250728");
-    assert_eq!(serde_json::from_value::<Traits>(kept).unwrap(), traits);
-    assert_eq!(serde_json::to_value(Traits::default()).unwrap().get("provider_tools"), None);
+    assert_eq!(serde_json::from_value::<ModelTraits>(kept).unwrap(), traits);
+    assert_eq!(serde_json::to_value(ModelTraits::default()).unwrap().get("provider_tools"), None);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn models_that_reason_are_asked_in_the_way_their_servers_take() {
     {
         let profile = of("anthropic", model);
         let traits = profile.traits();
-        assert_eq!(traits.thinking, Thinking::Adaptive, "{model}");
+        assert_eq!(traits.thinking, ThinkingStyle::Adaptive, "{model}");
         assert!(traits.fixed_sampling && traits.images, "{model}");
         assert_eq!(profile.context_tokens, Some(1_000_000), "{model}");
     }
@@ -135,5 +135,5 @@ fn models_that_reason_are_asked_in_the_way_their_servers_take() {
     }
     // Older models keep their traits.
     let haiku = of("anthropic", "claude-haiku-4-5");
-    assert_eq!((haiku.traits().thinking, haiku.traits().fixed_sampling), (Thinking::Budget, false));
+    assert_eq!((haiku.traits().thinking, haiku.traits().fixed_sampling), (ThinkingStyle::Budget, false));
 }

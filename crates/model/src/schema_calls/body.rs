@@ -5,14 +5,14 @@
 use bytes::BytesMut;
 use serde_json::{Value, json};
 
-use super::telling::Telling;
-use super::{Exchange, Header};
+use super::body_stream::BodyStream;
+use super::{CallHeader, SchemaRequest};
 use crate::profile::Constraint;
-use crate::stream::Sink;
-use crate::wire::Before;
-use crate::wire::plain::{self, Body, MIDDLE, REPLACE, Role, SEARCH};
+use crate::stream::DeltaSink;
+use crate::wire::MessagePrefix;
+use crate::wire::text_protocol::{self, CallBody, MIDDLE, REPLACE, Role, SEARCH};
 use crate::{
-    Conversation, Delta, ErrorKind, Message, ModelError, Reply, RequestOptions, StopReason, ToolChoice,
+    Conversation, ErrorKind, Message, ModelError, Reply, ReplyDelta, RequestOptions, StopReason, ToolChoice,
 };
 
 /// Default limit of a body, about four hundred lines. It ends the output of a small model that does not stop.
@@ -20,19 +20,19 @@ const BODY_TOKENS: u32 = 4_096;
 
 /// Content that a request adds after the messages of its conversation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct More<'a> {
+pub(crate) struct AddedMessages<'a> {
     /// The assistant's text so far.
     pub(crate) header: &'a str,
     /// A user message that follows; without it, the assistant continues its own text.
     pub(crate) instruction: Option<&'a str>,
 }
 
-impl More<'_> {
+impl AddedMessages<'_> {
     /// Encodes it after the last message of a conversation in the text protocol.
-    pub(crate) fn write(&self, out: &mut BytesMut, before: Before<'_>) {
-        plain::raw(out, Role::Assistant, self.header, before);
+    pub(crate) fn write(&self, out: &mut BytesMut, before: MessagePrefix<'_>) {
+        text_protocol::raw(out, Role::Assistant, self.header, before);
         if let Some(instruction) = self.instruction {
-            plain::raw(out, Role::User, instruction, Before::Message(&ASSISTANT));
+            text_protocol::raw(out, Role::User, instruction, MessagePrefix::Message(&ASSISTANT));
         }
     }
 }
@@ -43,16 +43,17 @@ const ASSISTANT: Message =
 
 /// Requests the body. Returns the complete arguments of the call, or `None` if a limit truncated it.
 pub(super) async fn ask(
-    server: &dyn Exchange,
-    body: Body,
-    header: &Header,
+    server: &dyn SchemaRequest,
+    body: CallBody,
+    header: &CallHeader,
     conversation: &Conversation,
     options: &RequestOptions,
-    sink: &mut Sink<'_>,
+    sink: &mut DeltaSink<'_>,
 ) -> Result<(Option<String>, Reply), ModelError> {
-    let shown = plain::header(&header.thought, &header.tool, &Value::Object(header.arguments.clone()));
+    let shown =
+        text_protocol::header(&header.thought, &header.tool, &Value::Object(header.arguments.clone()));
     let path = header.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-    let language = if header.tool == "apply_patch" { "diff" } else { plain::language(path) };
+    let language = if header.tool == "apply_patch" { "diff" } else { text_protocol::language(path) };
     // Markdown contains fences itself.
     let fence = if language == "markdown" { "````" } else { "```" };
     let begun = format!("{shown}\n{fence}{language}\n");
@@ -66,15 +67,15 @@ pub(super) async fn ask(
     if let Some(fields) = grammar_fields(constraint, &grammar(body, fence)) {
         let mut constrained = asked.clone();
         constrained.extra.extend(fields);
-        let more = More { header: &begun, instruction: None };
+        let more = AddedMessages { header: &begun, instruction: None };
         let mut telling = match body {
             // The reply is the text itself, so it can be streamed.
-            Body::Whole(field) => Telling::of(&header.arguments, field, fence, &shown),
-            Body::Replace { .. } => None,
+            CallBody::Whole(field) => BodyStream::of(&header.arguments, field, fence, &shown),
+            CallBody::Replace { .. } => None,
         };
-        let mut grow = |delta: Delta<'_>| match (delta, &mut telling) {
-            (Delta::Waiting { .. }, _) => sink(delta),
-            (Delta::Text(text), Some(telling)) => telling.more(text, sink),
+        let mut grow = |delta: ReplyDelta<'_>| match (delta, &mut telling) {
+            (ReplyDelta::Waiting { .. }, _) => sink(delta),
+            (ReplyDelta::Text(text), Some(telling)) => telling.more(text, sink),
             _ => {}
         };
         let outcome = server.exchange(conversation, Some(more), &constrained, &mut grow).await;
@@ -85,10 +86,10 @@ pub(super) async fn ask(
         }
     }
     let instruction = instruction(body, path, fence, language);
-    let more = More { header: &shown, instruction: Some(&instruction) };
+    let more = AddedMessages { header: &shown, instruction: Some(&instruction) };
     // There may be text before the block, so the call is reported once it is complete.
-    let mut quiet = |delta: Delta<'_>| {
-        if let Delta::Waiting { .. } = delta {
+    let mut quiet = |delta: ReplyDelta<'_>| {
+        if let ReplyDelta::Waiting { .. } = delta {
             sink(delta);
         }
     };
@@ -98,11 +99,11 @@ pub(super) async fn ask(
 
 fn finish(
     reply: Reply,
-    body: Body,
-    header: &Header,
+    body: CallBody,
+    header: &CallHeader,
     fence: &str,
-    telling: Option<Telling<'_>>,
-    sink: &mut Sink<'_>,
+    telling: Option<BodyStream<'_>>,
+    sink: &mut DeltaSink<'_>,
 ) -> Result<(Option<String>, Reply), ModelError> {
     if reply.stop == StopReason::Length {
         return Ok((None, reply));
@@ -117,8 +118,8 @@ fn finish(
     };
     let mut arguments = header.arguments.clone();
     match body {
-        Body::Whole(field) => _ = arguments.insert(field.to_owned(), text.into()),
-        Body::Replace { old, new } => {
+        CallBody::Whole(field) => _ = arguments.insert(field.to_owned(), text.into()),
+        CallBody::Replace { old, new } => {
             let (before, after) = halves(&text);
             arguments.insert(old.to_owned(), before.into());
             arguments.insert(new.to_owned(), after.into());
@@ -126,7 +127,7 @@ fn finish(
     }
     let arguments = Value::Object(arguments).to_string();
     if !is_told {
-        sink(Delta::ToolArguments { index: 0, fragment: &arguments });
+        sink(ReplyDelta::ToolArguments { index: 0, fragment: &arguments });
     }
     Ok((Some(arguments), reply))
 }
@@ -163,15 +164,15 @@ fn halves(text: &str) -> (String, String) {
     (cut(old), cut(new))
 }
 
-fn instruction(body: Body, path: &str, fence: &str, language: &str) -> String {
+fn instruction(body: CallBody, path: &str, fence: &str, language: &str) -> String {
     match body {
-        Body::Whole("patch") => {
+        CallBody::Whole("patch") => {
             format!("Now the patch, and nothing else: one block that begins with {fence}{language}.")
         }
-        Body::Whole(_) => format!(
+        CallBody::Whole(_) => format!(
             "Now the whole content of {path}, and nothing else: one block that begins with {fence}{language}."
         ),
-        Body::Replace { .. } => format!(
+        CallBody::Replace { .. } => format!(
             "Now the change in {path}, and nothing else, in this form:\n{fence}\n{SEARCH}old lines\n{MIDDLE}new lines\n{REPLACE}{fence}"
         ),
     }
@@ -195,16 +196,16 @@ fn grammar_fields(constraint: Constraint, grammar: &str) -> Option<Vec<(String, 
 /// it. Line breaks after the fence are allowed, because models have a single token for a fence and its line
 /// end. The delimiters of a search/replace block are not allowed as lines of a whole file: a small model that
 /// has just seen one would write one.
-fn grammar(body: Body, fence: &str) -> String {
+fn grammar(body: CallBody, fence: &str) -> String {
     const END: &str = r#"end ::= "\n"? "\n"?"#;
     // With a longer fence, three backticks are text.
     let shorter = if fence.len() > 3 { r#" | "```" ([^`\n] [^\n]*)?"# } else { "" };
     match body {
-        Body::Whole(_) => format!(
+        CallBody::Whole(_) => format!(
             "root ::= line* \"{fence}\" end\n\
              line ::= ([^`<\\n] [^\\n]* | \"<\"{{1,6}} ([^<\\n] [^\\n]*)? | \"`\"{{1,2}} ([^`\\n] [^\\n]*)?{shorter})? \"\\n\"\n{END}\n"
         ),
-        Body::Replace { .. } => format!(
+        CallBody::Replace { .. } => format!(
             "root ::= {SEARCH:?} old+ {MIDDLE:?} new* {REPLACE:?} \"{fence}\" end\n\
              old ::= ([^=`\\n] [^\\n]*)? \"\\n\"\n\
              new ::= ([^=>`\\n] [^\\n]* | \"=\" [^=\\n] [^\\n]*)? \"\\n\"\n{END}\n"

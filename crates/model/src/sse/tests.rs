@@ -7,9 +7,9 @@ use super::*;
 type Owned = (String, String);
 
 fn parse(pieces: &[&[u8]]) -> Result<Vec<Owned>, SseError> {
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let mut events = Vec::new();
-    let mut each = |event: Event<'_>| -> Result<(), SseError> {
+    let mut each = |event: SseEvent<'_>| -> Result<(), SseError> {
         events.push((event.name.to_owned(), event.data.to_owned()));
         Ok(())
     };
@@ -65,7 +65,7 @@ fn bytes_that_are_no_utf8_become_replacement_marks() {
 #[test]
 fn an_endless_line_is_an_error_and_not_memory() {
     let piece = vec![b'x'; 1 << 20];
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let mut fed = 0;
     let error = loop {
         fed += piece.len();
@@ -80,7 +80,7 @@ fn an_endless_line_is_an_error_and_not_memory() {
 #[test]
 fn an_endless_event_is_an_error_and_not_memory() {
     let line = [b"data: ".as_slice(), &vec![b'x'; 1 << 20], b"\n"].concat();
-    let mut parser = Parser::default();
+    let mut parser = SseParser::default();
     let result = (0..20).try_for_each(|_| parser.feed(&line, |_| Ok::<(), SseError>(())));
     assert_eq!(result, Err(SseError::Event));
 }
@@ -95,7 +95,7 @@ fn the_first_error_of_the_reader_stops_the_parser() {
         }
     }
     let mut seen = 0;
-    let result = Parser::default().feed(b"data: a\n\ndata: b\n\n", |_| {
+    let result = SseParser::default().feed(b"data: a\n\ndata: b\n\n", |_| {
         seen += 1;
         Err(Enough)
     });

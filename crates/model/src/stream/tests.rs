@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn quiet() -> impl FnMut(Delta<'_>) + Send {
-    |_: Delta<'_>| {}
+fn quiet() -> impl FnMut(ReplyDelta<'_>) + Send {
+    |_: ReplyDelta<'_>| {}
 }
 
 #[test]
@@ -11,13 +11,13 @@ fn progress_goes_from_open_over_stopped_to_done() {
     let mut decoder = Decoder::new(Wire::Chat, 0);
     let mut sink = quiet();
     let mut feed = |text: &str| decoder.feed(text.as_bytes(), &mut sink).unwrap();
-    assert_eq!(feed(": waiting\n\n"), Progress::Open);
-    assert_eq!(feed("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"), Progress::Open);
+    assert_eq!(feed(": waiting\n\n"), ReplyProgress::Open);
+    assert_eq!(feed("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"), ReplyProgress::Open);
     assert_eq!(
         feed("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"),
-        Progress::Stopped
+        ReplyProgress::Stopped
     );
-    assert_eq!(feed("data: [DONE]\n\n"), Progress::Done);
+    assert_eq!(feed("data: [DONE]\n\n"), ReplyProgress::Done);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Found, Spoken, call_in};
+use super::{TextCall, TextCalls, call_in};
 
-pub(super) fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Found> {
+pub(super) fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<TextCalls> {
     let text = text.trim();
     let (before, inside) = match last_block(text) {
         Some(block) => block,
@@ -13,7 +13,7 @@ pub(super) fn find(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Found> {
         None => return None,
     };
     let calls = calls_in(inside, known)?;
-    Some(Found { text: before.trim().to_owned(), reasoning: String::new(), calls })
+    Some(TextCalls { text: before.trim().to_owned(), reasoning: String::new(), calls })
 }
 
 /// The block that ends the text, preceded by the text before it.
@@ -32,7 +32,7 @@ fn last_block(text: &str) -> Option<(&str, &str)> {
         .then_some((&inner[..open], inside))
 }
 
-fn calls_in(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Vec<Spoken>> {
+fn calls_in(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
     // A sequence of objects, or a list of them.
     let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let mut calls = Vec::new();
@@ -49,7 +49,7 @@ fn calls_in(text: &str, known: &dyn Fn(&str) -> bool) -> Option<Vec<Spoken>> {
     (!calls.is_empty()).then_some(calls)
 }
 
-fn only_call(value: &Value, known: &dyn Fn(&str) -> bool) -> Option<Spoken> {
+fn only_call(value: &Value, known: &dyn Fn(&str) -> bool) -> Option<TextCall> {
     let object = value.as_object()?;
     const WORDS: &[&str] =
         &["name", "tool", "tool_name", "function", "arguments", "parameters", "args", "input", "type", "id"];

@@ -2,19 +2,19 @@
 //! `<|channel|>analysis<|message|>…<|end|>`, `<|channel|>commentary to=functions.NAME
 //! …<|message|>{…}<|call|>`, `<|channel|>final<|message|>…`.
 
-use super::{Found, Spoken, bare_name};
+use super::{TextCall, TextCalls, bare_name};
 
 pub(super) const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const ENDS: &[&str] = &["<|end|>", "<|call|>", "<|return|>", "<|start|>", CHANNEL];
 
-pub(super) fn find(text: &str) -> Option<Found> {
+pub(super) fn find(text: &str) -> Option<TextCalls> {
     // They start the reply, with or without the role before them.
     let begins = text.trim_start().strip_prefix("<|start|>assistant").unwrap_or(text.trim_start());
     if !begins.starts_with(CHANNEL) {
         return None;
     }
-    let mut found = Found::default();
+    let mut found = TextCalls::default();
     let mut rest = begins;
     while let Some(at) = rest.find(CHANNEL) {
         rest = &rest[at + CHANNEL.len()..];
@@ -28,13 +28,13 @@ pub(super) fn find(text: &str) -> Option<Found> {
     Some(found)
 }
 
-impl Found {
+impl TextCalls {
     fn take(&mut self, header: &str, content: &str) {
         let target = header.split_whitespace().find_map(|word| word.strip_prefix("to="));
         if let Some(name) = target {
             // A recipient may be followed by a marker.
             let name = bare_name(name.split("<|").next().unwrap_or(name));
-            self.calls.push(Spoken { name: name.to_owned(), arguments: content.trim().to_owned() });
+            self.calls.push(TextCall { name: name.to_owned(), arguments: content.trim().to_owned() });
             return;
         }
         let into =

@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Found, Spoken, call_in};
+use super::{TextCall, TextCalls, call_in};
 
 pub(super) const CALL: &str = "<tool_call>";
 pub(super) const FUNCTION: &str = "<function=";
 
-pub(super) fn find(text: &str) -> Option<Found> {
-    let mut found = Found::default();
+pub(super) fn find(text: &str) -> Option<TextCalls> {
+    let mut found = TextCalls::default();
     let mut rest = text;
     let mut fenced = false;
     while let Some((line, after)) = next_line(rest) {
@@ -42,7 +42,7 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The call at the start of `text`, and its end.
-fn element(text: &str) -> Option<(Spoken, usize)> {
+fn element(text: &str) -> Option<(TextCall, usize)> {
     if let Some(inner) = text.strip_prefix(CALL) {
         let (inside, end) = until(inner, "</tool_call>");
         let inside = inside.trim();
@@ -64,7 +64,7 @@ fn until<'a>(text: &'a str, close: &str) -> (&'a str, usize) {
 }
 
 /// Parses `<function=NAME>` with parameters or a JSON object.
-fn function(text: &str) -> Option<(Spoken, usize)> {
+fn function(text: &str) -> Option<(TextCall, usize)> {
     let after = text.strip_prefix(FUNCTION)?;
     let (name, body) = after.split_once('>')?;
     let name = name.trim().trim_matches(['"', '\'']);
@@ -76,7 +76,7 @@ fn function(text: &str) -> Option<(Spoken, usize)> {
         true => inside.trim().to_owned(),
         false => parameters(inside),
     };
-    let call = Spoken { name: super::bare_name(name).to_owned(), arguments };
+    let call = TextCall { name: super::bare_name(name).to_owned(), arguments };
     Some((call, FUNCTION.len() + (after.len() - body.len()) + end))
 }
 
@@ -98,7 +98,7 @@ fn parameters(mut text: &str) -> String {
 }
 
 /// Parses a call as JSON; invalid arguments are left to the caller to repair or reject.
-fn json_call(text: &str) -> Option<Spoken> {
+fn json_call(text: &str) -> Option<TextCall> {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         return call_in(&value);
     }
@@ -108,5 +108,5 @@ fn json_call(text: &str) -> Option<Spoken> {
     let arguments = after.trim_start().strip_prefix(':')?.trim();
     // The last brace closes the call itself.
     let arguments = arguments.strip_suffix('}').unwrap_or(arguments).trim_end();
-    Some(Spoken { name: super::bare_name(name).to_owned(), arguments: arguments.to_owned() })
+    Some(TextCall { name: super::bare_name(name).to_owned(), arguments: arguments.to_owned() })
 }

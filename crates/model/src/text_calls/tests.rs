@@ -116,7 +116,7 @@ fn what_only_speaks_about_calls_is_text() {
 
 fn stream(text: &str, cuts: &[usize]) -> String {
     let mut given = String::new();
-    let mut holding = Holding::default();
+    let mut holding = Holdback::default();
     let mut from = 0;
     for cut in cuts.iter().copied().chain([text.len()]) {
         let to = (0..=cut.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap();

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::closing::Closing;
-use super::{Before, arguments_text, is_of_call, json, more_of_call, unseeing};
-use crate::profile::{ProviderTools, ReasoningReplay, Thinking, Traits};
+use super::body_tail::BodyTail;
+use super::{MessagePrefix, arguments_text, is_of_call, json, more_of_call, unseeing};
+use crate::profile::{ModelTraits, ProviderTools, ReasoningReplay, ThinkingStyle};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
 /// Default limit; the API requires one with every request.
@@ -42,15 +42,15 @@ pub(crate) fn opening(system: &str) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
+pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePrefix<'_>, traits: ModelTraits) {
     let role = role(message);
     match before {
-        Before::Message(last) if self::role(last) == role => out.put_slice(b"},"),
-        Before::Message(_) => {
+        MessagePrefix::Message(last) if self::role(last) == role => out.put_slice(b"},"),
+        MessagePrefix::Message(_) => {
             out.put_slice(b"}]},");
             head(out, role);
         }
-        Before::Nothing | Before::System => head(out, role),
+        MessagePrefix::Nothing | MessagePrefix::System => head(out, role),
     }
     match message {
         Message::User { text } => block(out, &Part::Text { text: filled(text) }),
@@ -92,7 +92,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
     }
 }
 
-fn result(out: &mut BytesMut, call_id: &str, content: &str, images: &[Image], ok: bool, traits: Traits) {
+fn result(out: &mut BytesMut, call_id: &str, content: &str, images: &[Image], ok: bool, traits: ModelTraits) {
     let (kind, tool_use_id, is_error) = ("tool_result", call_id, !ok);
     if images.is_empty() || !traits.images {
         return block(out, &ToolResult { kind, tool_use_id, content: unseeing(content, images), is_error });
@@ -184,17 +184,17 @@ fn editor_type(own: ProviderTools) -> &'static str {
     }
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -> BodyTail {
     let effort = options.reasoning_effort.as_deref().filter(|effort| *effort != "none");
     let mut limit = options.max_output_tokens.unwrap_or(MAX_TOKENS);
     let mut output = Map::new();
     let thinking = effort.map(|effort| match traits.thinking {
-        Thinking::Budget => {
+        ThinkingStyle::Budget => {
             let budget = budget(effort);
             limit = limit.max(budget + ANSWER_TOKENS);
             json!({ "type": "enabled", "budget_tokens": budget })
         }
-        Thinking::Adaptive => {
+        ThinkingStyle::Adaptive => {
             output.insert("effort".into(), effort.into());
             json!({ "type": "adaptive" })
         }
@@ -203,7 +203,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
     let thinks = thinking.is_some();
-    let closing = Closing::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
+    let closing = BodyTail::of(id).field("thinking", thinking).field("max_tokens", Some(limit));
     // The API rejects sampling parameters together with thinking.
     let closing = if thinks { closing } else { closing.sampling(options, traits) };
     closing
@@ -222,7 +222,7 @@ fn budget(effort: &str) -> u32 {
     }
 }
 
-fn choice(tool_choice: &ToolChoice, traits: Traits) -> Option<Value> {
+fn choice(tool_choice: &ToolChoice, traits: ModelTraits) -> Option<Value> {
     let one_call = traits.one_call;
     let mut choice = match tool_choice {
         ToolChoice::Auto if one_call => json!({ "type": "auto" }),
@@ -267,7 +267,7 @@ fn block(out: &mut BytesMut, value: &impl Serialize) {
 }
 
 /// Thinking blocks as received; the `index` was added by us and is removed.
-fn thoughts(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<Value> {
+fn thoughts(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<Value> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
     opaque

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::closing::Closing;
-use super::{Before, DataUrl, arguments_text, is_of_call, json, more_of_call, unseeing};
-use crate::profile::{LimitField, ReasoningReplay, ToolFormat, Traits};
+use super::body_tail::BodyTail;
+use super::{DataUrl, MessagePrefix, arguments_text, is_of_call, json, more_of_call, unseeing};
+use crate::profile::{LimitField, ModelTraits, ReasoningReplay, ToolFormat};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {
@@ -26,9 +26,9 @@ pub(crate) fn opening(system: &str) -> Bytes {
 pub(crate) fn message(
     out: &mut BytesMut,
     message: &Message,
-    before: Before<'_>,
+    before: MessagePrefix<'_>,
     owed: &mut BytesMut,
-    traits: Traits,
+    traits: ModelTraits,
 ) {
     let mut settled = false;
     if !matches!(message, Message::Tool { .. }) && !owed.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn message(
             out.put_slice(IMAGES_END);
             return;
         }
-        _ if !matches!(before, Before::Nothing) => out.put_u8(b','),
+        _ if !matches!(before, MessagePrefix::Nothing) => out.put_u8(b','),
         _ => {}
     }
     match message {
@@ -96,14 +96,14 @@ pub(crate) fn pictures(out: &mut BytesMut, owed: &[u8]) {
     }
 }
 
-fn readable(reasoning: Option<&Reasoning>, traits: Traits) -> &str {
+fn readable(reasoning: Option<&Reasoning>, traits: ModelTraits) -> &str {
     match traits.reasoning_replay {
         ReasoningReplay::Text => reasoning.map_or("", |reasoning| &reasoning.text),
         ReasoningReplay::Opaque | ReasoningReplay::Nothing => "",
     }
 }
 
-fn opaque(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<&Value> {
+fn opaque(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<&Value> {
     match traits.reasoning_replay {
         ReasoningReplay::Opaque | ReasoningReplay::Text => {
             let kept = reasoning.into_iter().flat_map(|reasoning| &reasoning.opaque);
@@ -117,13 +117,13 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<WiredTool<'_>> {
     tools.iter().map(|function| WiredTool { kind: "function", function }).collect()
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -> BodyTail {
     let limit = match traits.limit_field {
         LimitField::MaxTokens => "max_tokens",
         LimitField::MaxCompletionTokens => "max_completion_tokens",
     };
     let one_call = traits.one_call && traits.tool_format == ToolFormat::Native;
-    Closing::of(id)
+    BodyTail::of(id)
         .sampling(options, traits)
         .field(limit, options.max_output_tokens)
         .field("reasoning_effort", options.reasoning_effort.as_deref())

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 pub mod decode;
 
-use super::closing::Closing;
-use super::{Before, DataUrl, arguments_text, json, more_of_call, unseeing};
-use crate::profile::{ReasoningReplay, Traits};
+use super::body_tail::BodyTail;
+use super::{DataUrl, MessagePrefix, arguments_text, json, more_of_call, unseeing};
+use crate::profile::{ModelTraits, ReasoningReplay};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
 pub(crate) fn opening(system: &str) -> Bytes {
@@ -28,8 +28,8 @@ pub(crate) fn opening(system: &str) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>, traits: Traits) {
-    let mut follows = !matches!(before, Before::Nothing);
+pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePrefix<'_>, traits: ModelTraits) {
+    let mut follows = !matches!(before, MessagePrefix::Nothing);
     let mut item = |value: Item<'_>| {
         if std::mem::replace(&mut follows, true) {
             out.put_u8(b',');
@@ -63,7 +63,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: Before<'_>,
     }
 }
 
-fn output<'a>(content: &'a str, images: &'a [Image], traits: Traits) -> Content<'a> {
+fn output<'a>(content: &'a str, images: &'a [Image], traits: ModelTraits) -> Content<'a> {
     if images.is_empty() || !traits.images {
         return Content::Text(unseeing(content, images));
     }
@@ -110,7 +110,7 @@ enum Part<'a> {
 }
 
 /// The server's opaque items, each with the number of calls before it.
-fn placed(reasoning: Option<&Reasoning>, traits: Traits) -> Vec<(usize, &Value)> {
+fn placed(reasoning: Option<&Reasoning>, traits: ModelTraits) -> Vec<(usize, &Value)> {
     let keep = traits.reasoning_replay != ReasoningReplay::Nothing;
     let opaque = reasoning.filter(|_| keep).map_or(&[][..], |reasoning| &reasoning.opaque);
     opaque
@@ -131,7 +131,7 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Value> {
     tools.iter().map(wired).collect()
 }
 
-pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Closing {
+pub(crate) fn closing(id: &str, options: &RequestOptions, traits: ModelTraits) -> BodyTail {
     let effort = options.reasoning_effort.as_deref();
     let schema = options.output_schema.as_ref().map(|schema| {
         let format = json!({ "type": "json_schema", "name": "answer", "strict": true, "schema": schema });
@@ -139,7 +139,7 @@ pub(crate) fn closing(id: &str, options: &RequestOptions, traits: Traits) -> Clo
     });
     // We keep the conversation ourselves, so the server must send its reasoning along, in encrypted form.
     let replayed = traits.reasoning_replay != ReasoningReplay::Nothing;
-    Closing::of(id)
+    BodyTail::of(id)
         .sampling(options, traits)
         .field("max_output_tokens", options.max_output_tokens)
         .field("reasoning", effort.map(|effort| json!({ "effort": effort, "summary": "auto" })))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::stream::Decoder;
-use crate::{Conversation, Delta, Reply};
+use crate::{Conversation, Reply, ReplyDelta};
 
 /// A stream of each format with all of its features, as sent by its server.
 pub(crate) const FIXTURES: &[(Wire, &str)] = &[
@@ -25,12 +25,12 @@ pub(crate) fn decode<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> (Result<Reply, ModelError>, String) {
     let mut told = String::new();
-    let mut sink = |delta: Delta<'_>| match delta {
-        Delta::Text(piece) => told.push_str(piece),
-        Delta::Reasoning(piece) => told.push_str(piece),
-        Delta::ToolCall { name, .. } => told.push_str(name),
-        Delta::ToolArguments { fragment, .. } => told.push_str(fragment),
-        Delta::Started | Delta::Waiting { .. } => {}
+    let mut sink = |delta: ReplyDelta<'_>| match delta {
+        ReplyDelta::Text(piece) => told.push_str(piece),
+        ReplyDelta::Reasoning(piece) => told.push_str(piece),
+        ReplyDelta::ToolCall { name, .. } => told.push_str(name),
+        ReplyDelta::ToolArguments { fragment, .. } => told.push_str(fragment),
+        ReplyDelta::Started | ReplyDelta::Waiting { .. } => {}
     };
     let mut decoder = Decoder::new(wire, 3);
     for piece in pieces {
@@ -104,7 +104,7 @@ fn a_server_that_samples_as_it_pleases_is_not_told_how_in_any_format() {
         .into_iter()
         .flat_map(|wire| [(wire, true), (wire, false)])
     {
-        let traits = crate::Traits { fixed_sampling, ..crate::Traits::default() };
+        let traits = crate::ModelTraits { fixed_sampling, ..crate::ModelTraits::default() };
         let conversation = Conversation::new(Dialect { wire, traits }, String::new(), vec![]);
         let body: Value = serde_json::from_slice(&conversation.body(&options).to_vec()).unwrap();
         let told = ["temperature", "top_p"].map(|key| body.get(key).is_some());

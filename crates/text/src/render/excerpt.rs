@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::harmless::picture;
+use super::sanitize::picture;
 use crate::{Diagnostic, Source, Span};
 
 /// Maximum number of characters shown per line; the window of a longer line starts [`BEFORE`] characters

@@ -1,6 +1,6 @@
 //! The lexer: characters to tokens. [`read`](super::read) builds the tree from them.
 
-use super::tree::Kind;
+use super::tree::NodeKind;
 use crate::{Diagnostic, Diagnostics, Source, Span};
 
 /// A token with its span.
@@ -15,7 +15,7 @@ pub(super) enum TokenKind {
     Quote,
     Comment,
     /// Any other token; the second field is the value of a string whose spelling contains escapes.
-    Atom(Kind, Option<Box<str>>),
+    Atom(NodeKind, Option<Box<str>>),
 }
 
 /// Produces tokens and collects lexical errors.
@@ -103,11 +103,11 @@ impl<'s> Lexer<'s> {
         TokenKind::Atom(self.atom(self.source.slice(span), span), None)
     }
 
-    fn atom(&mut self, word: &str, span: Span) -> Kind {
+    fn atom(&mut self, word: &str, span: Span) -> NodeKind {
         match word {
-            "true" => return Kind::Bool(true),
-            "false" => return Kind::Bool(false),
-            "nil" => return Kind::Nil,
+            "true" => return NodeKind::Bool(true),
+            "false" => return NodeKind::Bool(false),
+            "nil" => return NodeKind::Nil,
             _ => {}
         }
         if looks_like_a_number(word) {
@@ -116,24 +116,24 @@ impl<'s> Lexer<'s> {
         let help = match word.as_bytes() {
             [b':'] => "a keyword needs a name, as in :limit",
             [b'#', ..] => "booleans are written true and false; # syntax is not supported",
-            [b':', ..] => return Kind::Keyword,
-            _ => return Kind::Symbol,
+            [b':', ..] => return NodeKind::Keyword,
+            _ => return NodeKind::Symbol,
         };
         let message = format!("`{word}` is not a name");
         self.problems.push(Diagnostic::error("bad-name", self.source, span, message).help(help));
-        Kind::Unreadable
+        NodeKind::Unreadable
     }
 
-    fn number(&mut self, word: &str, span: Span) -> Kind {
+    fn number(&mut self, word: &str, span: Span) -> NodeKind {
         let digits = word.strip_prefix(['+', '-']).unwrap_or(word);
         let help = if digits.bytes().all(|b| b.is_ascii_digit()) {
             match word.parse::<i64>() {
-                Ok(value) => return Kind::Int(value),
+                Ok(value) => return NodeKind::Int(value),
                 Err(_) => "integers have 64 bits; write a larger number as a float, as in 1e30",
             }
         } else if is_decimal(digits) {
             match word.parse::<f64>() {
-                Ok(value) if value.is_finite() => return Kind::Float(value),
+                Ok(value) if value.is_finite() => return NodeKind::Float(value),
                 _ => "the largest number is about 1.8e308",
             }
         } else if digits.starts_with('.') || digits.ends_with('.') {
@@ -144,7 +144,7 @@ impl<'s> Lexer<'s> {
         let shown: String = word.chars().take(40).collect();
         let message = format!("`{shown}` is not a number");
         self.problems.push(Diagnostic::error("bad-number", self.source, span, message).help(help));
-        Kind::Unreadable
+        NodeKind::Unreadable
     }
 
     fn string(&mut self) -> TokenKind {
@@ -157,7 +157,7 @@ impl<'s> Lexer<'s> {
             let backslashes = before.len() - before.trim_end_matches('\\').len();
             if backslashes.is_multiple_of(2) {
                 self.at = at;
-                return TokenKind::Atom(Kind::String, self.value_of_string(Span::new(start + 1, at - 1)));
+                return TokenKind::Atom(NodeKind::String, self.value_of_string(Span::new(start + 1, at - 1)));
             }
         }
         self.ran_out = true;
@@ -165,7 +165,7 @@ impl<'s> Lexer<'s> {
         let span = Span::new(start, self.at);
         let problem = Diagnostic::error("unclosed-string", self.source, span, "this string is not closed");
         self.problems.push(problem.help("close it with \"; a quote inside a string is written \\\""));
-        TokenKind::Atom(Kind::Unreadable, None)
+        TokenKind::Atom(NodeKind::Unreadable, None)
     }
 
     fn end_of_line(&self) -> usize {
@@ -223,7 +223,12 @@ fn escape(text: &str) -> Result<(char, usize), (usize, &'static str)> {
         'r' => '\r',
         't' => '\t',
         'u' => return unicode_escape(text),
-        _ => return Err((1 + c.len_utf8(), "valid escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u1234")),
+        _ => {
+            return Err((
+                1 + c.len_utf8(),
+                "valid escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u1234",
+            ));
+        }
     };
     Ok((plain, 2))
 }

@@ -1,7 +1,7 @@
 //! The parser: tokens to a [`Tree`]. Reports every error and always returns a tree.
 
 use super::lex::{Lexer, Token, TokenKind};
-use super::tree::{Comment, Kind, Node, NodeId, Tree};
+use super::tree::{Comment, Node, NodeId, NodeKind, Tree};
 use crate::{Diagnostic, Diagnostics, Source, Span};
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ struct Reader<'s> {
     lexer: Lexer<'s>,
     source: &'s Source,
     tree: Tree,
-    open: Vec<Open>,
+    open: Vec<OpenList>,
     /// Finished items of all open lists, innermost last.
     pending: Vec<NodeId>,
     /// Number of innermost open nodes that are quotes still without their item.
@@ -54,7 +54,7 @@ struct Reader<'s> {
     margin: Option<Margin>,
 }
 
-struct Open {
+struct OpenList {
     node: NodeId,
     /// Index in [`Reader::pending`] of its first item.
     items: usize,
@@ -70,9 +70,9 @@ impl Reader<'_> {
         match kind {
             TokenKind::Open => {
                 self.note_margin(span.start());
-                self.begin(Kind::List, span);
+                self.begin(NodeKind::List, span);
             }
-            TokenKind::Quote => self.begin(Kind::Quote, span),
+            TokenKind::Quote => self.begin(NodeKind::Quote, span),
             TokenKind::Close => self.close(span),
             TokenKind::Comment => self.comment(span),
             TokenKind::Atom(kind, value) => {
@@ -85,17 +85,17 @@ impl Reader<'_> {
         }
     }
 
-    fn add(&mut self, kind: Kind, span: Span) -> NodeId {
+    fn add(&mut self, kind: NodeKind, span: Span) -> NodeId {
         // MAX_BYTES keeps the number of nodes far below 2^32.
         let id = self.tree.nodes.len() as u32;
         self.tree.nodes.push(Node { kind, span, items: (0, 0), next: id + 1 });
         NodeId(id)
     }
 
-    fn begin(&mut self, kind: Kind, span: Span) {
-        self.quotes = if kind == Kind::Quote { self.quotes + 1 } else { 0 };
+    fn begin(&mut self, kind: NodeKind, span: Span) {
+        self.quotes = if kind == NodeKind::Quote { self.quotes + 1 } else { 0 };
         let node = self.add(kind, span);
-        self.open.push(Open { node, items: self.pending.len() });
+        self.open.push(OpenList { node, items: self.pending.len() });
     }
 
     /// Adds a finished node to its parent list; a quote is complete with its first item.
@@ -104,7 +104,7 @@ impl Reader<'_> {
         loop {
             match self.open.last() {
                 None => return self.tree.roots.push(node),
-                Some(open) if self.tree.kind(open.node) == Kind::Quote => {
+                Some(open) if self.tree.kind(open.node) == NodeKind::Quote => {
                     let end = self.tree.span(node).end();
                     self.pending.push(node);
                     match self.end(end) {
@@ -136,8 +136,7 @@ impl Reader<'_> {
         match self.end(span.end()) {
             Some(list) => self.attach(list),
             None => {
-                let problem =
-                    Diagnostic::error("unexpected-close", self.source, span, "unmatched `)`");
+                let problem = Diagnostic::error("unexpected-close", self.source, span, "unmatched `)`");
                 self.lexer.problems.push(problem.help("remove it or add the missing `(`"));
             }
         }
@@ -155,7 +154,7 @@ impl Reader<'_> {
             let problem =
                 Diagnostic::error("bare-quote", self.source, span, "`'` is not followed by an expression");
             self.lexer.problems.push(problem);
-            self.tree.nodes[quote.0 as usize].kind = Kind::Unreadable;
+            self.tree.nodes[quote.0 as usize].kind = NodeKind::Unreadable;
             self.attach(quote);
         }
     }
@@ -193,7 +192,7 @@ impl Reader<'_> {
         let mut outermost = None;
         self.end_bare_quotes();
         while let Some(open) = self.open.last() {
-            if self.tree.kind(open.node) == Kind::List {
+            if self.tree.kind(open.node) == NodeKind::List {
                 lists += 1;
                 outermost = Some(open.node);
             }
@@ -209,9 +208,7 @@ impl Reader<'_> {
             };
             let forgotten = self.margin.as_ref().filter(|margin| margin.inside == list).map(|margin| {
                 let line = self.source.line_of(margin.at);
-                format!(
-                    "line {line} starts a form at the left margin; a `)` is probably missing before it"
-                )
+                format!("line {line} starts a form at the left margin; a `)` is probably missing before it")
             });
             let span = Span::new(start, start + 1);
             let problem = Diagnostic::error("unclosed-list", self.source, span, message);

@@ -16,7 +16,7 @@ impl NodeId {
 
 /// Kind of a node. The text of symbols, keywords and strings is read with [`Tree::text`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A list, `( … )`.
     List,
     /// `'x`, with exactly one item.
@@ -42,7 +42,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     pub(super) span: Span,
     /// Range in [`Tree::children`].
     pub(super) items: (u32, u32),
@@ -105,7 +105,7 @@ impl Tree {
     }
 
     /// The node's kind.
-    pub fn kind(&self, node: NodeId) -> Kind {
+    pub fn kind(&self, node: NodeId) -> NodeKind {
         self.node(node).kind
     }
 
@@ -151,8 +151,8 @@ impl Tree {
         let Node { kind, span, .. } = self.node(node);
         let spelled = self.source.slice(*span);
         match kind {
-            Kind::Keyword => spelled.get(1..).unwrap_or(""),
-            Kind::String => match self.decoded.binary_search_by_key(&node, |(id, _)| *id) {
+            NodeKind::Keyword => spelled.get(1..).unwrap_or(""),
+            NodeKind::String => match self.decoded.binary_search_by_key(&node, |(id, _)| *id) {
                 Ok(index) => self.decoded.get(index).map_or("", |(_, text)| text),
                 Err(_) => spelled.get(1..spelled.len().saturating_sub(1)).unwrap_or(""),
             },
@@ -162,22 +162,22 @@ impl Tree {
 
     /// The name, if the node is a symbol.
     pub fn symbol(&self, node: NodeId) -> Option<&str> {
-        (self.kind(node) == Kind::Symbol).then(|| self.text(node))
+        (self.kind(node) == NodeKind::Symbol).then(|| self.text(node))
     }
 
     /// The name, if the node is a keyword.
     pub fn keyword(&self, node: NodeId) -> Option<&str> {
-        (self.kind(node) == Kind::Keyword).then(|| self.text(node))
+        (self.kind(node) == NodeKind::Keyword).then(|| self.text(node))
     }
 
     /// The value, if the node is a string.
     pub fn string(&self, node: NodeId) -> Option<&str> {
-        (self.kind(node) == Kind::String).then(|| self.text(node))
+        (self.kind(node) == NodeKind::String).then(|| self.text(node))
     }
 
     /// The items, if the node is a list.
     pub fn list(&self, node: NodeId) -> Option<&[NodeId]> {
-        (self.kind(node) == Kind::List).then(|| self.items(node))
+        (self.kind(node) == NodeKind::List).then(|| self.items(node))
     }
 
     /// The symbol at the head of a list, if the node is a list that starts with one.

@@ -1,11 +1,11 @@
 //! The XML reader: one pass over the text with an explicit stack instead of recursion.
 //!
-//! `mark.rs` reads markup between `<` and `>`, `reference.rs` resolves references that start with `&`.
+//! `markup.rs` reads markup between `<` and `>`, `reference.rs` resolves references that start with `&`.
 
-mod mark;
-mod reference;
+mod entities;
+mod markup;
 
-use super::tree::{Content, Document, Element, ElementId};
+use super::tree::{ElementId, XmlContent, XmlDocument, XmlElement};
 use crate::{Diagnostic, Diagnostics, Source, Span};
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 const MOST_ELEMENTS: usize = 20_000;
 
 /// Reads `source`. If errors are reported, the document holds whatever could be read.
-pub fn read(source: &Source) -> (Document, Diagnostics) {
+pub fn read(source: &Source) -> (XmlDocument, Diagnostics) {
     let mut reader = Reader::new(source);
     if source.text().len() > LARGEST {
         let length = source.text().len();
@@ -45,7 +45,7 @@ pub(super) struct Reader<'s> {
     source: &'s Source,
     text: &'s str,
     at: usize,
-    document: Document,
+    document: XmlDocument,
     /// Elements that are not closed yet, innermost last.
     open: Vec<ElementId>,
     /// Number of open elements that are skipped because they are too deep, too many or outside the root.
@@ -61,7 +61,7 @@ impl<'s> Reader<'s> {
             source,
             text: source.text(),
             at: 0,
-            document: Document::default(),
+            document: XmlDocument::default(),
             open: Vec::new(),
             skipped: 0,
             rooted: false,
@@ -128,16 +128,16 @@ impl<'s> Reader<'s> {
         let Some(parent) = self.open.last() else { return };
         let content = &mut self.document.elements[parent.0 as usize].content;
         match content.last_mut() {
-            Some(Content::Text { text, span }) => {
+            Some(XmlContent::Text { text, span }) => {
                 text.push_str(&more);
                 *span = span.to(place);
             }
-            _ => content.push(Content::Text { text: more, span: place }),
+            _ => content.push(XmlContent::Text { text: more, span: place }),
         }
     }
 
     /// Opens an element; a self-closing one is complete immediately.
-    fn begin(&mut self, element: Element, closed: bool) {
+    fn begin(&mut self, element: XmlElement, closed: bool) {
         let inside = !self.open.is_empty();
         if !inside && self.rooted {
             let message = format!("second root element `<{}>`; a file has exactly one", element.name);
@@ -150,7 +150,7 @@ impl<'s> Reader<'s> {
         self.rooted = true;
         let id = ElementId(u32::try_from(self.document.elements.len()).unwrap_or(u32::MAX));
         if let Some(parent) = self.open.last() {
-            self.document.elements[parent.0 as usize].content.push(Content::Element(id));
+            self.document.elements[parent.0 as usize].content.push(XmlContent::Element(id));
         }
         self.document.elements.push(element);
         if !closed {
@@ -158,7 +158,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn keeps(&mut self, element: &Element) -> bool {
+    fn keeps(&mut self, element: &XmlElement) -> bool {
         if self.skipped > 0 {
             return false;
         }

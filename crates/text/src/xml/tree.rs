@@ -2,19 +2,19 @@
 
 use crate::Span;
 
-/// Index of an element in its [`Document`].
+/// Index of an element in its [`XmlDocument`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ElementId(pub(super) u32);
 
 /// A parsed XML document.
 #[derive(Clone, Debug, Default)]
-pub struct Document {
-    pub(super) elements: Vec<Element>,
+pub struct XmlDocument {
+    pub(super) elements: Vec<XmlElement>,
 }
 
 /// An XML element.
 #[derive(Clone, Debug)]
-pub struct Element {
+pub struct XmlElement {
     /// Name, including the namespace prefix if there is one.
     pub name: String,
     /// Position of the name in the start tag.
@@ -22,14 +22,14 @@ pub struct Element {
     /// Position of the start tag.
     pub tag_span: Span,
     /// Attributes in document order.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<XmlAttribute>,
     /// Text and child elements in document order.
-    pub content: Vec<Content>,
+    pub content: Vec<XmlContent>,
 }
 
 /// An attribute of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attribute {
+pub struct XmlAttribute {
     /// Name, including the namespace prefix if there is one.
     pub name: String,
     /// Position of the name.
@@ -42,7 +42,7 @@ pub struct Attribute {
 
 /// Content of an element.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum XmlContent {
     /// Text with references resolved and line endings as `\n`; adjacent pieces are merged.
     Text {
         /// The resolved text.
@@ -54,14 +54,14 @@ pub enum Content {
     Element(ElementId),
 }
 
-impl Document {
+impl XmlDocument {
     /// The root element, if there is one.
     pub fn root(&self) -> Option<ElementId> {
         (!self.elements.is_empty()).then_some(ElementId(0))
     }
 
     /// The element with this id, which must come from this document.
-    pub fn element(&self, id: ElementId) -> &Element {
+    pub fn element(&self, id: ElementId) -> &XmlElement {
         &self.elements[id.0 as usize]
     }
 
@@ -76,10 +76,10 @@ impl Document {
     }
 
     /// The direct child elements.
-    pub fn children(&self, id: ElementId) -> impl Iterator<Item = (ElementId, &Element)> {
+    pub fn children(&self, id: ElementId) -> impl Iterator<Item = (ElementId, &XmlElement)> {
         self.element(id).content.iter().filter_map(|content| match content {
-            Content::Element(child) => Some((*child, self.element(*child))),
-            Content::Text { .. } => None,
+            XmlContent::Element(child) => Some((*child, self.element(*child))),
+            XmlContent::Text { .. } => None,
         })
     }
 
@@ -89,23 +89,23 @@ impl Document {
             .content
             .iter()
             .filter_map(|content| match content {
-                Content::Text { text, .. } => Some(text.as_str()),
-                Content::Element(_) => None,
+                XmlContent::Text { text, .. } => Some(text.as_str()),
+                XmlContent::Element(_) => None,
             })
             .collect()
     }
 }
 
-impl Element {
+impl XmlElement {
     /// Looks up an attribute by name.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+    pub fn attribute(&self, name: &str) -> Option<&XmlAttribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// Span from the first to the last non-blank text directly inside, or the start tag if there is none.
     pub fn text_span(&self) -> Span {
         let spans = self.content.iter().filter_map(|content| match content {
-            Content::Text { text, span } if !text.trim().is_empty() => Some(*span),
+            XmlContent::Text { text, span } if !text.trim().is_empty() => Some(*span),
             _ => None,
         });
         spans.reduce(Span::to).unwrap_or(self.tag_span)

@@ -7,11 +7,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::near;
-use crate::tool::Definition;
+use crate::suggestions;
+use crate::tool::ToolDefinition;
 
 /// Returns the value with canonical parameter names and converted types, or all problems.
-pub(super) fn fit(value: Value, definition: &Definition) -> Result<Value, Vec<String>> {
+pub(super) fn fit(value: Value, definition: &ToolDefinition) -> Result<Value, Vec<String>> {
     let schema = &definition.parameters;
     let mut object = match unwrapped(value, schema) {
         Value::Object(object) => object,
@@ -56,7 +56,7 @@ fn sole_required(schema: &Value) -> Option<&str> {
     }
 }
 
-fn rename(object: &mut Map<String, Value>, definition: &Definition, problems: &mut Vec<String>) {
+fn rename(object: &mut Map<String, Value>, definition: &ToolDefinition, problems: &mut Vec<String>) {
     for (alias, name) in definition.parameter_aliases {
         let Some(mut value) = object.shift_remove(*alias) else { continue };
         if alias.ends_with("_ms") && !name.ends_with("_ms") {
@@ -155,7 +155,8 @@ fn check_object(object: &mut Map<String, Value>, schema: &Value, place: &str, pr
         match known.and_then(|properties| properties.get(name)) {
             Some(schema) => check(value, schema, &inside(place, name), problems),
             None if closed => {
-                let near = near::names(name, known.into_iter().flat_map(Map::keys).map(String::as_str), 2);
+                let near =
+                    suggestions::names(name, known.into_iter().flat_map(Map::keys).map(String::as_str), 2);
                 let hint = match near.as_slice() {
                     [] => String::new(),
                     near => format!(": did you mean `{}`?", near.join("` or `")),

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::parse;
-use crate::tool::{Category, Definition};
+use crate::tool::{Access, ToolDefinition};
 
-fn definition() -> Definition {
-    Definition {
+fn definition() -> ToolDefinition {
+    ToolDefinition {
         name: Cow::Borrowed("sample"),
         description: Cow::Borrowed("for these tests"),
         parameters: json!({
@@ -32,7 +32,7 @@ fn definition() -> Definition {
             "required": ["path"],
             "additionalProperties": false
         }),
-        category: Category::Read,
+        category: Access::Read,
         aliases: &[],
         parameter_aliases: &[("file_path", "path"), ("timeout_ms", "timeout")],
     }

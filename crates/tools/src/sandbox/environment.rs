@@ -93,11 +93,11 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// The environment variables of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Environment {
+pub struct CommandEnvironment {
     variables: Vec<(OsString, OsString)>,
 }
 
-impl Environment {
+impl CommandEnvironment {
     /// Selects the variables that every command may see.
     pub fn allowed(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self::allowed_with(variables, &[])
@@ -143,7 +143,7 @@ impl Environment {
     }
 }
 
-impl Default for Environment {
+impl Default for CommandEnvironment {
     /// The environment of a command if nothing of the user's is known.
     fn default() -> Self {
         Self::allowed([])

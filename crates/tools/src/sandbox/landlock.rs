@@ -2,6 +2,11 @@
 //! granted; `fence` decides what is granted.
 #![expect(unsafe_code, reason = "the C library has no Landlock wrappers; each use says why it is sound")]
 
+pub(crate) mod grants;
+pub(crate) mod restrict;
+pub(crate) mod sandbox;
+pub(crate) mod second_layer;
+pub(crate) mod settings_backup;
 use std::ffi::c_long;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -32,14 +37,14 @@ const SCOPES: u64 = 0b11;
 /// Whether abstract sockets and signals are restricted as well. Each command has a Landlock domain of its
 /// own, so that also separates the commands of a run; it is not needed where namespaces confine them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum LandlockScope {
     Files,
     FilesAndSignals,
 }
 
 /// Access granted below a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Grant {
+pub(super) enum PathGrant {
     /// List names, without access to the files.
     List,
     /// Read and execute.
@@ -52,7 +57,7 @@ pub(super) enum Grant {
     Write,
 }
 
-impl Grant {
+impl PathGrant {
     fn rights(self) -> u64 {
         match self {
             Self::List => READ_DIRECTORY,
@@ -66,14 +71,14 @@ impl Grant {
 
 /// `struct landlock_ruleset_attr`. An older kernel accepts the fields it does not know if they are zero.
 #[repr(C)]
-struct Handled {
+struct RulesetAttr {
     files: u64,
     network: u64,
     scopes: u64,
 }
 
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneathAttr {
     rights: u64,
     place: i32,
 }
@@ -83,7 +88,7 @@ pub(super) fn version() -> io::Result<u32> {
     const ASK_VERSION: u32 = 1;
     // SAFETY: a null pointer of length 0 with this flag is the documented way to query the version.
     let answer = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<Handled>(), 0usize, ASK_VERSION)
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<RulesetAttr>(), 0usize, ASK_VERSION)
     };
     u32::try_from(checked(answer)?).map_err(|_| io::ErrorKind::Unsupported.into())
 }
@@ -97,18 +102,18 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// Creates a ruleset for this ABI version.
-    pub(super) fn new(version: u32, scope: Scope) -> io::Result<Self> {
+    pub(super) fn new(version: u32, scope: LandlockScope) -> io::Result<Self> {
         let files = if version >= DEVICE_VERSION { ALL_OF_LEAST | DEVICE_REQUESTS } else { ALL_OF_LEAST };
-        let scoped = scope == Scope::FilesAndSignals && version >= SIGNAL_VERSION;
+        let scoped = scope == LandlockScope::FilesAndSignals && version >= SIGNAL_VERSION;
         let scopes = if scoped { SCOPES } else { 0 };
-        let handled = Handled { files, network: 0, scopes };
+        let handled = RulesetAttr { files, network: 0, scopes };
         // SAFETY: the kernel reads as many bytes as the size says; the returned descriptor is new and not
         // owned elsewhere.
         let descriptor = unsafe {
             let answer = libc::syscall(
                 libc::SYS_landlock_create_ruleset,
                 &raw const handled,
-                size_of::<Handled>(),
+                size_of::<RulesetAttr>(),
                 0u32,
             );
             OwnedFd::from_raw_fd(number(checked(answer)?)?)
@@ -117,7 +122,7 @@ impl Ruleset {
     }
 
     /// Grants access below an open path.
-    pub(super) fn allow(&self, place: BorrowedFd<'_>, grant: Grant) -> io::Result<()> {
+    pub(super) fn allow(&self, place: BorrowedFd<'_>, grant: PathGrant) -> io::Result<()> {
         const PATH_BENEATH: u32 = 1;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
         let fitting = if kind == FileType::Directory { u64::MAX } else { OF_FILES };
@@ -125,7 +130,7 @@ impl Ruleset {
         if rights == 0 {
             return Ok(());
         }
-        let rule = Beneath { rights, place: place.as_raw_fd() };
+        let rule = PathBeneathAttr { rights, place: place.as_raw_fd() };
         // SAFETY: the rule has the layout that the kernel reads and outlives the call, as do both
         // descriptors.
         let answer = unsafe {

@@ -3,6 +3,10 @@
 //! Without privileges, a user namespace is what makes the others possible. Root uses one as well, because its
 //! remaining capabilities then have no effect outside. Root does without one only if none can be created.
 
+pub(crate) mod join;
+pub(crate) mod mount;
+pub(crate) mod rootfs;
+pub(crate) mod sandbox;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -11,13 +15,13 @@ use rustix::process::WaitOptions;
 use rustix::thread::CapabilitySet;
 
 use super::Network;
-use super::fault::{Fault, Step};
-use super::kernel::{self, Fresh};
-use super::system::{self, Fork};
+use super::error::{SandboxError, SetupStep};
+use crate::sandbox::sys::namespaces::{self, NewNamespaces};
+use crate::sandbox::sys::process::{self, ForkSide};
 
 /// Descriptors of a sandbox's namespaces, which exist as long as these are open.
 #[derive(Debug)]
-pub(super) struct Doors {
+pub(super) struct NamespaceHandles {
     pub(super) mounts: OwnedFd,
     pub(super) messages: OwnedFd,
     /// `None` if the machine's network is used.
@@ -28,48 +32,48 @@ pub(super) struct Doors {
 
 /// Whether a namespace sandbox has its own user namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Users {
+pub(super) enum UserNamespace {
     Own,
     Machine,
 }
 
 /// Moves this process to new namespaces. Its mounts are still copies of the machine's.
-pub(super) fn leave(network: Network) -> Result<(Doors, Users), Fault> {
+pub(super) fn leave(network: Network) -> Result<(NamespaceHandles, UserNamespace), SandboxError> {
     let capabilities =
         rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let users = match leave_users(capabilities.contains(CapabilitySet::SETUID | CapabilitySet::SETGID)) {
-        Ok(()) => Users::Own,
+        Ok(()) => UserNamespace::Own,
         Err(fault)
-            if fault.step == Step::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) =>
+            if fault.step == SetupStep::UserNamespace && capabilities.contains(CapabilitySet::SYS_ADMIN) =>
         {
-            Users::Machine
+            UserNamespace::Machine
         }
         Err(fault) => return Err(fault),
     };
-    kernel::unshare(Fresh::MOUNTS).map_err(Step::Namespaces.failed())?;
-    kernel::unshare(Fresh::MESSAGES).map_err(Step::Namespaces.failed())?;
+    namespaces::unshare(NewNamespaces::MOUNTS).map_err(SetupStep::Namespaces.failed())?;
+    namespaces::unshare(NewNamespaces::MESSAGES).map_err(SetupStep::Namespaces.failed())?;
     if network == Network::Own {
-        kernel::unshare(Fresh::NETWORK).map_err(Step::Namespaces.failed())?;
-        kernel::raise_loopback().map_err(Step::Loopback.failed())?;
+        namespaces::unshare(NewNamespaces::NETWORK).map_err(SetupStep::Namespaces.failed())?;
+        namespaces::raise_loopback().map_err(SetupStep::Loopback.failed())?;
     }
-    let door = |name: &str| -> Result<OwnedFd, Fault> {
+    let door = |name: &str| -> Result<OwnedFd, SandboxError> {
         std::fs::File::open(format!("/proc/self/ns/{name}"))
             .map(OwnedFd::from)
-            .map_err(Step::Namespaces.failed())
+            .map_err(SetupStep::Namespaces.failed())
     };
     let network = (network == Network::Own).then(|| door("net")).transpose()?;
-    Ok((Doors { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None }, users))
+    Ok((NamespaceHandles { mounts: door("mnt")?, messages: door("ipc")?, network, ruleset: None }, users))
 }
 
 /// Creates a user namespace in which every id is mapped to itself.
-fn leave_users(may_map_all: bool) -> Result<(), Fault> {
+fn leave_users(may_map_all: bool) -> Result<(), SandboxError> {
     if may_map_all {
         leave_with_everybody()?;
     } else {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        kernel::unshare(Fresh::USER).map_err(Step::UserNamespace.failed())?;
+        namespaces::unshare(NewNamespaces::USER).map_err(SetupStep::UserNamespace.failed())?;
         let write = |name: &str, text: String| {
-            std::fs::write(format!("/proc/self/{name}"), text).map_err(Step::Identities.failed())
+            std::fs::write(format!("/proc/self/{name}"), text).map_err(SetupStep::Identities.failed())
         };
         write("setgroups", "deny".to_owned())?;
         write("uid_map", format!("{user} {user} 1"))?;
@@ -83,24 +87,24 @@ fn leave_users(may_map_all: bool) -> Result<(), Fault> {
 
 /// Maps all ids, not only those of this process. Only a process that stays in the parent namespace can write
 /// such a map.
-fn leave_with_everybody() -> Result<(), Fault> {
+fn leave_with_everybody() -> Result<(), SandboxError> {
     let everybody = ["uid_map", "gid_map"].map(|name| {
         let ours = std::fs::read_to_string(format!("/proc/self/{name}"))?;
         Ok((name, same_on_both_sides(&ours)))
     });
-    let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(Step::Identities.failed()));
+    let [users, groups] = everybody.map(|map: io::Result<_>| map.map_err(SetupStep::Identities.failed()));
     let maps = [users?, groups?];
     let (left, tell_left) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|error| Step::Identities.failed()(error.into()))?;
-    let helper = match system::fork().map_err(Step::Identities.failed())? {
-        Fork::Child => {
+        .map_err(|error| SetupStep::Identities.failed()(error.into()))?;
+    let helper = match process::fork().map_err(SetupStep::Identities.failed())? {
+        ForkSide::Child => {
             drop(tell_left);
-            system::exit_now(i32::from(!map_parent(left, &maps)))
+            process::exit_now(i32::from(!map_parent(left, &maps)))
         }
-        Fork::Parent(helper) => helper,
+        ForkSide::Parent(helper) => helper,
     };
     drop(left);
-    let result = kernel::unshare(Fresh::USER).map_err(Step::UserNamespace.failed());
+    let result = namespaces::unshare(NewNamespaces::USER).map_err(SetupStep::UserNamespace.failed());
     if result.is_ok() {
         let _ = rustix::io::write(tell_left.as_fd(), &[1]);
     }
@@ -109,7 +113,7 @@ fn leave_with_everybody() -> Result<(), Fault> {
     result?;
     match status {
         Ok(Some((_, status))) if status.exit_status() == Some(0) => Ok(()),
-        _ => Err(Step::Identities.failed()(io::Error::from_raw_os_error(libc::EPERM))),
+        _ => Err(SetupStep::Identities.failed()(io::Error::from_raw_os_error(libc::EPERM))),
     }
 }
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Environment;
-use repository::Apart;
+use super::CommandEnvironment;
+use repository::LinkedRepository;
 
 /// Maximum size of each private directory of a sandbox. They are kept in memory: together at most half of it.
 const SCRATCH_BYTES: u64 = 2 << 30;
@@ -102,13 +102,13 @@ pub struct Policy {
     /// Files and trees that appear empty.
     pub hidden: Vec<PathBuf>,
     /// Paths inside writable trees that can be neither changed nor created.
-    pub guarded: Vec<Guarded>,
+    pub guarded: Vec<ProtectedPath>,
     /// Private directories: initially empty, shared by the commands of a run, and removed after it.
     pub scratch: Vec<PathBuf>,
     /// Maximum size of each private directory, in bytes.
     pub scratch_bytes: u64,
     /// Files that exist in the private directories from the start.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<PlacedFile>,
     /// Network access.
     pub network: Network,
     /// User and group to run as, if different from those of this process.
@@ -127,17 +127,17 @@ pub struct Owner {
 
 /// A path that commands may not change or create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Guarded {
+pub struct ProtectedPath {
     /// Absolute path.
     pub path: PathBuf,
     /// Applied if the path did not exist before a command and does after it. There is nothing to mount
     /// over then, so its creation is reverted instead.
-    pub made: Made,
+    pub made: CreatedPathAction,
 }
 
 /// How a protected path that a command created is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Made {
+pub enum CreatedPathAction {
     /// It is renamed to a name without meaning.
     SetAside,
     /// Hooks in it are renamed, so that git does not run them; the samples of a new repository stay.
@@ -154,7 +154,7 @@ pub enum Made {
 
 /// A file that exists in the sandbox from the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placed {
+pub struct PlacedFile {
     /// Absolute path below one of the private directories.
     pub path: PathBuf,
     /// Content of the file.
@@ -173,11 +173,11 @@ pub enum Network {
 
 /// Inputs to a policy.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'s> {
+pub struct SandboxInputs<'s> {
     /// The workspace, as an absolute path without symbolic links.
     pub workspace: &'s Path,
     /// The environment of commands: `HOME`, `PATH` and the variables of toolchains.
-    pub environment: &'s Environment,
+    pub environment: &'s CommandEnvironment,
     /// Fusee's own directories (settings, state, journals), which no command may see.
     pub own: &'s [PathBuf],
     /// Network access of commands.
@@ -199,8 +199,8 @@ impl Policy {
     /// The default policy: the system and the toolchains are readable, the workspace is writable except for
     /// settings that decide what runs outside the sandbox, `/tmp` and the home directory are private to the
     /// run, and nothing else exists.
-    pub fn usual(surroundings: &Surroundings<'_>) -> Result<Self, PolicyError> {
-        let Surroundings { workspace, environment, own, network } = *surroundings;
+    pub fn usual(surroundings: &SandboxInputs<'_>) -> Result<Self, PolicyError> {
+        let SandboxInputs { workspace, environment, own, network } = *surroundings;
         if workspace.parent().is_none() {
             return Err(PolicyError::WholeSystem);
         }
@@ -214,7 +214,7 @@ impl Policy {
         }
         policy.write.push(workspace.to_owned());
         let apart = repository::apart(workspace);
-        if let Some(Apart { common, tree }) = &apart {
+        if let Some(LinkedRepository { common, tree }) = &apart {
             policy.write.extend([common.clone(), tree.clone()]);
             policy.read.push(common.join("worktrees"));
         }
@@ -224,7 +224,7 @@ impl Policy {
         if let Some(home) = &home {
             policy.scratch.push(home.clone());
             policy.hidden.extend(HOME_SECRETS.iter().map(|name| home.join(name)));
-            policy.placed.push(Placed {
+            policy.placed.push(PlacedFile {
                 path: home.join(".gitconfig"),
                 content: repository::identity(home, environment),
             });
@@ -266,14 +266,14 @@ impl Policy {
 }
 
 /// Paths that decide what runs outside the sandbox: settings and hooks of git, and Fusee's own settings.
-fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
-    let guarded = |path: PathBuf, made: Made| Guarded { path, made };
+fn guarded(workspace: &Path, apart: Option<&LinkedRepository>) -> Vec<ProtectedPath> {
+    let guarded = |path: PathBuf, made: CreatedPathAction| ProtectedPath { path, made };
     let repository = workspace.join(".git");
     let mut all = vec![
-        guarded(workspace.join(".fusee"), Made::SetAside),
-        guarded(workspace.join("fusee.toml"), Made::SetAside),
-        guarded(repository.clone(), Made::UnlessDirectory),
-        guarded(workspace.to_owned(), Made::Linking),
+        guarded(workspace.join(".fusee"), CreatedPathAction::SetAside),
+        guarded(workspace.join("fusee.toml"), CreatedPathAction::SetAside),
+        guarded(repository.clone(), CreatedPathAction::UnlessDirectory),
+        guarded(workspace.to_owned(), CreatedPathAction::Linking),
     ];
     let whole = |repository: &Path| of_a_repository(repository).map(|(path, made)| guarded(path, made));
     match apart {
@@ -282,33 +282,33 @@ fn guarded(workspace: &Path, apart: Option<&Apart>) -> Vec<Guarded> {
             // Other work trees point to their settings from there. If the directory does not exist, it may be
             // created.
             let others = repository.join("worktrees");
-            all.extend(exists(&others).then(|| guarded(others, Made::SetAside)));
+            all.extend(exists(&others).then(|| guarded(others, CreatedPathAction::SetAside)));
         }
-        Some(Apart { common, tree }) => {
+        Some(LinkedRepository { common, tree }) => {
             all.extend(whole(common));
             let pointers = ["commondir", "gitdir", "config.worktree", "modules"];
-            all.extend(pointers.map(|name| guarded(tree.join(name), Made::SetAside)));
+            all.extend(pointers.map(|name| guarded(tree.join(name), CreatedPathAction::SetAside)));
         }
     }
     for git in repository::inside(workspace) {
         if git.is_dir() {
             all.extend(whole(&git));
         }
-        all.push(guarded(git, Made::UnlessDirectory));
+        all.push(guarded(git, CreatedPathAction::UnlessDirectory));
     }
     all
 }
 
 /// Paths in the git directory of a repository that decide what git runs.
-pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, Made); 5] {
+pub(super) fn of_a_repository(folder: &Path) -> [(PathBuf, CreatedPathAction); 5] {
     [
-        ("hooks", Made::WithoutHooks),
-        ("config", Made::Tamed),
-        ("config.worktree", Made::SetAside),
+        ("hooks", CreatedPathAction::WithoutHooks),
+        ("config", CreatedPathAction::Tamed),
+        ("config.worktree", CreatedPathAction::SetAside),
         // Makes git read its settings and hooks from elsewhere.
-        ("commondir", Made::SetAside),
+        ("commondir", CreatedPathAction::SetAside),
         // Each submodule has hooks and settings of its own.
-        ("modules", Made::SetAside),
+        ("modules", CreatedPathAction::SetAside),
     ]
     .map(|(name, made)| (folder.join(name), made))
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::running::{CommandFailure, CommandRequest, Ending};
-use super::{Allowance, Environment, Keeper, Policy, Sandbox, fence};
+use super::command_handle::{CommandEnd, CommandFailure, CommandRequest};
+use super::{CommandEnvironment, ForkServer, Policy, ResourceLimits, Sandbox};
+use crate::sandbox::landlock::sandbox;
 
 /// Trial command: checks that a program runs, with a seccomp filter and without capabilities.
 const TRIAL: &str = "while read -r name value; do case $name in Seccomp:|NoNewPrivs:|CapEff:|CapBnd:) echo \"$name$value\";; esac; done < /proc/self/status";
@@ -31,16 +32,16 @@ const FORBIDDING: [(&str, &str, &str); 3] = [
 
 /// Result of probing this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct SandboxProbe {
     /// The strongest sandbox that works.
-    pub strength: Strength,
+    pub strength: SandboxStrength,
     /// Each layer, the outermost first.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<SandboxLayer>,
 }
 
 /// The kinds of sandbox, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strength {
+pub enum SandboxStrength {
     /// Namespaces and a seccomp filter.
     Namespaces,
     /// Landlock and a stricter seccomp filter: weaker, but enough to run commands without asking.
@@ -51,7 +52,7 @@ pub enum Strength {
 
 /// One layer of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct SandboxLayer {
     /// `namespaces`, `landlock` or `seccomp`.
     pub name: &'static str,
     /// Description of the layer for the user.
@@ -60,14 +61,14 @@ pub struct Layer {
     pub missing: Option<String>,
 }
 
-impl Probe {
+impl SandboxProbe {
     /// One word for events: `namespaces`, `landlock` or `none`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self.strength {
-            Strength::Namespaces => "namespaces",
-            Strength::Landlock => "landlock",
-            Strength::None => "none",
+            SandboxStrength::Namespaces => "namespaces",
+            SandboxStrength::Landlock => "landlock",
+            SandboxStrength::None => "none",
         }
     }
 
@@ -76,10 +77,10 @@ impl Probe {
     pub fn complaint(&self) -> Option<String> {
         let missing: Vec<&str> = self.layers.iter().filter_map(|layer| layer.missing.as_deref()).collect();
         match self.strength {
-            Strength::Namespaces => None,
-            Strength::Landlock => missing.first().map(|why| (*why).to_owned()),
+            SandboxStrength::Namespaces => None,
+            SandboxStrength::Landlock => missing.first().map(|why| (*why).to_owned()),
             // The last layer is missing because those before it are.
-            Strength::None => Some(missing.iter().take(2).copied().collect::<Vec<_>>().join("; ")),
+            SandboxStrength::None => Some(missing.iter().take(2).copied().collect::<Vec<_>>().join("; ")),
         }
     }
 
@@ -87,19 +88,19 @@ impl Probe {
     #[must_use]
     pub fn smaller_promise(&self) -> Option<&'static str> {
         let landlock = self.layers.iter().find(|layer| layer.name == "landlock");
-        landlock.filter(|_| self.strength == Strength::Landlock).map(|layer| layer.does)
+        landlock.filter(|_| self.strength == SandboxStrength::Landlock).map(|layer| layer.does)
     }
 }
 
 /// Probes, once per fork server, how commands can be confined.
-pub async fn probe(keeper: &Keeper) -> Probe {
+pub async fn probe(keeper: &ForkServer) -> SandboxProbe {
     keeper.probed().get_or_init(|| attempt(keeper)).await.clone()
 }
 
-async fn attempt(keeper: &Keeper) -> Probe {
+async fn attempt(keeper: &ForkServer) -> SandboxProbe {
     let room = Sandbox::namespaces(Policy::bare());
     let namespaces = complaint(trial(keeper, &room, TRIAL).await, EXPECTED).map(with_causes);
-    let version = fence::usable_version();
+    let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
@@ -109,48 +110,48 @@ async fn attempt(keeper: &Keeper) -> Probe {
         }
     };
     let strength = match (&namespaces, &landlock) {
-        (None, _) => Strength::Namespaces,
-        (Some(_), None) => Strength::Landlock,
-        (Some(_), Some(_)) => Strength::None,
+        (None, _) => SandboxStrength::Namespaces,
+        (Some(_), None) => SandboxStrength::Landlock,
+        (Some(_), Some(_)) => SandboxStrength::None,
     };
-    let filter = if strength == Strength::None { namespaces.clone() } else { None };
+    let filter = if strength == SandboxStrength::None { namespaces.clone() } else { None };
     let does = match (strength, version) {
-        (Strength::Landlock, Ok(version)) => fence::promise(version),
-        (Strength::Namespaces, Ok(_)) => {
+        (SandboxStrength::Landlock, Ok(version)) => sandbox::promise(version),
+        (SandboxStrength::Namespaces, Ok(_)) => {
             "second layer: repeats the file policy and confines abstract sockets"
         }
         _ => "replaces namespaces where they are not available, with weaker guarantees",
     };
     let layers = vec![
-        Layer {
+        SandboxLayer {
             name: "namespaces",
             does: "the system and toolchains read-only, the workspace writable, credentials and other processes invisible, no network except a private loopback",
             missing: namespaces,
         },
-        Layer { name: "landlock", does, missing: landlock },
-        Layer {
+        SandboxLayer { name: "landlock", does, missing: landlock },
+        SandboxLayer {
             name: "seccomp",
             does: "no mounts, namespaces, key rings, rarely used kernel interfaces or uncommon socket families",
             missing: filter,
         },
     ];
-    Probe { strength, layers }
+    SandboxProbe { strength, layers }
 }
 
-async fn trial(keeper: &Keeper, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
+async fn trial(keeper: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<String, CommandFailure> {
     let request = CommandRequest {
         command,
         directory: std::fs::File::open("/usr")?.into(),
         input: None,
-        environment: &Environment::default(),
+        environment: &CommandEnvironment::default(),
         sandbox,
-        allowance: Allowance::default(),
+        allowance: ResourceLimits::default(),
     };
     let mut output = Vec::new();
     let finished =
         keeper.run(request, |bytes| output.extend_from_slice(bytes), std::future::pending()).await?;
     let mut output = String::from_utf8_lossy(&output).into_owned();
-    if finished.ending != Ending::Exited(0) {
+    if finished.ending != CommandEnd::Exited(0) {
         let _ = write!(output, "({:?})", finished.ending);
     }
     Ok(output)

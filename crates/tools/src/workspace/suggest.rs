@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Workspace, WorkspacePath};
-use crate::near;
+use crate::suggestions;
 
 /// Maximum entries visited, so that a wrong path does not cost a walk through everything.
 const MOST_ENTRIES: usize = 20_000;
@@ -13,7 +13,7 @@ pub(super) fn paths(workspace: &Workspace, missing: &WorkspacePath) -> Vec<Strin
     let wanted = missing.file_name();
     let (mut same_name, mut siblings) = (Vec::new(), Vec::new());
     let parent = missing.parent();
-    let walk = crate::walk::builder(workspace.root(), true).build();
+    let walk = crate::workspace::walk::builder(workspace.root(), true).build();
     for entry in walk.flatten().take(MOST_ENTRIES) {
         let Some(path) = relative(workspace.root(), entry.path()) else { continue };
         if path.file_name() == wanted {
@@ -23,7 +23,7 @@ pub(super) fn paths(workspace: &Workspace, missing: &WorkspacePath) -> Vec<Strin
         }
     }
     same_name.sort();
-    let near = near::names(wanted, siblings.iter().map(WorkspacePath::file_name), MOST_SUGGESTIONS);
+    let near = suggestions::names(wanted, siblings.iter().map(WorkspacePath::file_name), MOST_SUGGESTIONS);
     same_name
         .iter()
         .map(|path| path.to_string())

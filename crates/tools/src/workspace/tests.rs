@@ -20,9 +20,9 @@ fn opened(root: &Path) -> [Workspace; 2] {
 fn text(workspace: &Workspace, path: &str) -> Result<String, String> {
     let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
     let problem = match workspace.open_to_read(&path).map_err(|problem| problem.to_string())? {
-        Opened::File { file, .. } => return Ok(io::read_to_string(file).unwrap()),
-        Opened::Directory(_) => PathProblem::Directory { path },
-        Opened::Special(kind) => PathProblem::Special { path, kind },
+        OpenedPath::File { file, .. } => return Ok(io::read_to_string(file).unwrap()),
+        OpenedPath::Directory(_) => PathProblem::Directory { path },
+        OpenedPath::Special(kind) => PathProblem::Special { path, kind },
     };
     Err(problem.to_string())
 }
@@ -31,7 +31,7 @@ fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), String>
     let path = workspace.locate(path).map_err(|problem| problem.to_string())?;
     let current = workspace.current(&path, MOST).map_err(|problem| problem.to_string())?;
     let before = current.map(|current| ContentHash::of(&current.content));
-    let change = Change { path, before, after: Some(content.into()), mode: None };
+    let change = FileWrite { path, before, after: Some(content.into()), mode: None };
     workspace.change(&[change], "call", MOST).map_err(|problem| problem.to_string())
 }
 
@@ -49,7 +49,7 @@ fn neighbours() -> tempfile::TempDir {
 #[test]
 fn the_kernel_resolution_is_the_one_used_here() {
     let directory = neighbours();
-    assert_eq!(Workspace::open(directory.path()).unwrap().resolution, beneath::Resolution::Kernel);
+    assert_eq!(Workspace::open(directory.path()).unwrap().resolution, confined_open::Resolution::Kernel);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_file_that_changed_since_is_left_alone() {
     let workspace = Workspace::open(&root).unwrap();
     let path = workspace.locate("plain").unwrap();
     for before in [None, Some(ContentHash::of(b"other"))] {
-        let change = Change { path: path.clone(), before, after: Some(b"new".to_vec()), mode: None };
+        let change = FileWrite { path: path.clone(), before, after: Some(b"new".to_vec()), mode: None };
         let error = workspace.change(&[change], "call", MOST).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -234,7 +234,7 @@ fn several_files_change_together_or_not_at_all() {
     let directory = neighbours();
     let root = directory.path().join("inside");
     let workspace = Workspace::open(&root).unwrap();
-    let change = |path: &str, before: Option<&str>, after: Option<&str>| Change {
+    let change = |path: &str, before: Option<&str>, after: Option<&str>| FileWrite {
         path: workspace.locate(path).unwrap(),
         before: before.map(|text| ContentHash::of(text.as_bytes())),
         after: after.map(Into::into),
@@ -265,13 +265,13 @@ fn what_was_renamed_is_put_back_when_a_later_file_fails() {
     let directory = neighbours();
     let root = directory.path().join("inside");
     let workspace = Workspace::open(&root).unwrap();
-    let fresh = |path: &str| Change {
+    let fresh = |path: &str| FileWrite {
         path: workspace.locate(path).unwrap(),
         before: None,
         after: Some(b"x".to_vec()),
         mode: None,
     };
-    let update = Change {
+    let update = FileWrite {
         path: workspace.locate("plain").unwrap(),
         before: Some(ContentHash::of(b"plain")),
         after: Some(b"changed".to_vec()),
@@ -323,7 +323,7 @@ fn leftover_name(workspace: &Workspace, path: &WorkspacePath, root: &Path) -> St
     let big = vec![b'x'; MOST as usize];
     while !seen.load(Ordering::Relaxed) {
         let before = workspace.current(path, MOST).unwrap().map(|current| ContentHash::of(&current.content));
-        let change = Change { path: path.clone(), before, after: Some(big.clone()), mode: None };
+        let change = FileWrite { path: path.clone(), before, after: Some(big.clone()), mode: None };
         workspace.change(&[change], "call", MOST).unwrap();
     }
     watcher.join().unwrap()
@@ -391,7 +391,7 @@ fn what_was_seen_is_remembered_by_name_and_forgotten_at_the_bound() {
     let workspace = Workspace::open(&directory.path().join("inside")).unwrap();
     let hash = |number: usize| ContentHash::of(number.to_string().as_bytes());
     for number in 0..5000 {
-        workspace.saw(&Seen { path: format!("file{number}"), hash: hash(number) });
+        workspace.saw(&SeenVersion { path: format!("file{number}"), hash: hash(number) });
     }
     let seen = |number: usize| workspace.last_seen(&workspace.locate(&format!("./file{number}")).unwrap());
     assert_eq!((seen(0), seen(4999)), (None, Some(hash(4999))));
@@ -402,7 +402,7 @@ fn what_was_seen_is_remembered_by_name_and_forgotten_at_the_bound() {
             after: None,
             mode: None,
         }],
-        seen: vec![Seen { path: "file0".to_owned(), hash: hash(1) }],
+        seen: vec![SeenVersion { path: "file0".to_owned(), hash: hash(1) }],
         ..ToolOutput::done("")
     });
     assert_eq!((seen(0), seen(4999)), (Some(hash(1)), None));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fusee_tools::{
-    CallContext, CommandSettings, Environment, Keeper, Limits, ToolOutput, Toolbox, Workspace,
+    CallContext, CallLimits, CommandEnvironment, CommandSettings, ForkServer, ToolOutput, Toolbox, Workspace,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ pub(crate) const NONE: [i32; 0] = [];
 pub(crate) type Test = fn(&Stage);
 
 pub(crate) struct Stage {
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: ForkServer,
     pub(crate) toolbox: Toolbox,
     pub(crate) context: CallContext,
     pub(crate) runtime: tokio::runtime::Runtime,
@@ -26,15 +26,15 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(keeper: Keeper) -> Self {
+    pub(crate) fn new(keeper: ForkServer) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut stage = Self::at(keeper, directory.path());
         stage._directory = Some(directory);
         stage
     }
 
-    pub(crate) fn at(keeper: Keeper, root: &Path) -> Self {
-        let environment = Environment::allowed(std::env::vars_os());
+    pub(crate) fn at(keeper: ForkServer, root: &Path) -> Self {
+        let environment = CommandEnvironment::allowed(std::env::vars_os());
         let settings =
             CommandSettings { keeper: Some(keeper.clone()), environment, ..CommandSettings::default() };
         let progress: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -46,7 +46,7 @@ impl Stage {
                 let progress = Arc::clone(&progress);
                 Arc::new(move |text: &str| progress.lock().unwrap().push(text.to_owned()))
             },
-            limits: Limits::default(),
+            limits: CallLimits::default(),
         };
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use fusee_tools::Sandbox;
-use fusee_tools::sandbox::{CommandFailure, Ending};
+use fusee_tools::sandbox::{CommandEnd, CommandFailure};
 
 use crate::stage::{Outcome, Stage, Test, eventually, processes_with};
 
@@ -40,10 +40,10 @@ fn stopped_after(stage: &Stage, command: &str, time: Duration) -> Outcome {
 fn how_a_command_ended_is_told(stage: &Stage) {
     let sandbox = stage.sandbox();
     for (command, ending) in [
-        ("true", Ending::Exited(0)),
-        ("exit 3", Ending::Exited(3)),
-        ("kill -9 $$", Ending::Signalled(9)),
-        ("no-such-program", Ending::Exited(127)),
+        ("true", CommandEnd::Exited(0)),
+        ("exit 3", CommandEnd::Exited(3)),
+        ("kill -9 $$", CommandEnd::Signalled(9)),
+        ("no-such-program", CommandEnd::Exited(127)),
     ] {
         let finished = stage.run(&sandbox, command).result.unwrap();
         assert_eq!((finished.ending, finished.ended, finished.left), (ending, 0, 0), "{command}");
@@ -63,7 +63,7 @@ fn a_stopped_command_is_ended(stage: &Stage) {
     assert!(finished.stopped);
     assert_eq!(
         (outcome.output.as_str(), finished.ending, finished.left),
-        ("before\n", Ending::Signalled(9), 0)
+        ("before\n", CommandEnd::Signalled(9), 0)
     );
     assert!(processes_with(&mark).is_empty());
 }
@@ -75,7 +75,7 @@ fn what_a_command_left_running_is_ended_and_counted(stage: &Stage) {
     let finished = outcome.result.unwrap();
     assert_eq!(
         (outcome.output.as_str(), finished.ending, finished.ended),
-        ("started\n", Ending::Exited(0), 2)
+        ("started\n", CommandEnd::Exited(0), 2)
     );
     assert!(processes_with(&mark).is_empty());
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fusee_tools::Sandbox;
-use fusee_tools::sandbox::{CommandFailure, Ending, Network, Policy, Surroundings};
+use fusee_tools::sandbox::{CommandEnd, CommandFailure, Network, Policy, SandboxInputs};
 
 use crate::stage::{Stage, Test, eventually, processes_with};
 
@@ -71,7 +71,7 @@ fn the_network_can_be_allowed(stage: &Stage) {
     assert!(refused.contains("Address family not supported"), "{refused}");
     let workspace = stage.workspace();
     let environment = stage.environment();
-    let surroundings = Surroundings {
+    let surroundings = SandboxInputs {
         workspace: &workspace,
         environment: &environment,
         own: &[],
@@ -89,7 +89,7 @@ fn settings_are_put_back(stage: &Stage) {
     let finished = outcome.result.unwrap();
     assert_eq!(
         (outcome.output.as_str(), finished.ending, finished.undone),
-        ("done\n", Ending::Exited(0), true)
+        ("done\n", CommandEnd::Exited(0), true)
     );
     assert_eq!(std::fs::read_to_string(stage.path(".git/config")).unwrap(), before);
     assert!(!stage.path(".git/hooks/pre-commit").exists() && !stage.path("fusee.toml").exists());
@@ -113,7 +113,7 @@ fn nothing_is_left_running(stage: &Stage) {
     let finished = outcome.result.unwrap();
     assert_eq!(
         (outcome.output.as_str(), finished.ending, finished.left),
-        ("started\n", Ending::Exited(0), 0)
+        ("started\n", CommandEnd::Exited(0), 0)
     );
     assert!(finished.ended >= 3, "{finished:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));

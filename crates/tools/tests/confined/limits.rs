@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use fusee_tools::Sandbox;
-use fusee_tools::sandbox::{Allowance, Bounds, Ending, Exceeded};
+use fusee_tools::sandbox::{CgroupLimits, CommandEnd, ExceededLimit, ResourceLimits};
 
 use crate::stage::{Outcome, Stage, Test, eventually, processes_with};
 
@@ -20,7 +20,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("what_stays_within_its_bounds_is_left_alone", what_stays_within_its_bounds_is_left_alone),
 ];
 
-fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: Allowance, command: &str) -> Outcome {
+fn bounded(stage: &Stage, sandbox: &Sandbox, allowance: ResourceLimits, command: &str) -> Outcome {
     let mut bounded = Stage::at(stage.keeper.clone(), &stage.base);
     bounded.allowance = allowance;
     bounded.run(sandbox, command)
@@ -41,12 +41,12 @@ for _ in range(4000):
 print(\"all of them\")
 time.sleep(60)' fork-bomb-$0";
     for (number, sandbox) in both(stage).iter().enumerate() {
-        let allowance = Allowance { processes: 150, ..Allowance::default() };
+        let allowance = ResourceLimits { processes: 150, ..ResourceLimits::default() };
         let begun = Instant::now();
         let mark = format!("fork-bomb-{}-{number}", stage.base.file_name().unwrap().display());
         let outcome = bounded(stage, sandbox, allowance, &bomb.replace("fork-bomb-$0", &mark));
         let finished = outcome.result.unwrap();
-        assert_eq!(finished.exceeded, Some(Exceeded::Processes), "{}", outcome.output);
+        assert_eq!(finished.exceeded, Some(ExceededLimit::Processes), "{}", outcome.output);
         assert_eq!((outcome.output.as_str(), finished.left), ("", 0));
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         eventually(|| processes_with(&mark).is_empty());
@@ -58,20 +58,24 @@ fn threads_count_as_well(stage: &Stage) {
     let threads = "exec python3 -c 'import threading, time
 for _ in range(300): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 time.sleep(60)'";
-    let allowance = Allowance { processes: 100, ..Allowance::default() };
+    let allowance = ResourceLimits { processes: 100, ..ResourceLimits::default() };
     let outcome = bounded(stage, &stage.sandbox(), allowance, threads);
-    assert_eq!(outcome.result.unwrap().exceeded, Some(Exceeded::Processes));
+    assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Processes));
 }
 
 fn memory_of_one_process_ends_before_the_machines(stage: &Stage) {
     let bomb = "exec python3 -c 'kept = []
 while len(kept) < 600: kept.append(bytearray(1 << 20))'";
     for sandbox in both(stage) {
-        let allowance = Allowance { memory_bytes: 200 << 20, ..Allowance::default() };
+        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
         let outcome = bounded(stage, &sandbox, allowance, bomb);
         let finished = outcome.result.unwrap();
-        let refused = finished.ending == Ending::Exited(1) && outcome.output.contains("MemoryError");
-        assert!(refused || finished.exceeded == Some(Exceeded::Memory), "{finished:?} {}", outcome.output);
+        let refused = finished.ending == CommandEnd::Exited(1) && outcome.output.contains("MemoryError");
+        assert!(
+            refused || finished.exceeded == Some(ExceededLimit::Memory),
+            "{finished:?} {}",
+            outcome.output
+        );
     }
 }
 
@@ -85,21 +89,21 @@ for _ in range(6):
         os._exit(0)
 time.sleep(60)'";
     for sandbox in both(stage) {
-        let allowance = Allowance { memory_bytes: 200 << 20, ..Allowance::default() };
+        let allowance = ResourceLimits { memory_bytes: 200 << 20, ..ResourceLimits::default() };
         let outcome = bounded(stage, &sandbox, allowance, bomb);
-        assert_eq!(outcome.result.unwrap().exceeded, Some(Exceeded::Memory), "{}", outcome.output);
+        assert_eq!(outcome.result.unwrap().exceeded, Some(ExceededLimit::Memory), "{}", outcome.output);
     }
 }
 
 fn processor_time_of_many_processes_counts_together(stage: &Stage) {
     let busy = "for n in 1 2 3 4; do (i=0; while :; do i=$((i+1)); done) & done; wait";
     for sandbox in both(stage) {
-        let allowance = Allowance { cpu_s: 1, ..Allowance::default() };
+        let allowance = ResourceLimits { cpu_s: 1, ..ResourceLimits::default() };
         let outcome = bounded(stage, &sandbox, allowance, busy);
         let finished = outcome.result.unwrap();
         // On an idle machine one process may reach one second by itself first, and then all of them do.
         assert!(
-            finished.exceeded == Some(Exceeded::Cpu) || matches!(finished.ending, Ending::Exited(_)),
+            finished.exceeded == Some(ExceededLimit::Cpu) || matches!(finished.ending, CommandEnd::Exited(_)),
             "{finished:?}"
         );
     }
@@ -107,7 +111,7 @@ fn processor_time_of_many_processes_counts_together(stage: &Stage) {
 
 fn a_file_does_not_grow_past_its_limit(stage: &Stage) {
     for sandbox in both(stage) {
-        let allowance = Allowance { file_bytes: 1 << 20, ..Allowance::default() };
+        let allowance = ResourceLimits { file_bytes: 1 << 20, ..ResourceLimits::default() };
         let outcome = bounded(stage, &sandbox, allowance, "head -c 5000000 /dev/zero > large; wc -c < large");
         assert!(outcome.output.ends_with("1048576\n"), "{}", outcome.output);
     }
@@ -120,13 +124,13 @@ fn all_commands_together_stay_below_a_bound(stage: &Stage) {
     if std::env::var_os("NEXTEST").is_none() {
         return;
     }
-    let bounds = Bounds { memory_bytes: 300 << 20, tasks: 120 };
+    let bounds = CgroupLimits { memory_bytes: 300 << 20, tasks: 120 };
     let surrounded = stage.runtime.block_on(stage.keeper.surround(bounds));
     let Ok(held) = surrounded else {
         let _ = writeln!(std::io::stderr(), "this machine lets us make no control group: {surrounded:?}");
         return;
     };
-    let unbounded = Allowance::default();
+    let unbounded = ResourceLimits::default();
     if held.contains("pids") {
         let forks = "exec python3 -c 'import os, time
 for count in range(4000):
@@ -159,7 +163,7 @@ print(any(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9 for pid in chil
 }
 
 fn what_stays_within_its_bounds_is_left_alone(stage: &Stage) {
-    let allowance = Allowance { cpu_s: 30, memory_bytes: 256 << 20, processes: 20, file_bytes: 1 << 20 };
+    let allowance = ResourceLimits { cpu_s: 30, memory_bytes: 256 << 20, processes: 20, file_bytes: 1 << 20 };
     for sandbox in both(stage) {
         let outcome = bounded(stage, &sandbox, allowance, "(sleep 0.3; echo one) & sleep 0.4; echo two");
         assert_eq!(outcome.output, "one\ntwo\n");

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use fusee_tools::sandbox::{Probe, Strength, probe};
+use fusee_tools::sandbox::{SandboxProbe, SandboxStrength, probe};
 
 use crate::stage::{SECRET, Stage, Test, is_root};
 
@@ -67,7 +67,7 @@ pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
         .replace("$OUTSIDE", &stage.outside("").display().to_string())
         .replace("$KEEPER", &stage.keeper.process_id().to_string())
         .replace("$PORT", &listener.local_addr().unwrap().port().to_string());
-    let sandbox = if probed.strength == Strength::Landlock { stage.fence() } else { stage.sandbox() };
+    let sandbox = if probed.strength == SandboxStrength::Landlock { stage.fence() } else { stage.sandbox() };
     let outcome = stage.run(&sandbox, &tries);
     let _ = out.write_all(outcome.output.as_bytes());
     if let Err(failure) = outcome.result {
@@ -88,9 +88,9 @@ fn on_a_machine(stage: &Stage, around: &str) -> String {
 }
 
 fn this_machine_confines_commands(stage: &Stage) {
-    let probed: Probe = stage.runtime.block_on(probe(&stage.keeper));
+    let probed: SandboxProbe = stage.runtime.block_on(probe(&stage.keeper));
     assert_eq!(probed.complaint(), None);
-    assert_eq!((probed.strength, probed.state()), (Strength::Namespaces, "namespaces"));
+    assert_eq!((probed.strength, probed.state()), (SandboxStrength::Namespaces, "namespaces"));
     assert_eq!(probed.smaller_promise(), None);
     let names: Vec<&str> = probed.layers.iter().map(|layer| layer.name).collect();
     assert_eq!(names, ["namespaces", "landlock", "seccomp"]);

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fusee_tools::sandbox::{
-    Allowance, CommandFailure, CommandRequest, Finished, Network, Policy, Surroundings,
+    CommandFailure, CommandRequest, FinishedCommand, Network, Policy, ResourceLimits, SandboxInputs,
 };
-use fusee_tools::{Environment, Keeper, Sandbox};
+use fusee_tools::{CommandEnvironment, ForkServer, Sandbox};
 
 pub(crate) type Test = fn(&Stage);
 
@@ -19,9 +19,9 @@ pub(crate) const SECRET: &str = "the-secret-of-outside";
 pub(crate) const SECRET_VARIABLE: &str = "FUSEE_ESCAPE_TOKEN";
 
 pub(crate) struct Stage {
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: ForkServer,
     pub(crate) runtime: tokio::runtime::Runtime,
-    pub(crate) allowance: Allowance,
+    pub(crate) allowance: ResourceLimits,
     /// Contains `workspace`, `home` and `outside`.
     pub(crate) base: PathBuf,
     _directory: Option<tempfile::TempDir>,
@@ -31,11 +31,11 @@ pub(crate) struct Stage {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) output: String,
-    pub(crate) result: Result<Finished, CommandFailure>,
+    pub(crate) result: Result<FinishedCommand, CommandFailure>,
 }
 
 impl Stage {
-    pub(crate) fn new(keeper: Keeper) -> Self {
+    pub(crate) fn new(keeper: ForkServer) -> Self {
         // Not in /tmp, which is invisible in the sandbox anyway.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mut stage = Self::at(keeper, directory.path());
@@ -43,7 +43,7 @@ impl Stage {
         stage
     }
 
-    pub(crate) fn at(keeper: Keeper, base: &Path) -> Self {
+    pub(crate) fn at(keeper: ForkServer, base: &Path) -> Self {
         let base = base.canonicalize().unwrap();
         for name in ["workspace", "home/.ssh", "home/.cargo/bin", "outside"] {
             std::fs::create_dir_all(base.join(name)).unwrap();
@@ -53,7 +53,7 @@ impl Stage {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { keeper, runtime, allowance: Allowance::usual(), base, _directory: None }
+        Self { keeper, runtime, allowance: ResourceLimits::usual(), base, _directory: None }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -69,7 +69,7 @@ impl Stage {
         self.base.join("outside").join(name)
     }
 
-    pub(crate) fn environment(&self) -> Environment {
+    pub(crate) fn environment(&self) -> CommandEnvironment {
         let home = self.base.join("home");
         let cargo = home.join(".cargo").into_os_string();
         let own = [
@@ -79,14 +79,14 @@ impl Stage {
             ("LANG", "C.UTF-8".into()),
             (SECRET_VARIABLE, SECRET.into()),
         ];
-        Environment::allowed(own.map(|(name, value)| (OsString::from(name), value)))
+        CommandEnvironment::allowed(own.map(|(name, value)| (OsString::from(name), value)))
     }
 
-    pub(crate) fn policy(&self, environment: &Environment) -> Policy {
+    pub(crate) fn policy(&self, environment: &CommandEnvironment) -> Policy {
         let workspace = self.workspace();
         let own = [self.base.join("state")];
         let surroundings =
-            Surroundings { workspace: &workspace, environment, own: &own, network: Network::Own };
+            SandboxInputs { workspace: &workspace, environment, own: &own, network: Network::Own };
         Policy::usual(&surroundings).unwrap()
     }
 
@@ -109,7 +109,7 @@ impl Stage {
         sandbox: &Sandbox,
         command: &str,
         directory: &Path,
-        environment: &Environment,
+        environment: &CommandEnvironment,
     ) -> Outcome {
         self.runtime.block_on(self.run_until(
             sandbox,
@@ -125,7 +125,7 @@ impl Stage {
         sandbox: &Sandbox,
         command: &str,
         directory: &Path,
-        environment: &Environment,
+        environment: &CommandEnvironment,
         stop: impl Future<Output = ()>,
     ) -> Outcome {
         let directory = std::fs::File::open(directory).unwrap().into();
@@ -173,7 +173,9 @@ impl Stage {
 
 impl Outcome {
     pub(crate) fn is_good(&self) -> bool {
-        self.result.as_ref().is_ok_and(|finished| finished.ending == fusee_tools::sandbox::Ending::Exited(0))
+        self.result
+            .as_ref()
+            .is_ok_and(|finished| finished.ending == fusee_tools::sandbox::CommandEnd::Exited(0))
     }
 }
 

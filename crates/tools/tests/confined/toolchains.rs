@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusee_tools::sandbox::{CommandFailure, Network, Policy, Room, Surroundings};
-use fusee_tools::{CallContext, CommandSettings, Environment, Limits, Sandbox, Toolbox, Workspace};
+use fusee_tools::sandbox::{CommandFailure, NamespaceSandbox, Network, Policy, SandboxInputs};
+use fusee_tools::{
+    CallContext, CallLimits, CommandEnvironment, CommandSettings, Sandbox, Toolbox, Workspace,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{SECRET, Stage, Test};
@@ -124,7 +126,7 @@ fn a_workspace_in_tmp_is_visible(stage: &Stage) {
 }
 
 fn a_workspace_that_is_the_home_hides_its_secrets(stage: &Stage) {
-    let environment = Environment::allowed([
+    let environment = CommandEnvironment::allowed([
         ("HOME".into(), stage.workspace().into()),
         ("PATH".into(), "/usr/bin:/bin".into()),
     ]);
@@ -209,10 +211,10 @@ fn a_directory_outside_is_refused(stage: &Stage) {
 }
 
 fn a_room_can_be_made_in_advance(stage: &Stage) {
-    let room = Arc::new(Room::new(stage.policy(&stage.environment())));
+    let room = Arc::new(NamespaceSandbox::new(stage.policy(&stage.environment())));
     stage.runtime.block_on(room.prepare(&stage.keeper)).unwrap();
     assert_eq!(stage.good(&Sandbox::Namespaces(room), "echo ready"), "ready\n");
-    let impossible = Room::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
+    let impossible = NamespaceSandbox::new(Policy { write: vec!["/missing".into()], ..Policy::bare() });
     let refused = stage.runtime.block_on(impossible.prepare(&stage.keeper)).unwrap_err();
     assert!(refused.to_string().contains("creating a writable mount of /missing"), "{refused}");
 }
@@ -231,7 +233,7 @@ fn a_model_is_told(stage: &Stage) {
         call_id: "call_1".to_owned(),
         cancel: CancellationToken::new(),
         progress: Arc::new(|_: &str| {}),
-        limits: Limits::default(),
+        limits: CallLimits::default(),
     };
     let run = |arguments: serde_json::Value| {
         let shell = toolbox.find("shell").unwrap();
@@ -292,7 +294,7 @@ fn git_works_below_the_top_of_a_repository(stage: &Stage) {
     stage.bare("git config --global user.name a; git config --global user.email a@b; git init -q -b main . && mkdir sub other && echo one > sub/file && echo two > other/file && git add . && git commit -q -m first");
     let (environment, workspace) = (stage.environment(), stage.path("sub"));
     let surroundings =
-        Surroundings { workspace: &workspace, environment: &environment, own: &[], network: Network::Own };
+        SandboxInputs { workspace: &workspace, environment: &environment, own: &[], network: Network::Own };
     let sandbox = Sandbox::namespaces(Policy::usual(&surroundings).unwrap());
     let run = |command: &str| stage.run_in(&sandbox, command, &workspace, &environment).output;
     let script = "git log --format=%s; echo more >> file; git status --short .; git diff --stat .; git show HEAD:other/file; cat ../other/file 2>/dev/null || echo unseen";
@@ -320,9 +322,9 @@ fn a_new_repository_stays_one(stage: &Stage) {
 }
 
 /// The environment of the machine, including its toolchains.
-fn machines_environment() -> Environment {
+fn machines_environment() -> CommandEnvironment {
     let own = ["CARGO_TARGET_DIR", "RUSTFLAGS"];
-    Environment::allowed(std::env::vars_os().filter(|(name, _)| own.iter().all(|own| name != own)))
+    CommandEnvironment::allowed(std::env::vars_os().filter(|(name, _)| own.iter().all(|own| name != own)))
 }
 
 fn has(stage: &Stage, program: &str) -> bool {

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: measures the figures that Fusee promises and compares each with its target.
 //!
 //! `measure` runs one program once and takes its times. The figures are in `turns` (cost of a turn),
-//! `against_floor` (comparison with the bare loop), `tasks` (many in one process), `agent_loop` (the loop's
-//! own table), `crowd` (many concurrent processes), `conversation` (the terminal chat), `prompts` (a long
-//! prompt), `hands` (tools and the sandbox), `changes` (change detection), `soak` (no leaks over ten thousand
+//! `baseline` (comparison with the bare loop), `tasks` (many in one process), `agent_loop` (the loop's
+//! own table), `processes` (many concurrent processes), `conversation` (the terminal chat), `prompts` (a long
+//! prompt), `tools` (tools and the sandbox), `changes` (change detection), `soak` (no leaks over ten thousand
 //! turns) and `parts` (the index, templates, the language). Because machines are noisy, runs of fusee and of
 //! the bare loop alternate, and a figure is a median. Arguments: the directory of the release binaries, then
 //! names of figures.
@@ -15,17 +15,17 @@
     reason = "a bench prints, starts programs, and panics when it cannot measure"
 )]
 
-mod against_floor;
 mod agent_loop;
+mod baseline;
 mod changes;
 mod conversation;
-mod crowd;
-mod hands;
 mod measure;
 mod parts;
+mod processes;
 mod prompts;
 mod soak;
 mod tasks;
+mod tools;
 mod turns;
 
 use std::path::PathBuf;
@@ -73,16 +73,16 @@ const BENCHES: &[Bench] = &[
     ("turns", turns::cost),
     ("growth", turns::growth),
     ("instructions", turns::instructions),
-    ("floor", against_floor::ratios),
+    ("floor", baseline::ratios),
     ("tasks", tasks::memory),
     ("loop", agent_loop::table),
     ("request", agent_loop::request),
     ("prompts", prompts::rendering),
-    ("crowd", crowd::ratio),
+    ("crowd", processes::ratio),
     ("conversation", conversation::feel),
     ("long-conversation", conversation::memory),
-    ("search", hands::search),
-    ("sandbox", hands::sandbox),
+    ("search", tools::search),
+    ("sandbox", tools::sandbox),
     ("changes", changes::cost),
     ("soak", soak::leaks),
     ("index", parts::index),

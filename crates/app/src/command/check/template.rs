@@ -9,7 +9,7 @@ use fusee_engine::template::Template;
 use fusee_engine::text::{Diagnostic, Source, xml};
 use fusee_engine::workflow::standard_tools;
 
-use super::Findings;
+use super::CheckFindings;
 
 /// Number of bytes searched for the root element.
 const HEAD: u64 = 4096;
@@ -22,7 +22,7 @@ pub(super) fn is_one(file: &Path) -> bool {
 }
 
 /// Reports all problems of one template, including a name that is already taken.
-pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
+pub(super) fn check(name: &str, path: &Path, findings: &mut CheckFindings) {
     let mut bytes = Vec::new();
     // Up to four bytes per character, plus one so that a larger file is rejected for its size.
     let most = xml::LARGEST as u64 * 4 + 1;
@@ -41,7 +41,8 @@ pub(super) fn check(name: &str, path: &Path, findings: &mut Findings) {
         }
         if template.is_default {
             let subtype = template.subtype().to_owned();
-            let message = |first: &str| format!("the default of subtype `{subtype}` is also defined in {first}");
+            let message =
+                |first: &str| format!("the default of subtype `{subtype}` is also defined in {first}");
             match findings.defaults.get(&subtype) {
                 Some(first) => {
                     let problem = at_attribute("duplicate-default", "default", &source, message(first));

@@ -8,16 +8,16 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use fusee_engine::journal::event::{Event, Fate};
-use fusee_engine::journal::{Journal, Kind};
-use fusee_engine::run::Exit;
+use fusee_engine::journal::event::{CallFate, Event};
+use fusee_engine::journal::{Journal, StepKind};
+use fusee_engine::run::ExitStatus;
 
 use super::{MOST_EVENTS, RUN, perform, run_id};
+use crate::cli::error::CliError;
 use crate::command::Process;
-use crate::demo::summary::{Killed, heading};
-use crate::failure::Failure;
-use crate::output;
+use crate::command::demo::sample::summary::{KillReport, heading};
 use crate::project::Project;
+use crate::ui::stdio;
 
 /// Interval at which the journal is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -37,11 +37,11 @@ pub(super) async fn killed_and_resumed(
     project: &Path,
     process: &Process,
     colour: bool,
-) -> Result<(Exit, Killed), Failure> {
+) -> Result<(ExitStatus, KillReport), CliError> {
     let mut child = start(line)?;
     let place = Project::find(Some(project), &process.environment)?;
     if !wait_for_moment(&mut child, &place).await? {
-        return Err(Failure::failed("the demo's run ended before it could be killed")
+        return Err(CliError::failed("the demo's run ended before it could be killed")
             .help("run the demo without --kill"));
     }
     let terminal = process.environment.terminals().stderr;
@@ -52,17 +52,17 @@ pub(super) async fn killed_and_resumed(
     child
         .kill()
         .and_then(|()| child.wait())
-        .map_err(|error| Failure::failed(format!("cannot kill {pid}: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot kill {pid}: {error}")))?;
     let mut killed = read_back(&place.journal_with_runs()?)?;
     let said = format!("kill -9 {pid}, {}. Now: fusee resume {RUN}", killed.during());
-    output::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
+    stdio::error(&format!("\n\n{}\n\n", heading(&said).paint(colour)));
     if terminal {
         tokio::time::sleep(PAUSE).await;
     }
     let exit = perform(vec!["resume".into(), "-C".into(), project.into(), RUN.into()], process).await?;
-    killed.told = events(&place.journal_with_runs()?)?
-        .iter()
-        .any(|event| matches!(event, Event::ToolResult(result) if result.fate == Some(Fate::Interrupted)));
+    killed.told = events(&place.journal_with_runs()?)?.iter().any(
+        |event| matches!(event, Event::ToolResult(result) if result.fate == Some(CallFate::Interrupted)),
+    );
     Ok((exit, killed))
 }
 
@@ -70,14 +70,14 @@ pub(super) async fn killed_and_resumed(
     clippy::disallowed_methods,
     reason = "a second fusee is not a command of a model: it has its own fork server and is killed alone"
 )]
-fn start(line: Vec<OsString>) -> Result<Child, Failure> {
-    let failed = |error: std::io::Error| Failure::failed(format!("cannot start a second fusee: {error}"));
+fn start(line: Vec<OsString>) -> Result<Child, CliError> {
+    let failed = |error: std::io::Error| CliError::failed(format!("cannot start a second fusee: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     std::process::Command::new(program).args(line).stdin(Stdio::null()).spawn().map_err(failed)
 }
 
 /// Waits for the first command after a file change; false if the run ends before that.
-async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Failure> {
+async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, CliError> {
     let begun = Instant::now();
     while begun.elapsed() < LONGEST && still_runs(child)? {
         // The journal does not exist at first, and is incomplete after that.
@@ -89,8 +89,8 @@ async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Fai
             () = tokio::time::sleep(LOOK_EVERY) => {}
             _ = tokio::signal::ctrl_c() => {
                 end(child);
-                let mut failure = Failure::failed("cancelled");
-                failure.exit = Exit::Cancelled;
+                let mut failure = CliError::failed("cancelled");
+                failure.exit = ExitStatus::Cancelled;
                 return Err(failure);
             }
         }
@@ -99,8 +99,9 @@ async fn wait_for_moment(child: &mut Child, place: &Project) -> Result<bool, Fai
     Ok(false)
 }
 
-fn still_runs(child: &mut Child) -> Result<bool, Failure> {
-    let ended = child.try_wait().map_err(|error| Failure::failed(format!("cannot wait for the run: {error}")))?;
+fn still_runs(child: &mut Child) -> Result<bool, CliError> {
+    let ended =
+        child.try_wait().map_err(|error| CliError::failed(format!("cannot wait for the run: {error}")))?;
     Ok(ended.is_none())
 }
 
@@ -115,16 +116,16 @@ fn has_come(events: &[Event]) -> bool {
     change.is_some_and(|change| events[change..].iter().any(is_command))
 }
 
-fn events(journal: &Journal) -> Result<Vec<Event>, Failure> {
+fn events(journal: &Journal) -> Result<Vec<Event>, CliError> {
     let events = journal.events(&run_id()?, 0, u64::MAX, MOST_EVENTS)?;
     Ok(events.into_iter().map(|stamped| stamped.event).collect())
 }
 
 /// Counts what the journal holds of the killed run; a resumed run reads all of it back.
-fn read_back(journal: &Journal) -> Result<Killed, Failure> {
+fn read_back(journal: &Journal) -> Result<KillReport, CliError> {
     let steps = journal.steps(&run_id()?)?;
     let count = |kind| steps.iter().filter(|step| step.kind == kind && step.result.is_some()).count();
-    let cut_off = steps.iter().find(|step| step.kind == Kind::Tool && step.result.is_none());
+    let cut_off = steps.iter().find(|step| step.kind == StepKind::Tool && step.result.is_none());
     let command = cut_off.and_then(|step| step.args["command"].as_str()).map(str::to_owned);
-    Ok(Killed { command, replies: count(Kind::Model), results: count(Kind::Tool), told: false })
+    Ok(KillReport { command, replies: count(StepKind::Model), results: count(StepKind::Tool), told: false })
 }

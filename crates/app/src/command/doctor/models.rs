@@ -1,29 +1,29 @@
 //! Checks every source of models, and whether one can be used.
 
 use fusee_engine::model::provider::{PROVIDERS, Provider};
-use fusee_engine::model::{Target, has_local_models};
+use fusee_engine::model::{ModelRef, has_local_models};
 
-use super::{Finding, State, probe};
-use crate::choice::Choice;
+use super::{CheckState, DoctorCheck, probe};
+use crate::cli::environment::Environment;
 use crate::config::Config;
-use crate::discover::{self, Found};
-use crate::environment::Environment;
-use crate::face::words;
+use crate::model_selection::ModelSelection;
+use crate::model_selection::discovery::{self, DiscoveredModels};
+use crate::ui::format;
 
 /// Maximum number of a server's models that are named.
 const NAMED: usize = 4;
 
 /// Results of the model checks.
-pub(crate) struct Models {
-    pub(crate) findings: Vec<Finding>,
+pub(crate) struct ModelChecks {
+    pub(crate) findings: Vec<DoctorCheck>,
     /// Whether some model can answer.
     pub(crate) usable: bool,
     pub(crate) next: Vec<String>,
 }
 
 /// Runs the checks.
-pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool) -> Models {
-    let found = discover::look(environment).await;
+pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool) -> ModelChecks {
+    let found = discovery::look(environment).await;
     let mut models = judge(&found, config, environment);
     if !quick {
         models.findings.extend(probe::found(&found, config, environment).await);
@@ -39,19 +39,19 @@ pub(crate) async fn look(config: &Config, environment: &Environment, quick: bool
 }
 
 /// Evaluates what was found.
-pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -> Models {
+pub(crate) fn judge(found: &DiscoveredModels, config: &Config, environment: &Environment) -> ModelChecks {
     let mut findings = Vec::new();
     let configured = config.text("model").map(|name| configured(name, config, environment));
-    let works = configured.as_ref().is_none_or(|finding| finding.state == State::Ready);
+    let works = configured.as_ref().is_none_or(|finding| finding.state == CheckState::Ready);
     let is_configured = configured.is_some();
     findings.extend(configured);
     findings.extend(PROVIDERS.iter().map(|provider| match provider.key_variable {
         Some(variable) => hosted(provider, variable, found),
-        None => own(provider, found, &discover::place(provider, environment)),
+        None => own(provider, found, &discovery::place(provider, environment)),
     }));
     findings.push(local());
-    findings.push(Finding::new("script", State::Ready, "-m script:FILE, replies written by hand"));
-    findings.push(Finding::new("replay", State::Ready, "-m replay:FILE, a recorded run"));
+    findings.push(DoctorCheck::new("script", CheckState::Ready, "-m script:FILE, replies written by hand"));
+    findings.push(DoctorCheck::new("replay", CheckState::Ready, "-m replay:FILE, a recorded run"));
     let servers: Vec<String> = found
         .servers
         .iter()
@@ -59,17 +59,17 @@ pub(crate) fn judge(found: &Found, config: &Config, environment: &Environment) -
         .collect();
     let there = !servers.is_empty() || !found.keys.is_empty();
     let usable = if is_configured { works } else { there };
-    Models { findings, usable, next: next(found, &servers, is_configured, usable) }
+    ModelChecks { findings, usable, next: next(found, &servers, is_configured, usable) }
 }
 
-fn configured(name: &str, config: &Config, environment: &Environment) -> Finding {
+fn configured(name: &str, config: &Config, environment: &Environment) -> DoctorCheck {
     let from = config.value("model").map(|(_, origin)| origin.to_string()).unwrap_or_default();
     let opened =
-        Choice::named(name, config, environment).and_then(|choice| choice.open(None).map(|_| choice));
+        ModelSelection::named(name, config, environment).and_then(|choice| choice.open(None).map(|_| choice));
     match opened {
         Ok(choice) => {
-            let place = match Target::parse(&choice.name) {
-                Ok(Target::Server { provider, .. }) => {
+            let place = match ModelRef::parse(&choice.name) {
+                Ok(ModelRef::Server { provider, .. }) => {
                     let own = provider.map(|provider| provider.base_url.to_owned());
                     choice
                         .settings
@@ -81,58 +81,64 @@ fn configured(name: &str, config: &Config, environment: &Environment) -> Finding
                 }
                 _ => String::new(),
             };
-            Finding::new("configured", State::Ready, format!("{name}{place} ({from})"))
+            DoctorCheck::new("configured", CheckState::Ready, format!("{name}{place} ({from})"))
         }
-        Err(failure) => {
-            Finding::new("configured", State::Broken, format!("{name} ({from}): {}", failure.message))
-        }
+        Err(failure) => DoctorCheck::new(
+            "configured",
+            CheckState::Broken,
+            format!("{name} ({from}): {}", failure.message),
+        ),
     }
 }
 
 fn is_local(name: &str, config: &Config, environment: &Environment) -> bool {
-    Choice::named(name, config, environment)
-        .is_ok_and(|choice| matches!(Target::parse(&choice.name), Ok(Target::Local(_))))
+    ModelSelection::named(name, config, environment)
+        .is_ok_and(|choice| matches!(ModelRef::parse(&choice.name), Ok(ModelRef::Local(_))))
 }
 
 /// Models in this process.
-fn local() -> Finding {
+fn local() -> DoctorCheck {
     if has_local_models() {
-        Finding::new("local", State::Ready, "-m local:FILE.gguf, a model in this process")
+        DoctorCheck::new("local", CheckState::Ready, "-m local:FILE.gguf, a model in this process")
     } else {
-        Finding::new("local", State::Absent, "not in this binary: cargo build --release --features local")
+        DoctorCheck::new(
+            "local",
+            CheckState::Absent,
+            "not in this binary: cargo build --release --features local",
+        )
     }
 }
 
-fn hosted(provider: &Provider, variable: &str, found: &Found) -> Finding {
+fn hosted(provider: &Provider, variable: &str, found: &DiscoveredModels) -> DoctorCheck {
     if found.keys.iter().any(|keyed| keyed.name == provider.name) {
-        Finding::new(provider.name, State::Ready, format!("{variable} is set"))
+        DoctorCheck::new(provider.name, CheckState::Ready, format!("{variable} is set"))
     } else {
-        Finding::new(provider.name, State::Absent, format!("{variable} is not set"))
+        DoctorCheck::new(provider.name, CheckState::Absent, format!("{variable} is not set"))
     }
 }
 
-fn own(provider: &'static Provider, found: &Found, base_url: &str) -> Finding {
+fn own(provider: &'static Provider, found: &DiscoveredModels, base_url: &str) -> DoctorCheck {
     let place = base_url.trim_start_matches("http://").trim_end_matches("/v1");
     match found.servers.iter().find(|server| server.provider.name == provider.name) {
-        None => Finding::new(provider.name, State::Absent, format!("no server at {place}")),
+        None => DoctorCheck::new(provider.name, CheckState::Absent, format!("no server at {place}")),
         Some(server) if server.models.is_empty() => {
-            Finding::new(provider.name, State::Broken, format!("server at {place} has no model"))
+            DoctorCheck::new(provider.name, CheckState::Broken, format!("server at {place} has no model"))
         }
         Some(server) => {
             let named: Vec<&str> = server.models.iter().take(NAMED).map(String::as_str).collect();
             let more = server.models.len() - named.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let count = words::count(server.models.len() as u64, "model");
-            Finding::new(
+            let count = format::count(server.models.len() as u64, "model");
+            DoctorCheck::new(
                 provider.name,
-                State::Ready,
+                CheckState::Ready,
                 format!("{count} at {place}: {}{more}", named.join(", ")),
             )
         }
     }
 }
 
-fn next(found: &Found, servers: &[String], is_configured: bool, usable: bool) -> Vec<String> {
+fn next(found: &DiscoveredModels, servers: &[String], is_configured: bool, usable: bool) -> Vec<String> {
     match (usable, is_configured, servers, found.keys.as_slice()) {
         (true, true, ..) => vec!["fusee run 'your task'".to_owned()],
         (true, false, [only], _) => vec![format!("fusee run 'your task' (uses {only})")],

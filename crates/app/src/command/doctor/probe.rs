@@ -9,11 +9,11 @@ use fusee_engine::model::{
 };
 use serde_json::json;
 
-use super::{Finding, State};
-use crate::choice::Choice;
+use super::{CheckState, DoctorCheck};
+use crate::cli::environment::Environment;
 use crate::config::Config;
-use crate::discover::Found;
-use crate::environment::Environment;
+use crate::model_selection::ModelSelection;
+use crate::model_selection::discovery::DiscoveredModels;
 
 /// Time limit for one answer; a model may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const TOKENS: u32 = 128;
 
 /// How a model responded to the request for a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum CallStyle {
     /// A native tool call.
     Native,
     /// A tool call written as text.
@@ -36,7 +36,11 @@ pub(super) enum Manner {
 }
 
 /// Probes the models of local servers. Paid models are never probed.
-pub(super) async fn found(found: &Found, config: &Config, environment: &Environment) -> Vec<Finding> {
+pub(super) async fn found(
+    found: &DiscoveredModels,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<DoctorCheck> {
     let (mut findings, begun) = (Vec::new(), Instant::now());
     for server in &found.servers {
         for model in &server.models {
@@ -45,7 +49,11 @@ pub(super) async fn found(found: &Found, config: &Config, environment: &Environm
                 ask(&name, config, environment).await
             } else {
                 let seconds = ALTOGETHER.as_secs();
-                Finding::new(&name, State::Absent, format!("not tested: the others took {seconds} s"))
+                DoctorCheck::new(
+                    &name,
+                    CheckState::Absent,
+                    format!("not tested: the others took {seconds} s"),
+                )
             });
         }
     }
@@ -53,8 +61,8 @@ pub(super) async fn found(found: &Found, config: &Config, environment: &Environm
 }
 
 /// Probes one model.
-pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) -> Finding {
-    let opened = Choice::named(name, config, environment).and_then(|mut choice| {
+pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) -> DoctorCheck {
+    let opened = ModelSelection::named(name, config, environment).and_then(|mut choice| {
         choice.settings.silence = PATIENCE;
         // Test the server's own handling of tool calls, not ours.
         let tool_format = std::mem::take(&mut choice.settings.traits.tool_format);
@@ -63,17 +71,19 @@ pub(super) async fn ask(name: &str, config: &Config, environment: &Environment) 
     });
     let (model, chosen) = match opened {
         Ok(opened) => opened,
-        Err(failure) => return Finding::new(name, State::Broken, failure.message),
+        Err(failure) => return DoctorCheck::new(name, CheckState::Broken, failure.message),
     };
     let begun = Instant::now();
     let reply = tokio::time::timeout(PATIENCE, call(&*model)).await;
     let seconds = begun.elapsed().as_secs_f64();
     match reply {
-        Err(_) => Finding::new(name, State::Broken, format!("no answer within {} s", PATIENCE.as_secs())),
-        Ok(Err(error)) => Finding::new(name, State::Broken, error.to_string()),
+        Err(_) => {
+            DoctorCheck::new(name, CheckState::Broken, format!("no answer within {} s", PATIENCE.as_secs()))
+        }
+        Ok(Err(error)) => DoctorCheck::new(name, CheckState::Broken, error.to_string()),
         Ok(Ok(reply)) => {
             let detail = format!("answers in {seconds:.1} s; {}", advice(manner(&reply), chosen));
-            Finding::new(name, State::Ready, detail)
+            DoctorCheck::new(name, CheckState::Ready, detail)
         }
     }
 }
@@ -94,26 +104,26 @@ async fn call(model: &dyn Model) -> Result<Reply, ModelError> {
     model.send(&conversation, &options, &mut |_| {}, &CancellationToken::new()).await
 }
 
-pub(super) fn manner(reply: &Reply) -> Manner {
+pub(super) fn manner(reply: &Reply) -> CallStyle {
     if !reply.tool_calls.is_empty() {
-        Manner::Native
+        CallStyle::Native
     } else if text_calls::find(&reply.text, &|name| name == "ping")
         .is_some_and(|found| !found.calls.is_empty())
     {
-        Manner::Text
+        CallStyle::Text
     } else {
-        Manner::Words
+        CallStyle::Words
     }
 }
 
 /// Explains the result to the user.
-pub(super) fn advice(manner: Manner, chosen: ToolFormat) -> &'static str {
+pub(super) fn advice(manner: CallStyle, chosen: ToolFormat) -> &'static str {
     match (manner, chosen) {
         (_, ToolFormat::Schema) => "replies are constrained (tool_format schema)",
         (_, ToolFormat::Text) => "tool calls are requested as text (tool_format text)",
-        (Manner::Native, _) => "makes tool calls",
-        (Manner::Text, _) => "writes tool calls as text, which is supported",
-        (Manner::Words, _) => "made no tool call; try tool_format = \"schema\"",
+        (CallStyle::Native, _) => "makes tool calls",
+        (CallStyle::Text, _) => "writes tool calls as text, which is supported",
+        (CallStyle::Words, _) => "made no tool call; try tool_format = \"schema\"",
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Finding, State};
-use crate::environment::Environment;
+use super::{CheckState, DoctorCheck};
+use crate::cli::environment::Environment;
 
 /// Runs the checks.
-pub(crate) fn look(environment: &Environment) -> Vec<Finding> {
+pub(crate) fn look(environment: &Environment) -> Vec<DoctorCheck> {
     let shell = match Path::new("/bin/sh").exists() {
-        true => Finding::new("sh", State::Ready, "/bin/sh"),
-        false => Finding::new("sh", State::Broken, "/bin/sh not found, and commands need it"),
+        true => DoctorCheck::new("sh", CheckState::Ready, "/bin/sh"),
+        false => DoctorCheck::new("sh", CheckState::Broken, "/bin/sh not found, and commands need it"),
     };
     let others = ["git", "python3"].map(|name| match on_path(name, environment) {
-        Some(path) => Finding::new(name, State::Ready, path.display().to_string()),
-        None => Finding::new(name, State::Absent, "not on the PATH; not needed by fusee itself"),
+        Some(path) => DoctorCheck::new(name, CheckState::Ready, path.display().to_string()),
+        None => DoctorCheck::new(name, CheckState::Absent, "not on the PATH; not needed by fusee itself"),
     });
     [shell].into_iter().chain(others).collect()
 }

@@ -1,18 +1,18 @@
 //! Checks which sandbox layers and limits work here, by trying them.
 
-use fusee_engine::tools::Keeper;
-use fusee_engine::tools::sandbox::{self, Allowance, Bounds, Layer};
+use fusee_engine::tools::ForkServer;
+use fusee_engine::tools::sandbox::{self, CgroupLimits, ResourceLimits, SandboxLayer};
 
-use super::{Finding, State};
+use super::{CheckState, DoctorCheck};
 use crate::command::Process;
 
 /// Runs the checks.
-pub(crate) async fn look(process: &Process) -> Vec<Finding> {
+pub(crate) async fn look(process: &Process) -> Vec<DoctorCheck> {
     let mut findings = match &process.keeper {
         Some(keeper) => used(keeper).await,
         None => ["namespaces", "landlock", "seccomp"]
             .map(|name| {
-                Finding::new(name, State::Absent, "not tested: the fork server is not running")
+                DoctorCheck::new(name, CheckState::Absent, "not tested: the fork server is not running")
             })
             .into(),
     };
@@ -23,23 +23,25 @@ pub(crate) async fn look(process: &Process) -> Vec<Finding> {
 }
 
 /// The sandbox layers for commands.
-async fn used(keeper: &Keeper) -> Vec<Finding> {
+async fn used(keeper: &ForkServer) -> Vec<DoctorCheck> {
     let probed = sandbox::probe(keeper).await;
-    let found = |layer: Layer| match layer.missing {
-        None => Finding::new(layer.name, State::Ready, layer.does),
-        Some(why) => Finding::new(layer.name, State::Absent, why),
+    let found = |layer: SandboxLayer| match layer.missing {
+        None => DoctorCheck::new(layer.name, CheckState::Ready, layer.does),
+        Some(why) => DoctorCheck::new(layer.name, CheckState::Absent, why),
     };
     probed.layers.iter().cloned().map(found).collect()
 }
 
 /// Whether all commands together can be limited by a cgroup.
-async fn cgroup(keeper: &Keeper) -> Finding {
+async fn cgroup(keeper: &ForkServer) -> DoctorCheck {
     let name = "cgroup";
-    match keeper.surround(Bounds::around(&Allowance::usual())).await {
-        Ok(bounded) => Finding::new(name, State::Ready, format!("limits all commands together: {bounded}")),
+    match keeper.surround(CgroupLimits::around(&ResourceLimits::usual())).await {
+        Ok(bounded) => {
+            DoctorCheck::new(name, CheckState::Ready, format!("limits all commands together: {bounded}"))
+        }
         Err(why) => {
             let instead = "the processes of each command are counted instead, ten times per second";
-            Finding::new(name, State::Absent, format!("{why}; {instead}"))
+            DoctorCheck::new(name, CheckState::Absent, format!("{why}; {instead}"))
         }
     }
 }

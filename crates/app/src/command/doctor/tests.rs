@@ -3,11 +3,11 @@
 use fusee_engine::model::provider::Provider;
 
 use super::*;
+use crate::cli::environment::Environment;
 use crate::config::Value;
-use crate::discover::{Found, Server};
-use crate::environment::Environment;
+use crate::model_selection::discovery::{DiscoveredModels, LocalServer};
 
-fn judged(found: &Found, model: Option<&str>) -> models::Models {
+fn judged(found: &DiscoveredModels, model: Option<&str>) -> models::ModelChecks {
     let environment = Environment::made_of(&[], "/");
     let flags = model.map(|name| ("model", Value::Text(name.to_owned()))).into_iter().collect();
     models::judge(found, &Config::gather(None, &environment, flags).unwrap(), &environment)
@@ -15,7 +15,7 @@ fn judged(found: &Found, model: Option<&str>) -> models::Models {
 
 #[test]
 fn without_a_model_no_task_can_run_and_the_next_step_is_named() {
-    let models = judged(&Found::default(), None);
+    let models = judged(&DiscoveredModels::default(), None);
     assert!(!models.usable);
     assert!(models.next.iter().any(|step| step.contains("--base-url")), "{:?}", models.next);
     let names: Vec<&str> = models.findings.iter().map(|finding| finding.name.as_str()).collect();
@@ -29,29 +29,30 @@ fn without_a_model_no_task_can_run_and_the_next_step_is_named() {
 #[test]
 fn a_local_server_or_a_key_is_enough() {
     let ollama = Provider::named("ollama").unwrap();
-    let server = Server { provider: ollama, base_url: ollama.base_url.to_owned(), models: vec!["q".into()] };
-    let found = Found { keys: Vec::new(), servers: vec![server] };
+    let server =
+        LocalServer { provider: ollama, base_url: ollama.base_url.to_owned(), models: vec!["q".into()] };
+    let found = DiscoveredModels { keys: Vec::new(), servers: vec![server] };
     let models = judged(&found, None);
     assert!(models.usable);
     assert_eq!(models.next, ["fusee run 'your task' (uses ollama:q)"]);
-    let found = Found { keys: vec![Provider::named("openai").unwrap()], servers: Vec::new() };
+    let found = DiscoveredModels { keys: vec![Provider::named("openai").unwrap()], servers: Vec::new() };
     assert_eq!(judged(&found, None).next, ["fusee run -m openai:MODEL 'your task'"]);
 }
 
 #[test]
 fn a_configured_model_that_cannot_be_used_is_what_counts() {
-    let models = judged(&Found::default(), Some("openai:gpt"));
+    let models = judged(&DiscoveredModels::default(), Some("openai:gpt"));
     assert!(!models.usable);
-    assert_eq!(models.findings[0].state, State::Broken);
+    assert_eq!(models.findings[0].state, CheckState::Broken);
     assert!(models.findings[0].detail.contains("OPENAI_API_KEY is not set"), "{}", models.findings[0].detail);
-    assert!(judged(&Found::default(), Some("ollama:q")).usable);
+    assert!(judged(&DiscoveredModels::default(), Some("ollama:q")).usable);
 }
 
 #[test]
 fn a_broken_journal_stops_everything() {
-    let models = models::Models { findings: Vec::new(), usable: true, next: Vec::new() };
-    let broken = Finding::new("content", State::Broken, "page 3 is damaged");
-    let report = Report::new(models, Vec::new(), vec![broken], Vec::new());
+    let models = models::ModelChecks { findings: Vec::new(), usable: true, next: Vec::new() };
+    let broken = DoctorCheck::new("content", CheckState::Broken, "page 3 is damaged");
+    let report = DoctorReport::new(models, Vec::new(), vec![broken], Vec::new());
     assert!(!report.ok);
     assert_eq!(report.next, ["content: page 3 is damaged"]);
 }

@@ -2,31 +2,32 @@
 //! Requests have no hashes because the journal stores only what each request added, not its bytes; such a
 //! cassette is played in order.
 
-use fusee_engine::journal::{Kind, StepRow};
+use fusee_engine::journal::{StepKind, StepRow};
 use fusee_engine::model::{ErrorKind, ModelError, Reply};
-use fusee_engine::run::Settings;
+use fusee_engine::run::RunSpec;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::cli::error::CliError;
 
 /// The header and one line per attempt.
-pub(crate) fn lines(settings: &Settings, steps: &[StepRow]) -> Result<Vec<Value>, Failure> {
+pub(crate) fn lines(settings: &RunSpec, steps: &[StepRow]) -> Result<Vec<Value>, CliError> {
     let mut header = json!({ "cassette": 1, "model": settings.model, "wire": settings.wire });
     if !settings.traits.are_usual() {
         header["traits"] = json!(settings.traits);
     }
-    let context = steps.iter().find(|step| step.kind == Kind::Environment && step.callee == "context_tokens");
+    let context =
+        steps.iter().find(|step| step.kind == StepKind::Environment && step.callee == "context_tokens");
     if let Some(tokens) = context.and_then(|step| step.result.as_ref()).and_then(Value::as_u64) {
         header["context_tokens"] = tokens.into();
     }
     let mut lines = vec![header];
     // In order of time across all branches, which is how a cassette is played.
-    let mut attempts: Vec<&StepRow> = steps.iter().filter(|step| step.kind == Kind::Model).collect();
+    let mut attempts: Vec<&StepRow> = steps.iter().filter(|step| step.kind == StepKind::Model).collect();
     attempts.sort_by_key(|step| step.at_ms);
     for step in attempts {
         let Some(result) = &step.result else { continue };
         lines.extend(attempt(result).map_err(|error| {
-            Failure::failed(format!("cannot export {} to a cassette: {error}", step.key))
+            CliError::failed(format!("cannot export {} to a cassette: {error}", step.key))
         })?);
     }
     Ok(lines)

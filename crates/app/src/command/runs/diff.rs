@@ -1,16 +1,17 @@
 //! `fusee runs diff`.
 
 use clap::Args;
-use fusee_engine::journal::{Journal, Kind, RunId, StepRow};
-use fusee_engine::run::Exit;
+use fusee_engine::journal::{Journal, RunId, StepKind, StepRow};
+use fusee_engine::run::ExitStatus;
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::arguments::shared::Place;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::command::Process;
-use crate::failure::Failure;
 use crate::project::Project;
-use crate::{output, selection};
+use crate::project::find_run;
+use crate::ui::stdio;
 
 /// Show where two runs diverge.
 ///
@@ -26,21 +27,21 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "OTHER")]
     other: String,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn diff(args: &DiffArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let one = selection::named(&journal, &args.one)?.id;
-    let other = selection::named(&journal, &args.other)?.id;
+    let one = find_run::named(&journal, &args.one)?.id;
+    let other = find_run::named(&journal, &args.other)?.id;
     let (text, same) = compare(&journal, &one, &other)?;
-    output::print(&text)?;
-    Ok(if same { Exit::Completed } else { Exit::Failed })
+    stdio::print(&text)?;
+    Ok(if same { ExitStatus::Completed } else { ExitStatus::Failed })
 }
 
-fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, bool), Failure> {
+fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, bool), CliError> {
     let (left, right) = (journal.steps(one)?, journal.steps(other)?);
     let names = (one.as_str(), other.as_str());
     let mut text = String::new();
@@ -48,7 +49,10 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
     if let (Some(mine), Some(theirs)) = (settings(&left), settings(&right))
         && mine != theirs
     {
-        text.push_str(&format!("the runs were started with different settings:\n{}\n", unified(mine, theirs, names)));
+        text.push_str(&format!(
+            "the runs were started with different settings:\n{}\n",
+            unified(mine, theirs, names)
+        ));
     }
     let left: Vec<&StepRow> = left.iter().filter(|step| is_work(step)).collect();
     let right: Vec<&StepRow> = right.iter().filter(|step| is_work(step)).collect();
@@ -74,13 +78,13 @@ fn compare(journal: &Journal, one: &RunId, other: &RunId) -> Result<(String, boo
 }
 
 fn settings(steps: &[StepRow]) -> Option<&Value> {
-    steps.iter().find(|step| step.kind == Kind::Settings).and_then(|step| step.result.as_ref())
+    steps.iter().find(|step| step.kind == StepKind::Settings).and_then(|step| step.result.as_ref())
 }
 
 fn is_work(step: &StepRow) -> bool {
     match step.kind {
-        Kind::Settings | Kind::Environment => false,
-        Kind::Model | Kind::Tool | Kind::Wait | Kind::FanOut => true,
+        StepKind::Settings | StepKind::Environment => false,
+        StepKind::Model | StepKind::Tool | StepKind::Wait | StepKind::FanOut => true,
     }
 }
 

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fusee_engine::journal::{Journal, RunRow, StepRow};
-use fusee_engine::run::{self, Exit};
+use fusee_engine::run::{self, ExitStatus};
 use serde_json::{Value, json};
 
 use super::{as_json, cassette};
-use crate::arguments::shared::{Place, RunArg};
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, RunArg};
 use crate::command::Process;
-use crate::failure::Failure;
 use crate::project::Project;
-use crate::{history, selection};
+use crate::project::find_run;
+use crate::ui::event_pages;
 
 /// Export a run to a file.
 ///
@@ -32,15 +33,16 @@ pub(crate) struct ExportArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
-    let row = selection::named(&journal, &args.run.run)?;
-    let mut lines = Lines::open(args.output.as_ref().map(|path| process.environment.directory().join(path)))?;
+    let row = find_run::named(&journal, &args.run.run)?;
+    let mut lines =
+        LineOutput::open(args.output.as_ref().map(|path| process.environment.directory().join(path)))?;
     if args.cassette {
         let settings = run::settings_of(&journal, &row.id)?;
         for line in cassette::lines(&settings, &journal.steps(&row.id)?)? {
@@ -50,15 +52,15 @@ pub(crate) fn export(args: &ExportArgs, process: &Process) -> Result<Exit, Failu
         whole(&journal, &row, &mut lines)?;
     }
     lines.end()?;
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
-fn whole(journal: &Journal, row: &RunRow, lines: &mut Lines) -> Result<(), Failure> {
+fn whole(journal: &Journal, row: &RunRow, lines: &mut LineOutput) -> Result<(), CliError> {
     lines.add(&json!({ "run": as_json(row) }))?;
     for step in journal.steps(&row.id)? {
         lines.add(&json!({ "step": step_as_json(&step) }))?;
     }
-    history::each(journal, &row.id, |event| lines.add(&json!({ "event": event })))
+    event_pages::each(journal, &row.id, |event| lines.add(&json!({ "event": event })))
 }
 
 fn step_as_json(step: &StepRow) -> Value {
@@ -76,28 +78,28 @@ fn step_as_json(step: &StepRow) -> Value {
 }
 
 /// An output and its name for error messages.
-struct Lines {
+struct LineOutput {
     out: Box<dyn Write>,
     name: String,
     /// Whether the reader closed the pipe; the rest is dropped, which is not an error.
     gone: bool,
 }
 
-impl Lines {
-    fn open(path: Option<PathBuf>) -> Result<Self, Failure> {
+impl LineOutput {
+    fn open(path: Option<PathBuf>) -> Result<Self, CliError> {
         let (out, name): (Box<dyn Write>, String) = match path {
             None => (Box::new(io::stdout()), "stdout".to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
                 let file = File::create(&path)
-                    .map_err(|error| Failure::usage(format!("cannot write {name}: {error}")))?;
+                    .map_err(|error| CliError::usage(format!("cannot write {name}: {error}")))?;
                 (Box::new(file), name)
             }
         };
         Ok(Self { out: Box::new(BufWriter::new(out)), name, gone: false })
     }
 
-    fn add(&mut self, line: &Value) -> Result<(), Failure> {
+    fn add(&mut self, line: &Value) -> Result<(), CliError> {
         if self.gone {
             return Ok(());
         }
@@ -105,18 +107,18 @@ impl Lines {
         self.written(written)
     }
 
-    fn end(&mut self) -> Result<(), Failure> {
+    fn end(&mut self) -> Result<(), CliError> {
         let flushed = if self.gone { Ok(()) } else { self.out.flush() };
         self.written(flushed)
     }
 
-    fn written(&mut self, result: io::Result<()>) -> Result<(), Failure> {
+    fn written(&mut self, result: io::Result<()>) -> Result<(), CliError> {
         match result {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.gone = true;
                 Ok(())
             }
-            Err(error) => Err(Failure::failed(format!("cannot write {}: {error}", self.name))),
+            Err(error) => Err(CliError::failed(format!("cannot write {}: {error}", self.name))),
             Ok(()) => Ok(()),
         }
     }

@@ -1,15 +1,15 @@
 //! `fusee runs gc`.
 
 use clap::Args;
-use fusee_engine::run::Exit;
+use fusee_engine::run::ExitStatus;
 
-use crate::arguments::shared::Place;
+use crate::cli::error::CliError;
+use crate::cli::flags::DirectoryFlag;
 use crate::command::Process;
 use crate::config::Config;
-use crate::face::words;
-use crate::failure::Failure;
-use crate::output;
 use crate::project::Project;
+use crate::ui::format;
+use crate::ui::stdio;
 
 /// Remove old runs from the journal.
 ///
@@ -21,22 +21,22 @@ pub(crate) struct GcArgs {
     #[arg(long, value_name = "N", default_value_t = 50)]
     keep: usize,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) async fn gc(args: &GcArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let environment = &process.environment;
     let project = Project::find(args.place.directory.as_deref(), environment)?;
     drop(project.journal_with_runs()?);
     let config = Config::gather(Some(&project.config_file()), environment, Vec::new())?;
     let journal = project.open_journal(config.journal())?;
     let collected = journal.collect(args.keep).await?;
-    let freed = words::bytes(collected.before.saturating_sub(collected.after));
-    let runs = words::count(collected.runs as u64, "run");
-    output::print(&format!(
+    let freed = format::bytes(collected.before.saturating_sub(collected.after));
+    let runs = format::count(collected.runs as u64, "run");
+    stdio::print(&format!(
         "removed {runs}, freed {freed}; the journal holds {}\n",
-        words::bytes(collected.after)
+        format::bytes(collected.after)
     ))?;
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fusee_engine::journal::{Embedded, FixedClock, Journal, Options, RunStatus};
+use fusee_engine::journal::{FixedClock, Journal, JournalOptions, RunStatus, SqliteRun};
 use insta::assert_snapshot;
 
 use super::*;
@@ -11,9 +11,9 @@ use super::*;
 async fn runs_are_listed_with_what_they_were_asked() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(FixedClock(1_000_000));
-    let journal = Journal::open(&folder.path().join("journal.db"), Options::default(), clock).unwrap();
+    let journal = Journal::open(&folder.path().join("journal.db"), JournalOptions::default(), clock).unwrap();
     let begin = async |name: &str, title: &str| {
-        Embedded::begin(&journal, &name.parse().unwrap(), title, None).await.unwrap()
+        SqliteRun::begin(&journal, &name.parse().unwrap(), title, None).await.unwrap()
     };
     begin("first", "Fix the bug").await.finish(RunStatus::Completed).await.unwrap();
     begin("a-longer-name", "Write a very long story about a clock that would not stop").await;

@@ -2,17 +2,17 @@
 
 use clap::Args;
 use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
-use fusee_engine::run::{self, Exit};
+use fusee_engine::run::{self, ExitStatus};
 use fusee_engine::tools::Workspace;
-use fusee_engine::undo::Undo;
+use fusee_engine::undo::UndoPlan;
 
-use crate::arguments::shared::{Place, RunArg};
+use crate::cli::error::CliError;
+use crate::cli::flags::{DirectoryFlag, RunArg};
 use crate::command::Process;
-use crate::face::words;
-use crate::failure::Failure;
-use crate::output;
 use crate::project::Project;
-use crate::selection;
+use crate::project::find_run;
+use crate::ui::format;
+use crate::ui::stdio;
 
 /// Maximum number of commands listed.
 const SHOWN_COMMANDS: usize = 10;
@@ -39,52 +39,52 @@ pub(crate) struct UndoArgs {
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
-    place: Place,
+    place: DirectoryFlag,
 }
 
 /// Runs the command.
-pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<Exit, Failure> {
+pub(crate) fn undo(args: &UndoArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let journal = project.journal_with_runs()?;
     project.check_owner()?;
-    let row = selection::named(&journal, &args.run.run)?;
-    let undoing = Undoing::plan(&journal, &row)?;
-    output::print(&undoing.told(if args.dry_run { "would be" } else { "will be" }))?;
+    let row = find_run::named(&journal, &args.run.run)?;
+    let undoing = PreparedUndo::plan(&journal, &row)?;
+    stdio::print(&undoing.told(if args.dry_run { "would be" } else { "will be" }))?;
     let exit = undoing.exit();
     if args.dry_run || undoing.is_empty() {
         return Ok(exit);
     }
     let terminals = process.environment.terminals();
     if terminals.stdin && terminals.stderr && !args.yes && !sure()? {
-        output::error("nothing was undone\n");
-        return Ok(Exit::Cancelled);
+        stdio::error("nothing was undone\n");
+        return Ok(ExitStatus::Cancelled);
     }
     let done = undoing.carry_out()?;
-    output::print(&format!("{done}\n")).map(|()| exit)
+    stdio::print(&format!("{done}\n")).map(|()| exit)
 }
 
 /// Asks for confirmation.
-fn sure() -> Result<bool, Failure> {
-    output::error("undo these changes? [y/n] ");
+fn sure() -> Result<bool, CliError> {
+    stdio::error("undo these changes? [y/n] ");
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)
-        .map_err(|error| Failure::failed(format!("cannot read the answer: {error}")))?;
+        .map_err(|error| CliError::failed(format!("cannot read the answer: {error}")))?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The planned undo of a run.
-pub(crate) struct Undoing {
-    undo: Undo,
+pub(crate) struct PreparedUndo {
+    undo: UndoPlan,
     workspace: Workspace,
     run: RunId,
 }
 
-impl Undoing {
+impl PreparedUndo {
     /// Plans the undo without changing anything.
-    pub(crate) fn plan(journal: &Journal, row: &RunRow) -> Result<Self, Failure> {
+    pub(crate) fn plan(journal: &Journal, row: &RunRow) -> Result<Self, CliError> {
         if row.status == RunStatus::Open && journal.is_worked_on(&row.id) {
-            return Err(Failure::usage(format!(
+            return Err(CliError::usage(format!(
                 "run {} is in progress: another process may be changing its files",
                 row.id
             ))
@@ -92,9 +92,9 @@ impl Undoing {
         }
         let settings = run::settings_of(journal, &row.id)?;
         let workspace = Workspace::open(&settings.workspace).map_err(|error| {
-            Failure::usage(format!("{error}; undo needs the directory that the run worked in"))
+            CliError::usage(format!("{error}; undo needs the directory that the run worked in"))
         })?;
-        let undo = Undo::plan(journal, &row.id, &workspace)?;
+        let undo = UndoPlan::plan(journal, &row.id, &workspace)?;
         Ok(Self { undo, workspace, run: row.id.clone() })
     }
 
@@ -103,17 +103,18 @@ impl Undoing {
         self.undo.is_empty()
     }
 
-    fn exit(&self) -> Exit {
-        if self.undo.left.is_empty() { Exit::Completed } else { Exit::Failed }
+    fn exit(&self) -> ExitStatus {
+        if self.undo.left.is_empty() { ExitStatus::Completed } else { ExitStatus::Failed }
     }
 
     /// Applies all changes or none, and returns a summary.
-    pub(crate) fn carry_out(&self) -> Result<String, Failure> {
+    pub(crate) fn carry_out(&self) -> Result<String, CliError> {
         self.undo.carry_out(&self.workspace, &self.run).map_err(|problem| {
-            Failure::failed(format!("nothing was undone: {problem}")).help("fix the problem, then undo again")
+            CliError::failed(format!("nothing was undone: {problem}"))
+                .help("fix the problem, then undo again")
         })?;
         let directories = (self.undo.emptied.len() + self.undo.missing.len()) as u64;
-        let mut done = format!("undone: {}", words::count(self.undo.files.len() as u64, "file"));
+        let mut done = format!("undone: {}", format::count(self.undo.files.len() as u64, "file"));
         if directories > 0 {
             let many = if directories == 1 { "directory" } else { "directories" };
             done.push_str(&format!(", {directories} {many}"));
@@ -128,10 +129,12 @@ impl Undoing {
             text.push_str(&format!("left as it is  {path}: {why}\n"));
         }
         if !undo.commands.is_empty() {
-            let count = words::count(undo.commands.len() as u64, "command");
-            text.push_str(&format!("not undone     changes by {count} to ignored files, .git or permissions, if any:\n"));
+            let count = format::count(undo.commands.len() as u64, "command");
+            text.push_str(&format!(
+                "not undone     changes by {count} to ignored files, .git or permissions, if any:\n"
+            ));
             for command in undo.commands.iter().take(SHOWN_COMMANDS) {
-                text.push_str(&format!("                 {}\n", words::one_line(command, 100)));
+                text.push_str(&format!("                 {}\n", format::one_line(command, 100)));
             }
             if undo.commands.len() > SHOWN_COMMANDS {
                 let more = undo.commands.len() - SHOWN_COMMANDS;
@@ -167,5 +170,5 @@ impl Undoing {
 
 /// Whether a run has changes that can be undone.
 pub(crate) fn has_something(journal: &Journal, row: &RunRow) -> bool {
-    Undoing::plan(journal, row).is_ok_and(|undoing| !undoing.is_empty())
+    PreparedUndo::plan(journal, row).is_ok_and(|undoing| !undoing.is_empty())
 }

@@ -2,38 +2,40 @@
 
 use std::sync::Arc;
 
-use fusee_engine::dispatch::{self, Meant};
+use fusee_engine::dispatch::{self, TaskRef};
 use fusee_engine::journal::Clock as _;
-use fusee_engine::memory::Memory;
+use fusee_engine::memory::MemorySystem;
 use fusee_engine::model::tokens;
 use fusee_engine::prompt;
-use fusee_engine::run::{Exit, TemplateTask, Work};
+use fusee_engine::run::{ExitStatus, RunKind, TemplateRun};
 use fusee_engine::task_system::{
-    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskError, TaskResult, check_tools,
-    preview, ready,
+    ErrorType, ExecutionPath, Reason, ResourceMetrics, SubtaskRequest, TaskResult, TemplateTaskError,
+    check_tools, preview, ready,
 };
-use fusee_engine::template::{Loaded, Match, Registered};
+use fusee_engine::template::{LoadedTemplates, RegisteredTemplate, TemplateMatch};
 use fusee_engine::text::{Severity, Source, xml};
 use fusee_engine::tools::Workspace;
 use fusee_engine::workflow::standard_tools;
 use serde_json::json;
 
 use super::tool;
+use crate::cli::clock;
+use crate::cli::error::CliError;
 use crate::command::Process;
 use crate::command::templates::inputs_help;
-use crate::failure::Failure;
 use crate::project::Project;
-use crate::{clock, output, templates};
+use crate::project::template_loading;
+use crate::ui::stdio;
 
 /// A resolved TASK argument.
-pub(crate) enum Asked {
+pub(crate) enum TemplateInvocation {
     /// A workflow, as text.
     Workflow(String),
     /// A tool, by name.
     Tool(String),
     /// A template with these words.
     Template {
-        found: Arc<Registered>,
+        found: Arc<RegisteredTemplate>,
         words: Vec<String>,
         /// Whether it was matched from a plain-text request rather than named.
         guessed: bool,
@@ -41,29 +43,29 @@ pub(crate) enum Asked {
 }
 
 /// Why a task cannot run.
-pub(crate) struct Refusal {
-    error: TaskError,
+pub(crate) struct TaskRejection {
+    error: TemplateTaskError,
     named: String,
     path: ExecutionPath,
 }
 
-impl Refusal {
+impl TaskRejection {
     /// Prints the error and returns the exit code.
-    pub(super) fn tell(&self, json: bool) -> Result<Exit, Failure> {
+    pub(super) fn tell(&self, json: bool) -> Result<ExitStatus, CliError> {
         refuse(json, &self.error, &self.named, self.path)
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { error, .. } = refusal;
+impl From<TaskRejection> for CliError {
+    fn from(refusal: TaskRejection) -> Self {
+        let TaskRejection { error, .. } = refusal;
         let help = error.recovery().to_string();
         Self { exit: error.exit(), ..Self::usage(error.message) }.help(help)
     }
 }
 
 /// The notice about a template that was matched rather than named.
-pub(super) fn guess(found: &Registered) -> String {
+pub(super) fn guess(found: &RegisteredTemplate) -> String {
     format!("using template `{}`", found.template.name)
 }
 
@@ -71,9 +73,9 @@ pub(super) fn guess(found: &Registered) -> String {
 pub(super) fn asked(
     named: &str,
     inputs: &[String],
-    loaded: &Loaded,
+    loaded: &LoadedTemplates,
     workflows: &[String],
-) -> Result<Asked, Refusal> {
+) -> Result<TemplateInvocation, TaskRejection> {
     let plain: Vec<&str> = std::iter::once(named)
         .chain(inputs.iter().map(String::as_str).filter(|word| !word.contains('=')))
         .collect();
@@ -81,29 +83,33 @@ pub(super) fn asked(
     let given = || inputs.iter().filter(|word| word.contains('=')).cloned().collect::<Vec<_>>();
     let tools = standard_tools();
     if let Some(error) = broken(named, loaded) {
-        return Err(Refusal { error, named: named.to_owned(), path: ExecutionPath::Template });
+        return Err(TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template });
     }
     match dispatch::meant(named, &sentence, &loaded.registry, &tools) {
-        Meant::Workflow => Ok(Asked::Workflow(named.to_owned())),
-        Meant::Template(found) => Ok(Asked::Template { found, words: inputs.to_vec(), guessed: false }),
-        Meant::Tool(name) => Ok(Asked::Tool(name)),
-        Meant::Ambiguous(several) => {
-            let error = TaskError::failure(Reason::TemplateNotFound, several);
-            Err(Refusal { error, named: named.to_owned(), path: ExecutionPath::Template })
+        TaskRef::Workflow => Ok(TemplateInvocation::Workflow(named.to_owned())),
+        TaskRef::Template(found) => {
+            Ok(TemplateInvocation::Template { found, words: inputs.to_vec(), guessed: false })
+        }
+        TaskRef::Tool(name) => Ok(TemplateInvocation::Tool(name)),
+        TaskRef::Ambiguous(several) => {
+            let error = TemplateTaskError::failure(Reason::TemplateNotFound, several);
+            Err(TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template })
         }
         // A single word is a name, and nothing has this name.
-        Meant::Words(found) if !sentence.contains(char::is_whitespace) => {
+        TaskRef::Words(found) if !sentence.contains(char::is_whitespace) => {
             let templates = loaded.registry.all().into_iter().map(|found| found.template.name.as_str());
             let known = templates
                 .chain(workflows.iter().map(String::as_str))
                 .chain(tools.definitions().map(|tool| tool.name.as_ref()));
-            let near = fusee_engine::text::near::did_you_mean(named, known).map(|near| format!("; {near}"));
-            let message =
-                format!("unknown template, workflow or tool `{named}`{}", near.unwrap_or_default());
+            let near =
+                fusee_engine::text::suggest::did_you_mean(named, known).map(|near| format!("; {near}"));
+            let message = format!("unknown template, workflow or tool `{named}`{}", near.unwrap_or_default());
             Err(not_found(named, message, &found))
         }
-        Meant::Words(found) => match dispatch::clear(&found) {
-            Some(best) => Ok(Asked::Template { found: Arc::clone(best), words: given(), guessed: true }),
+        TaskRef::Words(found) => match dispatch::clear(&found) {
+            Some(best) => {
+                Ok(TemplateInvocation::Template { found: Arc::clone(best), words: given(), guessed: true })
+            }
             None => {
                 let message = format!("no template clearly matches `{sentence}`");
                 Err(not_found(&sentence, message, &found))
@@ -114,7 +120,7 @@ pub(super) fn asked(
 
 /// The errors of a skipped template with this name; it must not be replaced by another template of the same
 /// name.
-fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
+fn broken(named: &str, loaded: &LoadedTemplates) -> Option<TemplateTaskError> {
     let calls_itself = |source: &&Source| {
         let (document, _) = xml::read(source);
         let root = document.root().map(|root| document.element(root));
@@ -132,21 +138,21 @@ fn broken(named: &str, loaded: &Loaded) -> Option<TaskError> {
         .filter(|problem| problem.file == *source.name() && problem.severity == Severity::Error)
         .map(|problem| format!("{}:{}: {}", problem.file, problem.start, problem.message))
         .collect();
-    let error = TaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
+    let error = TemplateTaskError::invalid(Reason::XmlValidationFailure, told.join("; "));
     let kind = if xml::read(source).1.has_errors() { ErrorType::XmlParseError } else { error.kind };
-    (!told.is_empty()).then_some(TaskError { kind, ..error })
+    (!told.is_empty()).then_some(TemplateTaskError { kind, ..error })
 }
 
 /// A tool call as a workflow with one form.
-pub(super) fn tool_call(name: &str, inputs: &[String]) -> Result<String, Refusal> {
-    tool::call(name, inputs, &standard_tools()).map_err(|problem| Refusal {
-        error: TaskError::failure(Reason::InputValidationFailure, problem),
+pub(super) fn tool_call(name: &str, inputs: &[String]) -> Result<String, TaskRejection> {
+    tool::call(name, inputs, &standard_tools()).map_err(|problem| TaskRejection {
+        error: TemplateTaskError::failure(Reason::InputValidationFailure, problem),
         named: name.to_owned(),
         path: ExecutionPath::Tool,
     })
 }
 
-fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
+fn not_found(named: &str, message: String, near: &[TemplateMatch]) -> TaskRejection {
     let listed: Vec<String> = near
         .iter()
         .map(|found| {
@@ -162,18 +168,18 @@ fn not_found(named: &str, message: String, near: &[Match]) -> Refusal {
         _ if message.ends_with('?') => message,
         listed => format!("{message}; similar templates: {}", listed.join(", ")),
     };
-    let error = TaskError::failure(Reason::TemplateNotFound, message);
-    Refusal { error, named: named.to_owned(), path: ExecutionPath::Template }
+    let error = TemplateTaskError::failure(Reason::TemplateNotFound, message);
+    TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template }
 }
 
 /// Prints the error, also as JSON if requested, and returns the exit code.
 pub(crate) fn refuse(
     json: bool,
-    error: &TaskError,
+    error: &TemplateTaskError,
     named: &str,
     path: ExecutionPath,
-) -> Result<Exit, Failure> {
-    output::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
+) -> Result<ExitStatus, CliError> {
+    stdio::error(&format!("error: {}\n  help: {}\n", error.message, error.recovery()));
     if json {
         print_refusal(error, named, path)?;
     }
@@ -181,7 +187,11 @@ pub(crate) fn refuse(
 }
 
 /// Prints the result of a task that could not start as JSON.
-pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath) -> Result<(), Failure> {
+pub(super) fn print_refusal(
+    error: &TemplateTaskError,
+    named: &str,
+    path: ExecutionPath,
+) -> Result<(), CliError> {
     let metrics = ResourceMetrics::default();
     let mut result = TaskResult::failed(&error.clone().measured(metrics), "");
     result.note("template_used", named);
@@ -189,11 +199,11 @@ pub(super) fn print_refusal(error: &TaskError, named: &str, path: ExecutionPath)
     result.note("context_files_count", 0);
     result.note("execution_path", path);
     result.measure(metrics);
-    output::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
+    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
 }
 
 /// Prints the usage of a template.
-pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
+pub(super) fn help(found: &RegisteredTemplate) -> Result<ExitStatus, CliError> {
     let template = &found.template;
     let words = template.inputs.iter().map(|input| match input.default {
         None => format!(" {}=…", input.name),
@@ -202,18 +212,18 @@ pub(super) fn help(found: &Registered) -> Result<Exit, Failure> {
     let usage: String = words.collect();
     let inputs =
         if template.inputs.is_empty() { "  none\n".to_owned() } else { inputs_help(&template.inputs) };
-    output::print(&format!(
+    stdio::print(&format!(
         "{}\n\nUsage: fusee task {}{usage}\n\nInputs:\n{inputs}\nFrom {} ({})\n",
         template.description,
         template.name,
         found.text.file,
         found.layer.as_str()
     ))?;
-    Ok(Exit::Completed)
+    Ok(ExitStatus::Completed)
 }
 
 /// The work of a run with this template, or why it cannot run.
-pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal> {
+pub(crate) fn work(found: &RegisteredTemplate, words: &[String]) -> Result<RunKind, TaskRejection> {
     let name = &found.template.name;
     let (inputs, problems) = dispatch::inputs(words, &found.template);
     let request = SubtaskRequest::named(name.as_str(), inputs);
@@ -221,16 +231,16 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
         Ok(_) if problems.is_empty() => check_tools(&standard_tools(), &found.template).map(|()| request),
         Ok(_) => {
             let message = format!("invalid inputs for `{name}`: {}", problems.join("; "));
-            Err(TaskError::failure(Reason::InputValidationFailure, message))
+            Err(TemplateTaskError::failure(Reason::InputValidationFailure, message))
         }
         Err(error) if error.reason == Some(Reason::InputValidationFailure) && !problems.is_empty() => {
-            Err(TaskError { message: format!("{}; {}", error.message, problems.join("; ")), ..error })
+            Err(TemplateTaskError { message: format!("{}; {}", error.message, problems.join("; ")), ..error })
         }
         Err(error) => Err(error),
     };
     match checked {
-        Err(error) => Err(Refusal { error, named: name.clone(), path: ExecutionPath::Template }),
-        Ok(request) => Ok(Work::Template(Box::new(TemplateTask {
+        Err(error) => Err(TaskRejection { error, named: name.clone(), path: ExecutionPath::Template }),
+        Ok(request) => Ok(RunKind::Template(Box::new(TemplateRun {
             name: name.clone(),
             file: found.text.file.clone(),
             text: found.text.text.clone(),
@@ -242,16 +252,17 @@ pub(crate) fn work(found: &Registered, words: &[String]) -> Result<Work, Refusal
 
 /// Prints the prompt a model would get, without running anything.
 pub(super) async fn dry_run(
-    found: &Registered,
-    work: &Work,
+    found: &RegisteredTemplate,
+    work: &RunKind,
     json: bool,
     project: &Project,
-) -> Result<Exit, Failure> {
-    let Work::Template(task) = work else { return Ok(Exit::Completed) };
+) -> Result<ExitStatus, CliError> {
+    let RunKind::Template(task) = work else { return Ok(ExitStatus::Completed) };
     let request = SubtaskRequest::named(task.name.as_str(), task.inputs.clone());
-    let workspace = Workspace::open(&project.directory).map_err(|error| Failure::usage(error.to_string()))?;
-    let memory = Memory::new(&project.directory, None);
-    let environment = prompt::Environment::look(&project.directory, clock::SystemClock.now_ms());
+    let workspace =
+        Workspace::open(&project.directory).map_err(|error| CliError::usage(error.to_string()))?;
+    let memory = MemorySystem::new(&project.directory, None);
+    let environment = prompt::EnvironmentSnapshot::look(&project.directory, clock::SystemClock.now_ms());
     let shown = preview(&found.template, &request, &Arc::new(workspace), &memory, &environment).await;
     let shown = match shown {
         Ok(shown) => shown,
@@ -280,14 +291,14 @@ pub(super) async fn dry_run(
             task.name, task.file
         )
     };
-    output::print(&text)?;
-    Ok(Exit::Completed)
+    stdio::print(&text)?;
+    Ok(ExitStatus::Completed)
 }
 
 /// Loads the templates and warns about invalid ones.
-pub(super) fn gather(project: &Project, process: &Process) -> Loaded {
-    let loaded = templates::gather(project, &process.environment);
-    templates::warn(&loaded);
+pub(super) fn gather(project: &Project, process: &Process) -> LoadedTemplates {
+    let loaded = template_loading::gather(project, &process.environment);
+    template_loading::warn(&loaded);
     loaded
 }
 

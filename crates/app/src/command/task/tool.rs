@@ -1,12 +1,12 @@
 //! `fusee task TOOL key=value…`: one tool call without a model, run as a workflow with one form.
 
-use fusee_engine::run::Exit;
-use fusee_engine::text::near;
-use fusee_engine::tools::{Definition, Toolbox};
+use fusee_engine::run::ExitStatus;
+use fusee_engine::text::suggest;
+use fusee_engine::tools::{ToolDefinition, Toolbox};
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::error::CliError;
+use crate::ui::stdio;
 
 /// The call as workflow text, or all errors in its parameters.
 pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<String, String> {
@@ -21,7 +21,8 @@ pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<Stri
         match named(key, definition) {
             None => {
                 let known = properties(definition).map(|(name, _)| name);
-                let near = near::did_you_mean(key, known).map(|near| format!("; {near}")).unwrap_or_default();
+                let near =
+                    suggest::did_you_mean(key, known).map(|near| format!("; {near}")).unwrap_or_default();
                 problems.push(format!("unknown parameter `{key}`{near}"));
             }
             Some(parameter) => {
@@ -42,7 +43,7 @@ pub(super) fn call(name: &str, words: &[String], tools: &Toolbox) -> Result<Stri
 }
 
 /// Prints the usage of the tool.
-pub(super) fn help(definition: &Definition) -> Result<Exit, Failure> {
+pub(super) fn help(definition: &ToolDefinition) -> Result<ExitStatus, CliError> {
     let required: Vec<&str> = required(definition).collect();
     let word =
         |name: &str| if required.contains(&name) { format!(" {name}=…") } else { format!(" [{name}=…]") };
@@ -56,18 +57,18 @@ pub(super) fn help(definition: &Definition) -> Result<Exit, Failure> {
             format!("  {name:<width$}  {kind}{need}  {about}").trim_end().to_owned() + "\n"
         })
         .collect();
-    let Definition { name, description, .. } = definition;
-    output::print(&format!("{description}\n\nUsage: fusee task {name}{usage}\n\nParameters:\n{lines}"))?;
-    Ok(Exit::Completed)
+    let ToolDefinition { name, description, .. } = definition;
+    stdio::print(&format!("{description}\n\nUsage: fusee task {name}{usage}\n\nParameters:\n{lines}"))?;
+    Ok(ExitStatus::Completed)
 }
 
 /// The parameter with this name or alias.
-fn named<'a>(key: &'a str, definition: &'a Definition) -> Option<&'a str> {
+fn named<'a>(key: &'a str, definition: &'a ToolDefinition) -> Option<&'a str> {
     let known = properties(definition).map(|(name, _)| name).find(|name| *name == key);
     known.or_else(|| definition.parameter_aliases.iter().find(|(alias, _)| *alias == key).map(|_| key))
 }
 
-fn properties(definition: &Definition) -> impl Iterator<Item = (&str, &Value)> {
+fn properties(definition: &ToolDefinition) -> impl Iterator<Item = (&str, &Value)> {
     definition.parameters["properties"]
         .as_object()
         .into_iter()
@@ -75,7 +76,7 @@ fn properties(definition: &Definition) -> impl Iterator<Item = (&str, &Value)> {
         .map(|(name, it)| (name.as_str(), it))
 }
 
-fn required(definition: &Definition) -> impl Iterator<Item = &str> {
+fn required(definition: &ToolDefinition) -> impl Iterator<Item = &str> {
     definition.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 

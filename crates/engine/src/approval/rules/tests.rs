@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 
-fn rules(rules: &[(&str, Decision)]) -> Rules {
-    Rules::new(rules.iter().map(|(prefix, then)| Rule::of_prefix(prefix, *then).unwrap()))
+fn rules(rules: &[(&str, RuleDecision)]) -> ApprovalRules {
+    ApprovalRules::new(rules.iter().map(|(prefix, then)| ApprovalRule::of_prefix(prefix, *then).unwrap()))
 }
 
-fn decide(rules: &Rules, line: &str) -> Option<Decision> {
+fn decide(rules: &ApprovalRules, line: &str) -> Option<RuleDecision> {
     rules.decide("shell", &json!({ "command": line }))
 }
 
 #[test]
 fn the_longest_beginning_counts_and_of_two_the_stricter() {
-    use Decision::{Allow, Ask, Deny};
+    use RuleDecision::{Allow, Ask, Deny};
     let rules = rules(&[
         ("git", Ask),
         ("git status", Allow),
@@ -32,7 +32,7 @@ fn the_longest_beginning_counts_and_of_two_the_stricter() {
 
 #[test]
 fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
-    use Decision::{Allow, Deny};
+    use RuleDecision::{Allow, Deny};
     let rules = rules(&[("ls", Allow), ("git status", Allow), ("rm", Deny)]);
     assert_eq!(decide(&rules, "ls && git status | ls"), Some(Allow));
     assert_eq!(decide(&rules, "ls; make"), None);
@@ -47,22 +47,22 @@ fn every_command_of_a_line_must_be_allowed_and_one_that_is_denied_denies_it() {
 
 #[test]
 fn an_answer_that_lasts_covers_the_same_and_what_adds_to_it() {
-    let kept = Rules::new(lasting("shell", &json!({"command": "cargo test -p x && ls"})));
-    assert_eq!(decide(&kept, "cargo test -p x --lib"), Some(Decision::Allow));
+    let kept = ApprovalRules::new(lasting("shell", &json!({"command": "cargo test -p x && ls"})));
+    assert_eq!(decide(&kept, "cargo test -p x --lib"), Some(RuleDecision::Allow));
     assert_eq!(decide(&kept, "cargo test"), None);
-    let odd = Rules::new(lasting("shell", &json!({"command": "echo $HOME"})));
-    assert_eq!(decide(&odd, "echo $HOME"), Some(Decision::Allow));
+    let odd = ApprovalRules::new(lasting("shell", &json!({"command": "echo $HOME"})));
+    assert_eq!(decide(&odd, "echo $HOME"), Some(RuleDecision::Allow));
     assert_eq!(decide(&odd, "echo $HOME x"), None);
-    let tool = Rules::new(lasting("write_file", &json!({"path": "a"})));
-    assert_eq!(tool.decide("write_file", &json!({"path": "b"})), Some(Decision::Allow));
+    let tool = ApprovalRules::new(lasting("write_file", &json!({"path": "a"})));
+    assert_eq!(tool.decide("write_file", &json!({"path": "b"})), Some(RuleDecision::Allow));
     assert_eq!(tool.decide("edit_file", &json!({"path": "b"})), None);
     assert_eq!(decide(&tool, "write_file"), None);
 }
 
 #[test]
 fn a_prefix_is_the_beginning_of_one_plain_command() {
-    assert!(Rule::of_prefix("git status", Decision::Allow).is_some());
+    assert!(ApprovalRule::of_prefix("git status", RuleDecision::Allow).is_some());
     for odd in ["", "a; b", "a | b", "a $x", "a > b", "A=1 b"] {
-        assert_eq!(Rule::of_prefix(odd, Decision::Allow), None, "{odd}");
+        assert_eq!(ApprovalRule::of_prefix(odd, RuleDecision::Allow), None, "{odd}");
     }
 }

@@ -8,32 +8,38 @@ fn format(schema: Option<&str>) -> OutputFormat {
     OutputFormat { kind: OutputKind::Json, schema: schema.map(str::to_owned) }
 }
 
-fn judged(answer: &str, schema: Option<&str>) -> Output {
+fn judged(answer: &str, schema: Option<&str>) -> OutputVerdict {
     judge(answer, Some(&format(schema)), None, true)
 }
 
 #[test]
 fn text_is_not_looked_at() {
-    assert_eq!(judge("{", None, None, true), Output::Text);
+    assert_eq!(judge("{", None, None, true), OutputVerdict::Text);
     let text = OutputFormat { kind: OutputKind::Text, schema: None };
-    assert_eq!(judge("{", Some(&text), None, true), Output::Text);
+    assert_eq!(judge("{", Some(&text), None, true), OutputVerdict::Text);
 }
 
 #[test]
 fn fences_are_stripped_and_small_mistakes_mended() {
-    assert_eq!(judged("{\"a\": 1}", None), Output::Parsed(json!({"a": 1})));
-    assert_eq!(judged("```json\n[1, 2]\n```", None), Output::Parsed(json!([1, 2])));
-    assert_eq!(judged("Here it is:\n```\n{\"a\": 1}\n```\nDone.", None), Output::Parsed(json!({"a": 1})));
-    assert_eq!(judged("```json\n{'a': True,}\n```", None), Output::Parsed(json!({"a": true})));
+    assert_eq!(judged("{\"a\": 1}", None), OutputVerdict::Parsed(json!({"a": 1})));
+    assert_eq!(judged("```json\n[1, 2]\n```", None), OutputVerdict::Parsed(json!([1, 2])));
+    assert_eq!(
+        judged("Here it is:\n```\n{\"a\": 1}\n```\nDone.", None),
+        OutputVerdict::Parsed(json!({"a": 1}))
+    );
+    assert_eq!(judged("```json\n{'a': True,}\n```", None), OutputVerdict::Parsed(json!({"a": true})));
     let strictly = judge("{'a': True,}", Some(&format(None)), None, false);
-    assert!(matches!(strictly, Output::Unparsed(_)), "{strictly:?}");
+    assert!(matches!(strictly, OutputVerdict::Unparsed(_)), "{strictly:?}");
 }
 
 #[test]
 fn what_is_no_json_says_where() {
-    assert_eq!(judged("not json", None), Output::Unparsed("expected ident at line 1 column 2".to_owned()));
-    assert!(matches!(judged("{\"a\": ", None), Output::Unparsed(_)));
-    assert!(matches!(judged("", None), Output::Unparsed(_)));
+    assert_eq!(
+        judged("not json", None),
+        OutputVerdict::Unparsed("expected ident at line 1 column 2".to_owned())
+    );
+    assert!(matches!(judged("{\"a\": ", None), OutputVerdict::Unparsed(_)));
+    assert!(matches!(judged("", None), OutputVerdict::Unparsed(_)));
 }
 
 #[test]
@@ -46,12 +52,12 @@ fn every_word_of_the_schema_is_held() {
         ("number", "1.5", "\"1\""),
         ("boolean", "true", "0"),
     ] {
-        assert!(matches!(judged(good, Some(word)), Output::Parsed(_)), "{word}");
-        assert!(matches!(judged(bad, Some(word)), Output::Mismatched(_)), "{word}");
+        assert!(matches!(judged(good, Some(word)), OutputVerdict::Parsed(_)), "{word}");
+        assert!(matches!(judged(bad, Some(word)), OutputVerdict::Mismatched(_)), "{word}");
     }
     assert_eq!(
         judged("[\"a\", 2]", Some("string[]")),
-        Output::Mismatched(Mismatch {
+        OutputVerdict::Mismatched(Mismatch {
             error_type: "type_mismatch".to_owned(),
             message: "expected a string at /1, found number".to_owned(),
             location: "/1".to_owned(),
@@ -62,10 +68,10 @@ fn every_word_of_the_schema_is_held() {
 #[test]
 fn a_json_schema_is_held_and_the_place_named() {
     let value = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
-    let schema = Schema { path: "s.json".to_owned(), value };
+    let schema = OutputSchema { path: "s.json".to_owned(), value };
     let judged = |answer: &str| judge(answer, Some(&format(Some("s.json"))), Some(&schema), true);
-    assert_eq!(judged("{\"a\": 1}"), Output::Parsed(json!({"a": 1})));
-    let Output::Mismatched(mismatch) = judged("{\"a\": \"x\"}") else { panic!("it does not fit") };
+    assert_eq!(judged("{\"a\": 1}"), OutputVerdict::Parsed(json!({"a": 1})));
+    let OutputVerdict::Mismatched(mismatch) = judged("{\"a\": \"x\"}") else { panic!("it does not fit") };
     assert_eq!((mismatch.error_type.as_str(), mismatch.location.as_str()), ("schema_violation", "/a"));
     assert_eq!(schema_file(&format(Some("s.json"))), Some("s.json"));
     assert_eq!(schema_file(&format(Some("string[]"))), None);
@@ -75,13 +81,13 @@ fn a_json_schema_is_held_and_the_place_named() {
 fn a_bare_value_is_repaired_where_it_means_one_thing() {
     let json = |schema: &str| OutputFormat { kind: OutputKind::Json, schema: Some(schema.to_owned()) };
     let judged = |answer: &str, schema: &str, repair| judge(answer, Some(&json(schema)), None, repair);
-    assert_eq!(judged("True", "boolean", true), Output::Parsed(json!(true)));
-    assert_eq!(judged("```\nFalse\n```", "boolean", true), Output::Parsed(json!(false)));
+    assert_eq!(judged("True", "boolean", true), OutputVerdict::Parsed(json!(true)));
+    assert_eq!(judged("```\nFalse\n```", "boolean", true), OutputVerdict::Parsed(json!(false)));
     let any = OutputFormat { kind: OutputKind::Json, schema: None };
-    assert_eq!(judge("None", Some(&any), None, true), Output::Parsed(json!(null)));
-    assert_eq!(judge("'it is so'", Some(&any), None, true), Output::Parsed(json!("it is so")));
+    assert_eq!(judge("None", Some(&any), None, true), OutputVerdict::Parsed(json!(null)));
+    assert_eq!(judge("'it is so'", Some(&any), None, true), OutputVerdict::Parsed(json!("it is so")));
     for unclear in ["True, I think", "It is True.", "about 42", "42 apples", "yes", "", "'it's'"] {
-        assert!(matches!(judge(unclear, Some(&any), None, true), Output::Unparsed(_)), "{unclear}");
+        assert!(matches!(judge(unclear, Some(&any), None, true), OutputVerdict::Unparsed(_)), "{unclear}");
     }
-    assert!(matches!(judged("True", "boolean", false), Output::Unparsed(_)));
+    assert!(matches!(judged("True", "boolean", false), OutputVerdict::Unparsed(_)));
 }

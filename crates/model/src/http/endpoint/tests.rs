@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::*;
 
 fn endpoint(base_url: &str) -> Endpoint {
-    Endpoint::new(base_url, &Settings::default(), || SystemTime::UNIX_EPOCH).unwrap()
+    Endpoint::new(base_url, &Connection::default(), || SystemTime::UNIX_EPOCH).unwrap()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn an_address_is_shown_without_its_password() {
 
 #[test]
 fn anthropics_address_holds_the_version_once_whatever_is_given() {
-    let settings = Settings { wire: Wire::Anthropic, ..Settings::default() };
+    let settings = Connection { wire: Wire::Anthropic, ..Connection::default() };
     for given in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "http://h:1/v1/messages"] {
         let endpoint = Endpoint::new(given, &settings, || SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(endpoint.address(Wire::Anthropic.path()).as_str(), "http://h:1/v1/messages", "{given}");
@@ -41,7 +41,7 @@ fn anthropics_address_holds_the_version_once_whatever_is_given() {
 #[test]
 fn a_key_goes_into_the_header_of_its_format() {
     let header = |wire: Wire, name: &str| {
-        let settings = Settings { wire, api_key: Some(Secret::new("sk-1")), ..Settings::default() };
+        let settings = Connection { wire, api_key: Some(Secret::new("sk-1")), ..Connection::default() };
         let endpoint = Endpoint::new("http://h", &settings, || SystemTime::UNIX_EPOCH).unwrap();
         endpoint.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
     };

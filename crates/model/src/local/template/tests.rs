@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 
 fn prompt(template: Option<&str>, body: &Value) -> Result<String, String> {
-    let asked = Asked::read(body.to_string().as_bytes()).unwrap();
-    let template = Template::read(template.map(str::to_owned), "<s>".to_owned(), "</s>".to_owned())?;
+    let asked = LocalRequest::read(body.to_string().as_bytes()).unwrap();
+    let template = ChatTemplate::read(template.map(str::to_owned), "<s>".to_owned(), "</s>".to_owned())?;
     let prompt = template.prompt(&asked)?;
     Ok(if prompt.thinks { format!("{}(thinks)", prompt.text) } else { prompt.text })
 }

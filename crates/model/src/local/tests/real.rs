@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::profile::Constraint;
 use crate::{
-    CancellationToken, Conversation, Delta, ErrorKind, Message, Model, ModelError, Models, Reply,
-    RequestOptions, Settings, StopReason, ToolChoice, ToolFormat, ToolSpec, Traits,
+    CancellationToken, Connection, Conversation, ErrorKind, Message, Model, ModelError, ModelTraits, Models,
+    Reply, ReplyDelta, RequestOptions, StopReason, ToolChoice, ToolFormat, ToolSpec,
 };
 
 fn folder() -> PathBuf {
@@ -27,9 +27,9 @@ fn name() -> String {
     format!("local:{}", folder().join("model.gguf").display())
 }
 
-fn opened(settings: &Settings) -> Arc<dyn Model> {
+fn opened(settings: &Connection) -> Arc<dyn Model> {
     // With more threads than free processors they wait for each other forever.
-    let settings = Settings { threads: Some(1), ..settings.clone() };
+    let settings = Connection { threads: Some(1), ..settings.clone() };
     Models::new(|| SystemTime::UNIX_EPOCH).open(&name(), &settings).unwrap()
 }
 
@@ -58,12 +58,12 @@ fn ask(
 #[test]
 #[ignore = "needs the real model: cargo xtask local"]
 fn a_second_turn_evaluates_only_what_is_new() {
-    let model = opened(&Settings::default());
+    let model = opened(&Connection::default());
     let mut conversation = told(&*model, "You are brief.", "What is the capital of France?");
     let mut pieces = Vec::new();
-    let mut sink = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => pieces.push(text.to_owned()),
-        other => assert_eq!(other, Delta::Started),
+    let mut sink = |delta: ReplyDelta<'_>| match delta {
+        ReplyDelta::Text(text) => pieces.push(text.to_owned()),
+        other => assert_eq!(other, ReplyDelta::Started),
     };
     let cancel = CancellationToken::new();
     let options = at_most(40);
@@ -89,7 +89,7 @@ fn a_second_turn_evaluates_only_what_is_new() {
 #[test]
 #[ignore = "needs the real model: cargo xtask local"]
 fn a_reply_ends_at_its_limit_when_it_is_cancelled_and_where_the_context_does() {
-    let settings = Settings { context_tokens: Some(256), ..Settings::default() };
+    let settings = Connection { context_tokens: Some(256), ..Connection::default() };
     let model = opened(&settings);
     assert_eq!(runtime().block_on(model.context_tokens()), Some(256));
     let conversation = told(&*model, "", "Tell me a long story about a fox.");
@@ -99,8 +99,8 @@ fn a_reply_ends_at_its_limit_when_it_is_cancelled_and_where_the_context_does() {
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     let mut seen = 0;
-    let mut sink = |delta: Delta<'_>| {
-        seen += usize::from(matches!(delta, Delta::Text(_)));
+    let mut sink = |delta: ReplyDelta<'_>| {
+        seen += usize::from(matches!(delta, ReplyDelta::Text(_)));
         if seen == 3 {
             stop.cancel();
         }
@@ -133,9 +133,12 @@ fn tool(name: &str, parameters: Value) -> ToolSpec {
 #[test]
 #[ignore = "needs the real model: cargo xtask local"]
 fn a_reply_is_held_to_a_schema_and_to_the_tool_that_is_open() {
-    let traits =
-        Traits { tool_format: ToolFormat::Schema, constraint: Constraint::LlamaCpp, ..Traits::default() };
-    let model = opened(&Settings { traits, ..Settings::default() });
+    let traits = ModelTraits {
+        tool_format: ToolFormat::Schema,
+        constraint: Constraint::LlamaCpp,
+        ..ModelTraits::default()
+    };
+    let model = opened(&Connection { traits, ..Connection::default() });
     let city = json!({
         "type": "object", "properties": { "city": { "enum": ["Paris", "Rome"] } }, "required": ["city"],
         "additionalProperties": false,
@@ -221,9 +224,9 @@ fn it_reads_the_same_prompt_as_the_server_and_begins_alike() {
     let served = Served::start();
     let base_url = Some(format!("http://127.0.0.1:{}/v1", served.port));
     let there = Models::new(|| SystemTime::UNIX_EPOCH)
-        .open("llama.cpp:smollm2", &Settings { base_url, ..Settings::default() })
+        .open("llama.cpp:smollm2", &Connection { base_url, ..Connection::default() })
         .unwrap();
-    let here = opened(&Settings::default());
+    let here = opened(&Connection::default());
     let options = at_most(3);
     for request in ["What is the capital of France?", "Count from one to five.", "Wer war Goethe? ä ö ü 😀"]
     {

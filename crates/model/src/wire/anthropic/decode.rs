@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::stream::growing::{CallPiece, Growing};
-use crate::stream::{Sink, broken, not_a_reply};
+use crate::stream::accumulator::{CallFragment, ReplyAccumulator};
+use crate::stream::{DeltaSink, broken, not_a_reply};
 use crate::wire::more_in_call;
-use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
+use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Maximum number of blocks; more are a server error.
 const MAX_BLOCKS: usize = 4_096;
@@ -16,13 +16,13 @@ const MAX_BLOCKS: usize = 4_096;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     /// Kind of each block, by the server's index.
-    sorts: HashMap<u64, Sort>,
+    sorts: HashMap<u64, BlockKind>,
     /// Counts from the start of the reply, completed by those at its end.
     usage: Counts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum BlockKind {
     Text,
     Call,
     /// Thinking, and everything else that must be returned to the server unchanged.
@@ -42,9 +42,9 @@ impl Blocks {
     /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         data: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() {
@@ -72,11 +72,13 @@ impl Blocks {
                 }
             }
             Some("message_stop") => reply.done(),
-            Some("error") => return Err(fault::in_reply(data).unwrap_or_else(|| not_a_reply(data))),
+            Some("error") => {
+                return Err(error_classifier::in_reply(data).unwrap_or_else(|| not_a_reply(data)));
+            }
             // `ping`, the end of a block, and unknown events.
             Some(_) => {}
             None => {
-                return Err(fault::in_reply(data)
+                return Err(error_classifier::in_reply(data)
                     .filter(|_| event.get("error").is_some())
                     .unwrap_or_else(|| not_a_reply(data)));
             }
@@ -87,9 +89,9 @@ impl Blocks {
     /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         text: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         let message: Value = match serde_json::from_str(text) {
             Ok(message) => message,
@@ -99,7 +101,7 @@ impl Blocks {
             Err(_) => return Err(not_a_reply(text)),
         };
         let Some(blocks) = message["content"].as_array() else {
-            return Err(fault::in_reply(text)
+            return Err(error_classifier::in_reply(text)
                 .filter(|_| message.get("error").is_some())
                 .unwrap_or_else(|| not_a_reply(text)));
         };
@@ -112,7 +114,12 @@ impl Blocks {
         Ok(())
     }
 
-    fn start(&mut self, event: &Value, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    fn start(
+        &mut self,
+        event: &Value,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
+    ) -> Result<(), ModelError> {
         let index = event["index"].as_u64().unwrap_or(self.sorts.len() as u64);
         self.open(index, &event["content_block"], reply, sink)
     }
@@ -121,8 +128,8 @@ impl Blocks {
         &mut self,
         index: u64,
         block: &Value,
-        reply: &mut Growing,
-        sink: &mut Sink<'_>,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         if self.sorts.len() >= MAX_BLOCKS {
             let message = format!("the reply has more than {MAX_BLOCKS} blocks");
@@ -131,14 +138,14 @@ impl Blocks {
         let sort = match block["type"].as_str() {
             Some("text") => {
                 reply.text(block["text"].as_str().unwrap_or_default(), sink)?;
-                Sort::Text
+                BlockKind::Text
             }
             Some("tool_use") => {
                 // Some servers send the entire input at once.
                 let input = block["input"].as_object().filter(|input| !input.is_empty());
                 let arguments = input.map(|_| block["input"].to_string()).unwrap_or_default();
                 let text = |key: &str| block[key].as_str().unwrap_or_default();
-                let piece = CallPiece {
+                let piece = CallFragment {
                     number: Some(index),
                     id: text("id"),
                     name: text("name"),
@@ -146,7 +153,7 @@ impl Blocks {
                     more: Some(&more_in_call(block, &["type", "id", "name", "input"])),
                 };
                 reply.call(piece, sink)?;
-                Sort::Call
+                BlockKind::Call
             }
             _ => {
                 reply.reasoning(block["thinking"].as_str().unwrap_or_default(), sink)?;
@@ -155,24 +162,29 @@ impl Blocks {
                     fields.insert("index".into(), index.into());
                     reply.opaque(block)?;
                 }
-                Sort::Opaque
+                BlockKind::Opaque
             }
         };
         self.sorts.insert(index, sort);
         Ok(())
     }
 
-    fn delta(&mut self, event: &Value, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        event: &Value,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
+    ) -> Result<(), ModelError> {
         let delta = &event["delta"];
         let text = |key: &str| delta[key].as_str().unwrap_or_default();
         let index = event["index"].as_u64().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => reply.text(text("text"), sink),
             Some("input_json_delta") => {
-                let piece = CallPiece {
+                let piece = CallFragment {
                     number: Some(index),
                     arguments: text("partial_json"),
-                    ..CallPiece::default()
+                    ..CallFragment::default()
                 };
                 reply.call(piece, sink)
             }
@@ -189,7 +201,7 @@ impl Blocks {
 
     /// Updates the counts; later ones replace earlier ones. Anthropic counts cached tokens separately,
     /// whereas our input count includes them.
-    fn count(&mut self, usage: &Value, reply: &mut Growing) {
+    fn count(&mut self, usage: &Value, reply: &mut ReplyAccumulator) {
         let Some(usage) = usage.as_object() else { return };
         let counts = &mut self.usage;
         let take = |key: &str, into: &mut u64| {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{choice, tools};
-use crate::profile::{ProviderTools, Thinking, Traits};
+use crate::profile::{ModelTraits, ProviderTools, ThinkingStyle};
 use crate::{
     Conversation, Dialect, Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec, Wire,
 };
@@ -87,7 +87,7 @@ fn speakers_take_turns_whatever_is_said_in_a_row() {
     );
 }
 
-fn closing(options: &RequestOptions, traits: Traits) -> Value {
+fn closing(options: &RequestOptions, traits: ModelTraits) -> Value {
     let conversation = Conversation::new(Dialect { wire: Wire::Anthropic, traits }, String::new(), vec![]);
     let mut body: Value = serde_json::from_slice(&conversation.body(options).to_vec()).unwrap();
     body.as_object_mut().unwrap().shift_remove("messages");
@@ -103,12 +103,12 @@ fn effort_becomes_a_budget_or_stays_an_effort() {
         ..options()
     };
     assert_eq!(
-        closing(&asked, Traits::default()),
+        closing(&asked, ModelTraits::default()),
         json!({"model": "claude", "thinking": {"type": "enabled", "budget_tokens": 8192}, "max_tokens": 12288,
                "stream": true})
     );
     assert_eq!(
-        closing(&asked, Traits { thinking: Thinking::Adaptive, ..Traits::default() }),
+        closing(&asked, ModelTraits { thinking: ThinkingStyle::Adaptive, ..ModelTraits::default() }),
         json!({"model": "claude", "thinking": {"type": "adaptive"}, "max_tokens": 1000,
                "output_config": {"effort": "medium"}, "stream": true})
     );
@@ -124,7 +124,7 @@ fn tools_are_forced_one_by_one_and_answers_follow_a_schema() {
         ..options()
     };
     assert_eq!(
-        closing(&asked, Traits { one_call: true, ..Traits::default() }),
+        closing(&asked, ModelTraits { one_call: true, ..ModelTraits::default() }),
         json!({"model": "claude", "max_tokens": 8192,
                "tool_choice": {"type": "tool", "name": "t", "disable_parallel_tool_use": true},
                "output_config": {"format": {"type": "json_schema", "schema": schema}}, "stream": false})
@@ -160,7 +160,7 @@ fn tools_of_the_provider_stand_in_the_place_of_ours() {
     );
     // Without an editing tool, reading is not replaced by the editor.
     assert_eq!(tools(&all[..1], ProviderTools::Of20250728)[0]["name"], "read_file");
-    let traits = Traits { provider_tools: ProviderTools::Of20250728, ..Traits::default() };
+    let traits = ModelTraits { provider_tools: ProviderTools::Of20250728, ..ModelTraits::default() };
     let named = |name: &str| choice(&ToolChoice::Named(name.to_owned()), traits).unwrap()["name"].clone();
     assert_eq!(
         (named("shell"), named("edit_file"), named("think")),

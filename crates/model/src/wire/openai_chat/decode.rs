@@ -9,12 +9,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::stream::growing::{CallPiece, Growing};
-use crate::stream::{Sink, broken, not_a_reply};
-use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
+use crate::stream::accumulator::{CallFragment, ReplyAccumulator};
+use crate::stream::{DeltaSink, broken, not_a_reply};
+use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Decodes the data of one server-sent event.
-pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+pub(crate) fn event(
+    reply: &mut ReplyAccumulator,
+    data: &str,
+    sink: &mut DeltaSink<'_>,
+) -> Result<(), ModelError> {
     let data = data.trim();
     if data == "[DONE]" {
         reply.done();
@@ -33,20 +37,24 @@ pub(crate) fn event(reply: &mut Growing, data: &str, sink: &mut Sink<'_>) -> Res
 }
 
 /// Decodes a complete reply from a server that does not stream.
-pub(crate) fn document(reply: &mut Growing, text: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+pub(crate) fn document(
+    reply: &mut ReplyAccumulator,
+    text: &str,
+    sink: &mut DeltaSink<'_>,
+) -> Result<(), ModelError> {
     let chunk: Chunk<'_> = match serde_json::from_str(text) {
         Ok(chunk) => chunk,
         Err(error) if error.is_eof() => {
             return Err(ModelError::new(ErrorKind::Cut, "the reply ended prematurely"));
         }
-        Err(_) => return Err(fault::in_reply(text).unwrap_or_else(|| not_a_reply(text))),
+        Err(_) => return Err(error_classifier::in_reply(text).unwrap_or_else(|| not_a_reply(text))),
     };
-    let Found::Choice = chunk.apply(reply, text, sink)? else { return Err(not_a_reply(text)) };
+    let DecodedChunk::Choice = chunk.apply(reply, text, sink)? else { return Err(not_a_reply(text)) };
     reply.done();
     Ok(())
 }
 
-enum Found {
+enum DecodedChunk {
     Choice,
     Nothing,
 }
@@ -71,15 +79,15 @@ struct Choice<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
-    delta: Option<Piece<'a>>,
+    delta: Option<MessageFragment<'a>>,
     #[serde(borrow, default)]
-    message: Option<Piece<'a>>,
+    message: Option<MessageFragment<'a>>,
     #[serde(borrow, default)]
     finish_reason: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct MessageFragment<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -143,20 +151,25 @@ struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    fn apply(self, reply: &mut Growing, whole: &str, sink: &mut Sink<'_>) -> Result<Found, ModelError> {
+    fn apply(
+        self,
+        reply: &mut ReplyAccumulator,
+        whole: &str,
+        sink: &mut DeltaSink<'_>,
+    ) -> Result<DecodedChunk, ModelError> {
         let error_object = self.object.and_then(string).is_some_and(|object| object == "error");
         if error_object || self.error.is_some_and(|error| error.get() != "null") {
-            return Err(fault::in_reply(whole).unwrap_or_else(|| not_a_reply(whole)));
+            return Err(error_classifier::in_reply(whole).unwrap_or_else(|| not_a_reply(whole)));
         }
         if let Some(usage) = self.usage.and_then(usage) {
             reply.usage(usage);
         } else if let Some(usage) = self.x_groq.and_then(groq_usage) {
             reply.usage(usage);
         }
-        let mut found = Found::Nothing;
+        let mut found = DecodedChunk::Nothing;
         for choice in self.choices.unwrap_or_default() {
             if choice.index.unwrap_or(0) == 0 {
-                found = Found::Choice;
+                found = DecodedChunk::Choice;
                 choice.apply(reply, sink)?;
             }
         }
@@ -165,7 +178,7 @@ impl Chunk<'_> {
 }
 
 impl Choice<'_> {
-    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    fn apply(self, reply: &mut ReplyAccumulator, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
         if let Some(piece) = self.delta.or(self.message) {
             piece.apply(reply, sink)?;
         }
@@ -180,8 +193,8 @@ impl Choice<'_> {
     }
 }
 
-impl Piece<'_> {
-    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+impl MessageFragment<'_> {
+    fn apply(self, reply: &mut ReplyAccumulator, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
         // Two names for the same field; a server that sends both sends the same value.
         let thought = [self.reasoning_content, self.reasoning].into_iter().flatten().find_map(string);
         if let Some(thought) = thought {
@@ -216,7 +229,7 @@ impl Piece<'_> {
 }
 
 impl Call<'_> {
-    fn apply(self, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    fn apply(self, reply: &mut ReplyAccumulator, sink: &mut DeltaSink<'_>) -> Result<(), ModelError> {
         let id = self.id.map(string_or_number).unwrap_or_default();
         let function = self.function.unwrap_or(Function { name: None, arguments: None });
         let arguments = match function.arguments {
@@ -230,12 +243,16 @@ impl Call<'_> {
         };
         let name = function.name.unwrap_or_default();
         let (number, more) = (self.index, Some(&self.more));
-        reply.call(CallPiece { number, id: &id, name: &name, arguments: &arguments, more }, sink)
+        reply.call(CallFragment { number, id: &id, name: &name, arguments: &arguments, more }, sink)
     }
 }
 
 /// Decodes content as a list of parts, as sent by Mistral.
-fn content_parts(raw: &RawValue, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+fn content_parts(
+    raw: &RawValue,
+    reply: &mut ReplyAccumulator,
+    sink: &mut DeltaSink<'_>,
+) -> Result<(), ModelError> {
     let Ok(Value::Array(parts)) = serde_json::from_str(raw.get()) else { return Ok(()) };
     for part in &parts {
         if let Some(text) = part["text"].as_str() {

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::stream::growing::{CallPiece, Growing};
-use crate::stream::{Sink, broken, not_a_reply};
+use crate::stream::accumulator::{CallFragment, ReplyAccumulator};
+use crate::stream::{DeltaSink, broken, not_a_reply};
 use crate::wire::more_in_call;
-use crate::{ErrorKind, ModelError, StopReason, Usage, fault};
+use crate::{ErrorKind, ModelError, StopReason, Usage, error_classifier};
 
 /// Maximum number of items; more are a server error.
 const MAX_ITEMS: usize = 4_096;
@@ -28,9 +28,9 @@ impl Items {
     /// Decodes the data of one server-sent event.
     pub(crate) fn event(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         data: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() {
@@ -45,7 +45,7 @@ impl Items {
             false => not_a_reply(data),
         })?;
         let Some(kind) = event["type"].as_str() else {
-            return Err(fault::in_reply(data)
+            return Err(error_classifier::in_reply(data)
                 .filter(|_| event.get("error").is_some())
                 .unwrap_or_else(|| not_a_reply(data)));
         };
@@ -75,7 +75,10 @@ impl Items {
             }
             "response.function_call_arguments.delta" => {
                 self.piece(number)?;
-                reply.call(CallPiece { number: Some(number), arguments: delta, ..CallPiece::default() }, sink)
+                reply.call(
+                    CallFragment { number: Some(number), arguments: delta, ..CallFragment::default() },
+                    sink,
+                )
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 self.end(&event["response"], reply, sink)
@@ -87,9 +90,9 @@ impl Items {
     /// Decodes a complete reply from a server that does not stream.
     pub(crate) fn document(
         &mut self,
-        reply: &mut Growing,
+        reply: &mut ReplyAccumulator,
         text: &str,
-        sink: &mut Sink<'_>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         let response: Value = match serde_json::from_str(text) {
             Ok(response) => response,
@@ -99,7 +102,7 @@ impl Items {
             Err(_) => return Err(not_a_reply(text)),
         };
         if !response["output"].is_array() {
-            return Err(fault::in_reply(text)
+            return Err(error_classifier::in_reply(text)
                 .filter(|_| response.get("error").is_some())
                 .unwrap_or_else(|| not_a_reply(text)));
         }
@@ -107,7 +110,12 @@ impl Items {
     }
 
     /// Handles the last event: content that only it contains, the token counts, and the stop reason.
-    fn end(&mut self, response: &Value, reply: &mut Growing, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+    fn end(
+        &mut self,
+        response: &Value,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
+    ) -> Result<(), ModelError> {
         if response["error"].is_object() || response["status"] == "failed" {
             return Err(failure(response));
         }
@@ -132,8 +140,8 @@ impl Items {
         &mut self,
         number: u64,
         item: &Value,
-        reply: &mut Growing,
-        sink: &mut Sink<'_>,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         if self.whole.len() >= MAX_ITEMS {
             return Err(too_many());
@@ -176,8 +184,8 @@ impl Items {
         number: u64,
         item: &Value,
         arguments: &str,
-        reply: &mut Growing,
-        sink: &mut Sink<'_>,
+        reply: &mut ReplyAccumulator,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<(), ModelError> {
         if self.called.insert(number) {
             self.calls += 1;
@@ -185,7 +193,7 @@ impl Items {
         let text = |key: &str| item[key].as_str().unwrap_or_default();
         let more = more_in_call(item, &["type", "id", "status", "call_id", "name", "arguments"]);
         let (id, name, more) = (text("call_id"), text("name"), Some(&more));
-        reply.call(CallPiece { number: Some(number), id, name, arguments, more }, sink)
+        reply.call(CallFragment { number: Some(number), id, name, arguments, more }, sink)
     }
 
     fn piece(&mut self, number: u64) -> Result<(), ModelError> {
@@ -207,7 +215,7 @@ fn failure(value: &Value) -> ModelError {
         true => json!({ "error": value["error"] }).to_string(),
         false => value.to_string(),
     };
-    fault::in_reply(&text).unwrap_or_else(|| not_a_reply(&text))
+    error_classifier::in_reply(&text).unwrap_or_else(|| not_a_reply(&text))
 }
 
 fn usage(usage: &Value) -> Option<Usage> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::profile::{ReasoningReplay, Traits};
+use crate::profile::{ModelTraits, ReasoningReplay};
 use crate::{
     Conversation, Dialect, Message, Reasoning, RequestOptions, ToolCall, ToolChoice, ToolSpec, Wire,
 };
@@ -56,7 +56,8 @@ fn a_whole_request() {
 
 #[test]
 fn a_model_that_does_not_reason_is_not_asked_for_its_reasoning() {
-    let traits = Traits { reasoning_replay: ReasoningReplay::Nothing, one_call: true, ..Traits::default() };
+    let traits =
+        ModelTraits { reasoning_replay: ReasoningReplay::Nothing, one_call: true, ..ModelTraits::default() };
     let mut conversation =
         Conversation::new(Dialect { wire: Wire::Responses, traits }, String::new(), vec![]);
     conversation.push(Message::Assistant {

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Image, ToolCall, Traits};
+use crate::{Image, ModelTraits, ToolCall};
 
 /// A conversation whose last turn made two calls; the first was answered with an image.
 fn conversation(wire: Wire, images: bool) -> Conversation {
-    let dialect = Dialect { wire, traits: Traits { images, ..Traits::default() } };
+    let dialect = Dialect { wire, traits: ModelTraits { images, ..ModelTraits::default() } };
     let mut conversation = Conversation::new(dialect, "s".into(), vec![]);
     conversation.push(Message::User { text: "look".into() });
     let call = |id: &str| ToolCall { id: id.into(), name: "read_file".into(), arguments: "{}".into() };

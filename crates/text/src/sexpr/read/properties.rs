@@ -79,16 +79,16 @@ fn spell(datum: &Datum, gaps: &mut dyn Iterator<Item = String>, out: &mut String
 fn data(tree: &Tree, node: NodeId) -> Datum {
     let items = || tree.items(node).iter().map(|item| data(tree, *item));
     match tree.kind(node) {
-        Kind::List => Datum::List(items().collect()),
-        Kind::Quote => Datum::Quote(Box::new(items().next().unwrap())),
-        Kind::Symbol => Datum::Symbol(tree.text(node).to_owned()),
-        Kind::Keyword => Datum::Keyword(tree.text(node).to_owned()),
-        Kind::String => Datum::Text(tree.text(node).to_owned()),
-        Kind::Int(value) => Datum::Int(value),
-        Kind::Float(value) => Datum::Float(value),
-        Kind::Bool(value) => Datum::Bool(value),
-        Kind::Nil => Datum::Nil,
-        Kind::Unreadable => panic!("unreadable in a readable text"),
+        NodeKind::List => Datum::List(items().collect()),
+        NodeKind::Quote => Datum::Quote(Box::new(items().next().unwrap())),
+        NodeKind::Symbol => Datum::Symbol(tree.text(node).to_owned()),
+        NodeKind::Keyword => Datum::Keyword(tree.text(node).to_owned()),
+        NodeKind::String => Datum::Text(tree.text(node).to_owned()),
+        NodeKind::Int(value) => Datum::Int(value),
+        NodeKind::Float(value) => Datum::Float(value),
+        NodeKind::Bool(value) => Datum::Bool(value),
+        NodeKind::Nil => Datum::Nil,
+        NodeKind::Unreadable => panic!("unreadable in a readable text"),
     }
 }
 

@@ -24,7 +24,7 @@ fn outcome(text: &str) -> String {
 
 fn show(tree: &Tree, node: NodeId, out: &mut String) {
     match tree.kind(node) {
-        Kind::List => {
+        NodeKind::List => {
             out.push('(');
             for (index, item) in tree.items(node).iter().enumerate() {
                 if index > 0 {
@@ -34,13 +34,13 @@ fn show(tree: &Tree, node: NodeId, out: &mut String) {
             }
             out.push(')');
         }
-        Kind::Quote => {
+        NodeKind::Quote => {
             out.push('\'');
             show(tree, tree.items(node)[0], out);
         }
-        Kind::Symbol => out.push_str(&format!("sym:{}", tree.text(node))),
-        Kind::Keyword => out.push_str(&format!("key:{}", tree.text(node))),
-        Kind::String => out.push_str(&format!("{:?}", tree.text(node))),
+        NodeKind::Symbol => out.push_str(&format!("sym:{}", tree.text(node))),
+        NodeKind::Keyword => out.push_str(&format!("key:{}", tree.text(node))),
+        NodeKind::String => out.push_str(&format!("{:?}", tree.text(node))),
         kind => out.push_str(&format!("{kind:?}")),
     }
 }

@@ -38,7 +38,7 @@ proptest! {
                 prop_assert!(text.get(attribute.value_span.range()).is_some());
             }
             for content in &element.content {
-                if let Content::Text { span, .. } = content {
+                if let XmlContent::Text { span, .. } = content {
                     prop_assert!(text.get(span.range()).is_some());
                 }
             }

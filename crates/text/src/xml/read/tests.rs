@@ -1,6 +1,6 @@
 //! Documents that are read, and diagnostics with their positions.
 
-use super::super::{Content, decode};
+use super::super::{XmlContent, decode};
 use super::*;
 
 fn problems(text: &str) -> Vec<String> {
@@ -10,7 +10,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 fn outline(text: &str) -> String {
-    fn show(document: &Document, id: ElementId, out: &mut String) {
+    fn show(document: &XmlDocument, id: ElementId, out: &mut String) {
         let element = document.element(id);
         out.push_str(&element.name);
         for attribute in &element.attributes {
@@ -19,8 +19,8 @@ fn outline(text: &str) -> String {
         out.push('(');
         for content in &element.content {
             match content {
-                Content::Text { text, .. } => out.push_str(&format!("{text:?}")),
-                Content::Element(child) => show(document, *child, out),
+                XmlContent::Text { text, .. } => out.push_str(&format!("{text:?}")),
+                XmlContent::Element(child) => show(document, *child, out),
             }
         }
         out.push(')');

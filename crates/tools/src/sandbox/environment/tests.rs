@@ -2,19 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Environment;
+use super::CommandEnvironment;
 
 fn given(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-fn names(environment: &Environment) -> Vec<&str> {
+fn names(environment: &CommandEnvironment) -> Vec<&str> {
     environment.variables().map(|(name, _)| name.to_str().unwrap()).collect()
 }
 
 #[test]
 fn only_listed_names_pass_and_some_are_always_set() {
-    let environment = Environment::allowed(given(&[
+    let environment = CommandEnvironment::allowed(given(&[
         ("PATH", "/bin"),
         ("HOME", "/home/u"),
         ("LC_ALL", "C"),
@@ -46,7 +46,7 @@ fn only_listed_names_pass_and_some_are_always_set() {
 fn names_can_be_added_but_never_secret_ones() {
     let variables = given(&[("MY_FLAG", "1"), ("GITHUB_TOKEN", "t"), ("LC_PASSWORD", "p"), ("MONKEY", "m")]);
     let also = ["MY_FLAG", "GITHUB_TOKEN", "MONKEY"].map(str::to_owned);
-    let environment = Environment::allowed_with(variables, &also);
+    let environment = CommandEnvironment::allowed_with(variables, &also);
     assert_eq!(
         names(&environment),
         [
@@ -66,14 +66,14 @@ fn names_can_be_added_but_never_secret_ones() {
 
 #[test]
 fn a_command_always_has_a_path() {
-    let environment = Environment::default();
+    let environment = CommandEnvironment::default();
     assert!(environment.variables().any(|(name, value)| name == "PATH" && !value.is_empty()));
 }
 
 #[test]
 fn whether_python_keeps_compiled_code_is_the_users_word() {
     let value = |pairs: &[(&str, &str)]| {
-        let environment = Environment::allowed(given(pairs));
+        let environment = CommandEnvironment::allowed(given(pairs));
         environment.value("PYTHONDONTWRITEBYTECODE").map(OsStr::to_owned)
     };
     assert_eq!(value(&[]).as_deref(), Some(OsStr::new("1")));

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, is_plain};
-use crate::sandbox::linked;
+use super::{CommandEnvironment, is_plain};
+use crate::sandbox::protected_paths::submodules;
 
 /// Maximum size in bytes of a settings or pointer file.
 const MOST: u64 = 256 * 1024;
@@ -16,7 +16,7 @@ const KEPT: [(&str, &str); 4] =
     [("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf")];
 
 /// The repository of a linked work tree.
-pub(super) struct Apart {
+pub(super) struct LinkedRepository {
     /// The git directory that all its work trees share.
     pub(super) common: PathBuf,
     /// The part of it that belongs to this work tree.
@@ -27,7 +27,7 @@ pub(super) struct Apart {
 ///
 /// The pointer is a file in the workspace that anything may have written. It is trusted only if the
 /// repository, which commands cannot write to until it is trusted, points back.
-pub(super) fn apart(workspace: &Path) -> Option<Apart> {
+pub(super) fn apart(workspace: &Path) -> Option<LinkedRepository> {
     let pointer = workspace.join(".git");
     let tree = workspace.join(read(&pointer)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let back = tree.join(read(&tree.join("gitdir"))?.trim()).canonicalize().ok()?;
@@ -36,7 +36,8 @@ pub(super) fn apart(workspace: &Path) -> Option<Apart> {
     }
     let common = tree.join(read(&tree.join("commondir"))?.trim()).canonicalize().ok()?;
     let is_repository = tree.starts_with(common.join("worktrees")) && common.join("HEAD").is_file();
-    (is_repository && is_plain(&tree) && !workspace.starts_with(&common)).then_some(Apart { common, tree })
+    (is_repository && is_plain(&tree) && !workspace.starts_with(&common))
+        .then_some(LinkedRepository { common, tree })
 }
 
 /// The parts of a repository that git must read if the workspace is a subdirectory of its work tree.
@@ -53,7 +54,7 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     }
     let repository = top.join(".git");
     match apart(top) {
-        Some(Apart { common, .. }) => vec![repository, common],
+        Some(LinkedRepository { common, .. }) => vec![repository, common],
         // A link, or a pointer that nothing points back to, may lead anywhere.
         None if repository.symlink_metadata().is_ok_and(|found| found.is_dir()) => vec![repository],
         None => Vec::new(),
@@ -66,14 +67,15 @@ pub(super) fn above(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 /// At most `MOST_INSIDE` are protected in advance. In the others, the first command causes settings beyond
 /// those of a new repository to be set aside.
 pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
-    let modules = linked::git_folder(workspace).and_then(|folder| folder.join("modules").canonicalize().ok());
+    let modules =
+        submodules::git_folder(workspace).and_then(|folder| folder.join("modules").canonicalize().ok());
     let is_usual = |git: &Path| {
-        let folder = linked::pointed_at(git).and_then(|folder| folder.canonicalize().ok());
+        let folder = submodules::pointed_at(git).and_then(|folder| folder.canonicalize().ok());
         folder.zip(modules.as_ref()).is_some_and(|(folder, modules)| folder.starts_with(modules))
     };
     let (mut found, mut ahead) = (Vec::new(), vec![workspace.to_owned()]);
     while let Some(tree) = ahead.pop() {
-        for directory in linked::linked(&tree).unwrap_or_default() {
+        for directory in submodules::linked(&tree).unwrap_or_default() {
             let git = directory.join(".git");
             let Ok(status) = git.symlink_metadata() else { continue };
             if found.len() < MOST_INSIDE && (status.is_dir() || !is_usual(&git)) {
@@ -87,7 +89,7 @@ pub(super) fn inside(workspace: &Path) -> Vec<PathBuf> {
 
 /// The user's git settings reduced to the identity. File ownership does not matter in a sandbox, so git's
 /// ownership check is disabled.
-pub(super) fn identity(home: &Path, environment: &Environment) -> String {
+pub(super) fn identity(home: &Path, environment: &CommandEnvironment) -> String {
     let settings = environment.value("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
     let files = [settings.join("git/config"), home.join(".gitconfig")];
     let mut kept = String::from("[safe]\n\tdirectory = *\n");
@@ -116,7 +118,7 @@ fn only_identity(text: &str) -> String {
 
 /// The content of a small text file. Does not block on devices or pipes.
 fn read(path: &Path) -> Option<String> {
-    crate::plain::read_text(path, MOST).ok()
+    crate::workspace::bounded_read::read_text(path, MOST).ok()
 }
 
 #[cfg(test)]

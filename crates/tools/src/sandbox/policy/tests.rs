@@ -24,12 +24,13 @@ impl Place {
     fn policy(&self, workspace: &str, variables: &[(&str, &str)]) -> Policy {
         let value =
             |value: &str| OsString::from(value.replace('~', self.base.join("home").to_str().unwrap()));
-        let environment =
-            Environment::allowed(variables.iter().map(|(name, text)| (OsString::from(*name), value(text))));
+        let environment = CommandEnvironment::allowed(
+            variables.iter().map(|(name, text)| (OsString::from(*name), value(text))),
+        );
         let own = [self.base.join("home/.config/fusee")];
         let workspace = self.base.join(workspace);
         std::fs::create_dir_all(&workspace).unwrap();
-        Policy::usual(&Surroundings {
+        Policy::usual(&SandboxInputs {
             workspace: &workspace,
             environment: &environment,
             own: &own,
@@ -130,8 +131,8 @@ fn what_decides_over_programs_outside_is_guarded() {
 
 #[test]
 fn the_whole_system_is_no_workspace() {
-    let environment = Environment::default();
-    let surroundings = Surroundings {
+    let environment = CommandEnvironment::default();
+    let surroundings = SandboxInputs {
         workspace: Path::new("/"),
         environment: &environment,
         own: &[],

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{Environment, SYSTEM, exists, is_plain};
+use super::{CommandEnvironment, SYSTEM, exists, is_plain};
 
 /// Variables that name the root of a toolchain.
 const ROOTS: [&str; 17] = [
@@ -85,7 +85,11 @@ const IN_HOME: [&str; 39] = [
 const MOST_LINKS: usize = 512;
 
 /// The trees that toolchains need. Those in the workspace are part of it already.
-pub(super) fn roots(environment: &Environment, home: Option<&Path>, workspace: &Path) -> BTreeSet<PathBuf> {
+pub(super) fn roots(
+    environment: &CommandEnvironment,
+    home: Option<&Path>,
+    workspace: &Path,
+) -> BTreeSet<PathBuf> {
     let mut roots = BTreeSet::new();
     let mut add = |path: PathBuf| {
         let inside = path.starts_with(workspace) && !home.is_some_and(|home| home.starts_with(workspace));
@@ -123,7 +127,7 @@ pub(super) fn roots(environment: &Environment, home: Option<&Path>, workspace: &
     roots
 }
 
-fn places(environment: &Environment, name: &str) -> Vec<PathBuf> {
+fn places(environment: &CommandEnvironment, name: &str) -> Vec<PathBuf> {
     let value = environment.value(name).unwrap_or_default();
     std::env::split_paths(value).filter(|path| is_plain(path)).collect()
 }

@@ -15,9 +15,12 @@ fn the_manner_of_a_call_decides_what_is_advised() {
     };
     let fenced = said("```json\n{\"name\": \"ping\", \"arguments\": {\"word\": \"pong\"}}\n```");
     for (reply, expected) in
-        [(called, Manner::Native), (fenced, Manner::Text), (said("Pong!"), Manner::Words)]
+        [(called, CallStyle::Native), (fenced, CallStyle::Text), (said("Pong!"), CallStyle::Words)]
     {
         assert_eq!(manner(&reply), expected, "{reply:?}");
     }
-    assert_eq!(advice(Manner::Words, ToolFormat::Native), "made no tool call; try tool_format = \"schema\"");
+    assert_eq!(
+        advice(CallStyle::Words, ToolFormat::Native),
+        "made no tool call; try tool_format = \"schema\""
+    );
 }

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::stream::Decoder;
-use crate::{Delta, ErrorKind, ModelError, Reasoning, Reply, StopReason, ToolCall, Usage, Wire};
+use crate::{ErrorKind, ModelError, Reasoning, Reply, ReplyDelta, StopReason, ToolCall, Usage, Wire};
 
 /// The reply and the deltas, one per line.
 fn decode(pieces: &[&[u8]]) -> (Result<Reply, ModelError>, String) {
     let mut told = String::new();
-    let mut sink = |delta: Delta<'_>| told.push_str(&format!("{delta:?}\n"));
+    let mut sink = |delta: ReplyDelta<'_>| told.push_str(&format!("{delta:?}\n"));
     let mut decoder = Decoder::new(Wire::Chat, 3);
     for piece in pieces {
         if let Err(error) = decoder.feed(piece, &mut sink) {
@@ -438,7 +438,7 @@ proptest! {
         // The deltas passed to the sink add up to the reply.
         if let Ok(reply) = &whole.0 {
             let mut text = String::new();
-            let mut sink = |delta: Delta<'_>| if let Delta::Text(piece) = delta { text.push_str(piece) };
+            let mut sink = |delta: ReplyDelta<'_>| if let ReplyDelta::Text(piece) = delta { text.push_str(piece) };
             let mut decoder = Decoder::new(Wire::Chat, 3);
             decoder.feed(&bytes, &mut sink).unwrap();
             decoder.finish(&mut sink).unwrap();

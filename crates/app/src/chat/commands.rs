@@ -1,0 +1,214 @@
+//! Slash commands: one table that parsing, completion and `/help` are derived from. [`super::session`] and
+//! the UIs implement them.
+
+use fusee_engine::approval::ApprovalMode;
+use fusee_engine::text::suggest;
+
+use crate::ui::line::{Style, StyledLine, wrap};
+
+#[cfg(test)]
+mod tests;
+
+/// Column count that stands for plain output, which is not wrapped.
+pub(crate) const PLAIN: usize = usize::MAX;
+
+/// Minimum width for help text beside the commands; narrower terminals get it below them.
+const READABLE: usize = 36;
+
+/// A slash command and its help.
+pub(crate) struct SlashEntry {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: &'static str,
+    pub(crate) help: &'static str,
+}
+
+/// All commands, in the order of `/help`.
+pub(crate) const TABLE: &[SlashEntry] = &[
+    entry("/task", "NAME [KEY=VALUE…]", "run a template or workflow by name, or a workflow in parentheses"),
+    entry("/review", "[PATHS]", "review code; also takes --base, --focus, --ask and --reference"),
+    entry("/flow", "[MODE]", "show the flow mode, or set it from the next message on"),
+    entry("/model", "[NAME]", "show the model, or switch to another from the next message on"),
+    entry("/approve", "[auto|ask|never]", "show or set when you are asked for approval"),
+    entry(
+        "/plan",
+        "[edit [FILE]]",
+        "show the plan; with edit, change it in your editor or read it from FILE",
+    ),
+    entry("/sections", "[KEY]", "list the prompt's sections; with KEY, open one for the model"),
+    entry("/context", "", "show what fills the model's context window"),
+    entry("/compact", "", "compact the conversation from the next message on"),
+    entry("/diff", "", "show the file changes of this conversation"),
+    entry("/undo", "[RUN]", "undo the file changes of the last task, or of RUN"),
+    entry("/runs", "", "list the runs of this project"),
+    entry("/resume", "[RUN]", "resume an interrupted run, or continue the conversation of a finished one"),
+    entry("/new", "", "start a new conversation"),
+    entry("/export", "[FILE]", "write this conversation to a file"),
+    entry("/help", "", "show this list"),
+    entry("/quit", "", "exit; a running task can be resumed later"),
+];
+
+const fn entry(name: &'static str, arguments: &'static str, help: &'static str) -> SlashEntry {
+    SlashEntry { name, arguments, help }
+}
+
+/// A parsed command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SlashCommand {
+    Flow(Option<String>),
+    Sections(Option<String>),
+    Context,
+    Compact,
+    Undo(Option<String>),
+    /// Undoes the run; the user has confirmed.
+    UndoNow(String),
+    Model(Option<String>),
+    Approve(Option<ApprovalMode>),
+    Plan,
+    PlanEdit(Option<String>),
+    Diff,
+    Runs,
+    Resume(Option<String>),
+    New,
+    Export(Option<String>),
+    Help,
+    Quit,
+}
+
+/// The work that a new run of the chat is started for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RunRequest {
+    /// A message for the model.
+    Words(String),
+    /// A template or workflow: the text after `/task`.
+    Task(String),
+    /// A code review: the text after `/review`.
+    Review(String),
+}
+
+impl RunRequest {
+    /// The input that leads to this work, for display.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Task(line) => format!("/task {line}"),
+            Self::Review(line) => format!("/review {line}").trim_end().to_owned(),
+        }
+    }
+}
+
+/// A parsed line of input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InputLine {
+    /// An empty line.
+    Nothing,
+    /// Work that starts a run.
+    Errand(RunRequest),
+    /// A slash command.
+    Command(SlashCommand),
+    /// An unknown or malformed command, with the error message.
+    Unknown(String),
+}
+
+/// Parses a line of input. A word with a second slash is a path, and a leading `//` is a message that starts
+/// with a slash. A leading parenthesis starts a workflow, as in `fusee run`.
+pub(crate) fn understand(typed: &str) -> InputLine {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return InputLine::Nothing;
+    }
+    if let Some(words) = typed.strip_prefix("//") {
+        return InputLine::Errand(RunRequest::Words(format!("/{words}")));
+    }
+    if typed.starts_with('(') {
+        return InputLine::Errand(RunRequest::Task(typed.to_owned()));
+    }
+    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let is_command = word.starts_with('/') && !word[1..].contains('/');
+    if !is_command {
+        return InputLine::Errand(RunRequest::Words(typed.to_owned()));
+    }
+    match word {
+        "/task" => return InputLine::Errand(RunRequest::Task(rest.trim().to_owned())),
+        "/review" => return InputLine::Errand(RunRequest::Review(rest.trim().to_owned())),
+        _ => {}
+    }
+    match command(word, rest.trim()) {
+        Ok(slash) => InputLine::Command(slash),
+        Err(problem) => InputLine::Unknown(problem),
+    }
+}
+
+fn command(word: &str, rest: &str) -> Result<SlashCommand, String> {
+    let one = || (!rest.is_empty()).then(|| rest.to_owned());
+    let none = |slash: SlashCommand| match rest {
+        "" => Ok(slash),
+        _ => Err(format!("{word} takes no arguments")),
+    };
+    match word {
+        "/flow" => Ok(SlashCommand::Flow(one())),
+        "/sections" => Ok(SlashCommand::Sections(one())),
+        "/context" => none(SlashCommand::Context),
+        "/compact" => none(SlashCommand::Compact),
+        "/undo" => Ok(SlashCommand::Undo(one())),
+        "/model" => Ok(SlashCommand::Model(one())),
+        "/approve" => match rest {
+            "" => Ok(SlashCommand::Approve(None)),
+            "auto" => Ok(SlashCommand::Approve(Some(ApprovalMode::Auto))),
+            "ask" => Ok(SlashCommand::Approve(Some(ApprovalMode::Ask))),
+            "never" => Ok(SlashCommand::Approve(Some(ApprovalMode::Never))),
+            other => Err(format!("invalid value `{other}` for /approve: expected auto, ask or never")),
+        },
+        "/plan" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
+            ("", _) => Ok(SlashCommand::Plan),
+            ("edit", file) => {
+                Ok(SlashCommand::PlanEdit((!file.trim().is_empty()).then(|| file.trim().to_owned())))
+            }
+            (other, _) => Err(format!("invalid argument `{other}` for /plan: expected edit")),
+        },
+        "/diff" => none(SlashCommand::Diff),
+        "/runs" => none(SlashCommand::Runs),
+        "/resume" => Ok(SlashCommand::Resume(one())),
+        "/new" => none(SlashCommand::New),
+        "/export" => Ok(SlashCommand::Export(one())),
+        "/help" => none(SlashCommand::Help),
+        "/quit" | "/exit" => none(SlashCommand::Quit),
+        _ => {
+            let near = suggest::did_you_mean(word, TABLE.iter().map(|entry| entry.name));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(format!("unknown command {word}{near} (/help lists all; // starts a message with a slash)"))
+        }
+    }
+}
+
+/// The list of commands: help text beside the commands, or below them in narrow terminals.
+pub(crate) fn help(columns: usize) -> Vec<StyledLine> {
+    let spelled = |entry: &SlashEntry| format!("{} {}", entry.name, entry.arguments).trim_end().to_owned();
+    let width = TABLE.iter().map(|entry| spelled(entry).chars().count()).max().unwrap_or_default() + 2;
+    let beside = columns.saturating_sub(width) >= READABLE;
+    let mut rows = Vec::new();
+    for entry in TABLE {
+        let name = spelled(entry);
+        let (lead, indent) = if beside { (format!("{name:<width$}"), width) } else { (String::new(), 4) };
+        if !beside {
+            rows.push(StyledLine::of(Style::Accent, &name));
+        }
+        let first = StyledLine::of(Style::Accent, &lead);
+        let indent = " ".repeat(indent);
+        for (index, text) in wrap(entry.help, columns.saturating_sub(indent.len())).iter().enumerate() {
+            let lead =
+                if index == 0 && beside { first.clone() } else { StyledLine::of(Style::Plain, &indent) };
+            rows.push(lead.and(Style::Plain, text));
+        }
+    }
+    let words = "Anything else is sent to the model. @path attaches a file.";
+    let keys = match columns {
+        PLAIN => {
+            "A backslash at the end of a line continues it on the next. ctrl-c stops a task, ctrl-d exits."
+        }
+        _ => {
+            "ctrl-j inserts a line break, ctrl-g opens your editor, up and down browse the history, esc stops a task."
+        }
+    };
+    rows.extend([words, keys].map(|text| StyledLine::of(Style::Dim, text)));
+    rows
+}

@@ -1,0 +1,39 @@
+//! Tests of the files attached to a message.
+
+use super::*;
+
+fn workspace() -> (tempfile::TempDir, Workspace) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    std::fs::write(folder.path().join("src/a.rs"), "fn a() {}\n").unwrap();
+    std::fs::write(folder.path().join("b.txt"), "b\n").unwrap();
+    std::fs::write(folder.path().join("c.bin"), [0xff, 0xfe]).unwrap();
+    let workspace = Workspace::open(folder.path()).unwrap();
+    (folder, workspace)
+}
+
+#[test]
+fn files_come_along_once_each_and_other_words_with_an_at_do_not() {
+    let (_folder, workspace) = workspace();
+    let mentioned =
+        gather("look at @src/a.rs, @b.txt and @b.txt. Ask me@home.org or @nobody @src", &workspace);
+    let background = "The file src/a.rs:\n\nfn a() {}\n\nThe file b.txt:\n\nb".to_owned();
+    assert_eq!(mentioned, AttachedFiles { background: Some(background), problems: Vec::new() });
+    assert_eq!(gather("nothing", &workspace), AttachedFiles::default());
+    assert_eq!(gather("@../outside @/etc/passwd", &workspace), AttachedFiles::default());
+}
+
+#[test]
+fn what_is_no_text_or_too_much_is_named() {
+    let (folder, workspace) = workspace();
+    std::fs::write(folder.path().join("big.txt"), vec![b'x'; 300 << 10]).unwrap();
+    let mentioned = gather("@c.bin @big.txt", &workspace);
+    assert_eq!(
+        mentioned.problems,
+        [
+            "@c.bin not attached: not a text file",
+            "@big.txt not attached: a message's files are limited to 256 kB in total"
+        ]
+    );
+    assert_eq!(mentioned.background, None);
+}

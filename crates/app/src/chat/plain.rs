@@ -1,0 +1,237 @@
+//! The chat as plain lines, for pipes, logs and screen readers: each line read is a message or a command,
+//! answers go to stdout, everything else to stderr. `terminal` is the other UI.
+
+mod keyboard;
+mod renderer;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fusee_engine::run::{ExitStatus, RunOutcome};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::keyboard::{Keyboard, QuestionContext};
+use self::renderer::PlainRenderer;
+use super::commands::{InputLine, PLAIN, SlashCommand, understand};
+use super::session::{Chat, ResumeOutcome, StartedRun};
+use crate::cli::environment::Terminals;
+use crate::cli::error::CliError;
+use crate::ui::stdio;
+use crate::ui::{self, PlainUi, format};
+
+/// A second ctrl-c within this time exits at once.
+const IMPATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether the chat continues.
+enum ChatFlow {
+    Line,
+    Leave,
+}
+
+struct PlainChat<'s, 'p> {
+    session: &'s mut Chat<'p>,
+    keyboard: Arc<Keyboard>,
+    signals: Signals,
+    /// Whether stdin is a terminal: then there is a prompt, and the first ctrl-c only stops the turn.
+    person: bool,
+    exit: ExitStatus,
+}
+
+/// Runs the chat until the end of the input. Returns the exit code of the last task.
+pub(crate) async fn converse(session: &mut Chat<'_>, terminals: Terminals) -> Result<ExitStatus, CliError> {
+    let room = QuestionContext {
+        directory: session.directory().to_owned(),
+        confined: session.confines(),
+        approvals: session.approvals(),
+    };
+    let keyboard = Arc::new(Keyboard::listen(room)?);
+    if terminals.stdin {
+        session.ask(Arc::clone(&keyboard) as Arc<_>);
+    }
+    let signals = Signals::new()?;
+    let mut conversation =
+        PlainChat { session, keyboard, signals, person: terminals.stdin, exit: ExitStatus::Completed };
+    conversation.greet().await?;
+    conversation.hold().await?;
+    Ok(conversation.exit)
+}
+
+impl PlainChat<'_, '_> {
+    async fn greet(&mut self) -> Result<(), CliError> {
+        if !self.person {
+            return Ok(());
+        }
+        stdio::error(&format!("model {}; /help lists commands, /quit exits\n", self.session.model()));
+        let Some(left) = self.session.left_behind() else { return Ok(()) };
+        let age = format::age(left.age_ms);
+        if !left.open {
+            stdio::error(&format!("last run here ({age}): {} · /resume continues it\n", left.title));
+            return Ok(());
+        }
+        stdio::error(&format!("this run was interrupted ({age}): {}\nresume it? y or n: ", left.title));
+        if self.keyboard.yes().await {
+            self.command(SlashCommand::Resume(Some(left.run.to_string()))).await?;
+        }
+        Ok(())
+    }
+
+    async fn hold(&mut self) -> Result<(), CliError> {
+        loop {
+            if self.person {
+                stdio::error("> ");
+            }
+            let line = tokio::select! {
+                line = self.keyboard.message() => line,
+                _ = self.signals.any() => {
+                    if !self.person {
+                        self.exit = ExitStatus::Cancelled;
+                    }
+                    None
+                }
+            };
+            let Some(line) = line else { return Ok(()) };
+            let next = match understand(&line) {
+                InputLine::Nothing => ChatFlow::Line,
+                InputLine::Errand(errand) => match self.session.begin(errand).await {
+                    Ok(begun) => self.see_through(begun).await?,
+                    Err(failure) => self.failed(failure),
+                },
+                InputLine::Command(slash) => self.command(slash).await?,
+                InputLine::Unknown(problem) => self.failed(CliError::usage(problem)),
+            };
+            if matches!(next, ChatFlow::Leave) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reports an error; the chat continues.
+    fn failed(&mut self, failure: CliError) -> ChatFlow {
+        self.exit = failure.tell();
+        ChatFlow::Line
+    }
+
+    async fn command(&mut self, slash: SlashCommand) -> Result<ChatFlow, CliError> {
+        match slash {
+            SlashCommand::Quit => Ok(ChatFlow::Leave),
+            SlashCommand::Resume(name) => match self.session.resume(name.as_deref()) {
+                Ok(ResumeOutcome::Running(begun)) => self.see_through(*begun).await,
+                Ok(ResumeOutcome::Continues(run)) => {
+                    stdio::error(&format!("the next message continues run {run}\n"));
+                    Ok(ChatFlow::Line)
+                }
+                Err(failure) => Ok(self.failed(failure)),
+            },
+            SlashCommand::Undo(name) => self.undo(name.as_deref()).await,
+            SlashCommand::PlanEdit(None) => {
+                let problem = "no editor in plain mode; /plan edit FILE reads the plan from a file";
+                Ok(self.failed(CliError::usage(problem)))
+            }
+            slash => match self.session.answer(&slash, PLAIN) {
+                Ok(rows) => {
+                    let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+                    stdio::print(&text).map(|()| ChatFlow::Line)
+                }
+                Err(failure) => Ok(self.failed(failure)),
+            },
+        }
+    }
+
+    /// Prints what would be undone, and asks for confirmation if there is a user.
+    async fn undo(&mut self, name: Option<&str>) -> Result<ChatFlow, CliError> {
+        let (run, rows) = match self.session.undo(name) {
+            Ok(planned) => planned,
+            Err(failure) => return Ok(self.failed(failure)),
+        };
+        let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+        stdio::print(&text)?;
+        let Some(run) = run else { return Ok(ChatFlow::Line) };
+        if self.person {
+            stdio::error("undo these changes? y or n: ");
+            if !self.keyboard.yes().await {
+                stdio::error("nothing was undone\n");
+                return Ok(ChatFlow::Line);
+            }
+        }
+        match self.session.answer(&SlashCommand::UndoNow(run.to_string()), PLAIN) {
+            Ok(rows) => {
+                let text: String = rows.iter().map(|row| row.paint(false) + "\n").collect();
+                stdio::print(&text).map(|()| ChatFlow::Line)
+            }
+            Err(failure) => Ok(self.failed(failure)),
+        }
+    }
+
+    async fn see_through(&mut self, begun: StartedRun) -> Result<ChatFlow, CliError> {
+        let StartedRun { running, plan, problems } = begun;
+        for problem in problems {
+            stdio::error(&format!("warning: {problem}\n"));
+        }
+        let (run, cancel, turns) = (running.id().clone(), running.cancellation(), running.turn_stop());
+        let face = PlainUi::new(std::io::stdout(), std::io::BufWriter::new(std::io::stderr()), plan);
+        let face = PlainRenderer { face, keyboard: Arc::clone(&self.keyboard) };
+        let watching = ui::watch(Box::new(face), running.events())?;
+        let ended = async {
+            let outcome = running.outcome().await;
+            watching.ended().await.map(|()| outcome)
+        };
+        tokio::pin!(ended);
+        let (mut stopped, mut cancelled): (Option<Instant>, Option<Instant>) = (None, None);
+        let soon = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < IMPATIENCE);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut ended => break outcome?,
+                asked = self.signals.any() => {
+                    let key = self.person && asked == StopSignal::Interrupt;
+                    if key && cancelled.is_none() && !soon(stopped.replace(Instant::now())) && turns.stop() {
+                        continue;
+                    }
+                    if self.person && soon(cancelled) {
+                        stdio::error(&format!("\nstopped immediately; run `fusee resume {run}` to continue\n"));
+                        self.exit = ExitStatus::Cancelled;
+                        return Ok(ChatFlow::Leave);
+                    }
+                    cancel.cancel();
+                    cancelled = Some(Instant::now());
+                }
+            }
+        };
+        self.session.ended(&run, &outcome);
+        self.exit = outcome.exit();
+        if let RunOutcome::Lost(cause) = &outcome {
+            return Err(CliError::failed(format!("internal error: the run panicked: {cause}"))
+                .help(format!("all committed steps are kept; run `fusee resume {run}` to continue")));
+        }
+        // Without a user, a signal is meant for the entire process.
+        Ok(if cancelled.is_some() && !self.person { ChatFlow::Leave } else { ChatFlow::Line })
+    }
+}
+
+/// Which signal asked the process to stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StopSignal {
+    Interrupt,
+    Terminate,
+}
+
+/// Streams of the signals that stop the process.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))
+        };
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn any(&mut self) -> StopSignal {
+        tokio::select! {
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Lines from stdin, for the chat and for the questions within it. Lines typed before a question appeared are
+//! not answers to it: they stay messages.
+
+use std::collections::VecDeque;
+use std::io::BufRead as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope, Approver};
+use fusee_engine::journal::BoxFuture;
+use tokio::sync::{Mutex, mpsc, watch};
+
+use crate::chat::file_mentions;
+use crate::chat::state::{ChatApprovals, asked_about};
+use crate::cli::error::CliError;
+use crate::project::saved_rules::SavedRules;
+use crate::ui::stdin_approver;
+use crate::ui::stdio;
+
+/// Capacity of the line buffer; further lines stay in the pipe.
+const WAITING: usize = 16;
+
+/// Maximum length of a line in bytes; longer ones, which only a pipe can deliver, are split into messages.
+const LINE_BYTES: usize = 1 << 20;
+
+/// Prompt of an approval request, with the possible answers.
+const CHOICES: &str = "allow? y once, s this conversation, a always in this project, n [REASON]: ";
+
+/// How long a question waits for the events before it to be shown.
+const SHOWN: Duration = Duration::from_secs(2);
+
+/// Context for the questions.
+pub(crate) struct QuestionContext {
+    pub(crate) directory: PathBuf,
+    /// Description of the sandbox that an approved command runs in.
+    pub(crate) confined: &'static str,
+    /// Where permanent approvals are stored.
+    pub(crate) approvals: SavedRules,
+}
+
+/// Stdin as a stream of lines.
+pub(crate) struct Keyboard {
+    room: QuestionContext,
+    allowed: StdMutex<ChatApprovals>,
+    /// Number of questions asked so far, and of those whose events have been shown.
+    asked: AtomicU64,
+    shown: watch::Sender<u64>,
+    lines: Mutex<mpsc::Receiver<String>>,
+    ahead: StdMutex<VecDeque<String>>,
+}
+
+impl Keyboard {
+    /// Starts reading. A thread of its own does it, because a blocking read cannot be cancelled.
+    pub(crate) fn listen(room: QuestionContext) -> Result<Self, CliError> {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let read = move || {
+            let mut stdin = std::io::stdin().lock();
+            while let Some(line) = next_line(&mut stdin) {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(read)
+            .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?;
+        Ok(Self {
+            room,
+            allowed: StdMutex::default(),
+            asked: AtomicU64::new(0),
+            shown: watch::Sender::new(0),
+            lines: Mutex::new(receiver),
+            ahead: StdMutex::default(),
+        })
+    }
+
+    /// The next message. A trailing backslash continues it on the next line.
+    pub(crate) async fn message(&self) -> Option<String> {
+        let mut message = self.line().await?;
+        while message.ends_with('\\') && message.len() < LINE_BYTES {
+            message.pop();
+            message.push('\n');
+            match self.line().await {
+                Some(more) => message.push_str(&more),
+                None => break,
+            }
+        }
+        Some(message)
+    }
+
+    async fn line(&self) -> Option<String> {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        match ahead {
+            Some(line) => Some(line),
+            None => self.lines.lock().await.recv().await,
+        }
+    }
+
+    /// Whether the next line is `y` or `yes`.
+    pub(crate) async fn yes(&self) -> bool {
+        let line = self.lines.lock().await.recv().await.unwrap_or_default();
+        matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
+    async fn fresh_line(&self) -> Option<String> {
+        let mut lines = self.lines.lock().await;
+        while let Ok(line) = lines.try_recv() {
+            self.ahead.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
+        }
+        lines.recv().await
+    }
+
+    /// Signals that the event of a question has been shown.
+    pub(crate) fn has_shown(&self) {
+        self.shown.send_modify(|shown| *shown += 1);
+    }
+
+    /// Waits for the UI to catch up, so that a question appears below the events that led to it.
+    async fn take_turn(&self) {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut shown = self.shown.subscribe();
+        let caught_up = shown.wait_for(|shown| *shown >= asked);
+        if tokio::time::timeout(SHOWN, caught_up).await.is_err() {
+            self.asked.store(*self.shown.borrow(), Ordering::Relaxed);
+        }
+    }
+
+    /// A line for the running task, with the files it names.
+    fn spoken(&self, line: &str) -> String {
+        let (words, problems) = file_mentions::spoken(line.trim(), &self.room.directory);
+        problems.iter().for_each(|problem| stdio::error(&format!("warning: {problem}\n")));
+        words
+    }
+
+    fn allowed(&self) -> MutexGuard<'_, ChatApprovals> {
+        self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints the call and its sandbox, below the line with the reason for the question.
+    fn put(&self, question: &ApprovalQuestion) {
+        let mut text = String::new();
+        for row in asked_about(question, &self.room.directory) {
+            text.push_str(&format!("    {}\n", row.paint(false)));
+        }
+        if question.name.starts_with("shell") {
+            text.push_str(&format!("    ({})\n", self.room.confined));
+        }
+        stdio::error(&format!("{text}{CHOICES}"));
+    }
+
+    /// Records the answer if it applies beyond this question.
+    fn heed(&self, question: &ApprovalQuestion, answer: ApprovalAnswer) -> ApprovalAnswer {
+        if answer.lasts != ApprovalScope::Once {
+            self.allowed().add(question);
+        }
+        if answer.lasts == ApprovalScope::Always
+            && let Err(error) = self.room.approvals.add(question.lasting())
+        {
+            stdio::error(&format!(
+                "warning: cannot save the answer, so it applies to this conversation only: {error}\n"
+            ));
+        }
+        ApprovalAnswer { lasts: ApprovalScope::Once, ..answer }
+    }
+}
+
+impl Approver for Keyboard {
+    fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async {
+            self.take_turn().await;
+            loop {
+                stdio::error("answer on one line: ");
+                let line = self.fresh_line().await?;
+                if !line.trim().is_empty() {
+                    return Some(self.spoken(&line));
+                }
+            }
+        })
+    }
+
+    fn after_stop<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async {
+            self.take_turn().await;
+            Some(self.spoken(&self.fresh_line().await?))
+        })
+    }
+
+    fn ask<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(async move {
+            self.take_turn().await;
+            if self.allowed().covers(question) {
+                return ApprovalAnswer::yes();
+            }
+            self.put(question);
+            loop {
+                let Some(line) = self.fresh_line().await else {
+                    return ApprovalAnswer::no("nobody is there to approve it");
+                };
+                match stdin_approver::understand(&line) {
+                    Some(answer) => return self.heed(question, answer),
+                    None => stdio::error(CHOICES),
+                }
+            }
+        })
+    }
+}
+
+fn next_line(stdin: &mut std::io::StdinLock<'_>) -> Option<String> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let read = stdin.by_ref().take(LINE_BYTES as u64).read_until(b'\n', &mut bytes);
+    match read {
+        Ok(0) | Err(_) => None,
+        Ok(_) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Some(text.trim_end_matches(['\n', '\r']).to_owned())
+        }
+    }
+}

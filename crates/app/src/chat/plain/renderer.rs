@@ -1,0 +1,51 @@
+//! The plain UI of a chat. It tells the keyboard when the events before a question have been shown.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_engine::journal::{Event, EventRecord};
+
+use super::keyboard::Keyboard;
+use crate::ui::Ui;
+
+/// Wraps a UI and notifies the keyboard, which asks the questions.
+pub(super) struct PlainRenderer<F> {
+    pub(super) face: F,
+    pub(super) keyboard: Arc<Keyboard>,
+}
+
+impl<F: Ui> Ui for PlainRenderer<F> {
+    fn show(&mut self, stamped: &EventRecord) -> io::Result<()> {
+        self.face.show(stamped)?;
+        if let Event::ApprovalRequested { .. } = &stamped.event {
+            self.face.rest()?;
+            self.keyboard.has_shown();
+        }
+        Ok(())
+    }
+
+    fn recall(&mut self, stamped: &EventRecord) {
+        self.face.recall(stamped);
+    }
+
+    fn rest(&mut self) -> io::Result<()> {
+        self.face.rest()
+    }
+
+    fn breath(&self) -> Duration {
+        self.face.breath()
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        self.face.pace()
+    }
+
+    fn tick(&mut self) -> io::Result<()> {
+        self.face.tick()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.face.close()
+    }
+}

@@ -1,0 +1,120 @@
+//! Opens a chat: builds a [`Chat`] from flags and configuration, and finds the run that an earlier chat
+//! left behind.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use fusee_engine::approval::NonInteractive;
+use fusee_engine::journal::{Journal, RunId, RunRow, RunStatus};
+use fusee_engine::run::{self, CarryOver, PromptText};
+
+use super::Chat;
+use crate::cli::error::CliError;
+use crate::command::Process;
+use crate::command::run_session::ActiveSandbox;
+use crate::config::{Config, FlagValue};
+use crate::model_selection::ModelSelection;
+use crate::project::Project;
+use crate::project::find_run;
+use crate::project::mcp_servers;
+use crate::project::template_loading::ReloadingTemplates;
+use crate::ui::UiOptions;
+
+/// Maximum number of runs that are searched for one in this directory.
+const LOOKED_THROUGH: usize = 200;
+
+/// Parameters of a new chat.
+pub(crate) struct ChatOptions<'a> {
+    pub(crate) directory: Option<&'a Path>,
+    pub(crate) flags: Vec<FlagValue>,
+    /// The run to continue; an empty name is the newest finished run in this directory.
+    pub(crate) continues: Option<&'a str>,
+    /// The prompt of the chat's tasks.
+    pub(crate) prompt: Option<PromptText>,
+}
+
+/// The newest run of an earlier chat.
+pub(crate) struct InterruptedRun {
+    pub(crate) run: RunId,
+    pub(crate) title: String,
+    pub(crate) age_ms: i64,
+    /// Whether the run was interrupted and can be resumed.
+    pub(crate) open: bool,
+}
+
+impl<'p> Chat<'p> {
+    /// Opens a chat.
+    pub(crate) async fn open(beginning: ChatOptions<'_>, process: &'p Process) -> Result<Self, CliError> {
+        let environment = &process.environment;
+        let project = Project::find(beginning.directory, environment)?;
+        let flags = beginning.flags;
+        let config = Config::gather(Some(&project.config_file()), environment, flags.clone())?;
+        config.check_tools()?;
+        let show = UiOptions::new(false, &config, environment);
+        show.warn(&config);
+        let earlier = match beginning.continues {
+            None => None,
+            Some(name) => {
+                let journal = project.journal_with_runs()?;
+                project.check_owner()?;
+                let row = match name {
+                    "" => find_run::newest_ended(&journal, &project.directory, |_| true)?,
+                    name => find_run::named(&journal, name)?,
+                };
+                Some((row.id.clone(), run::settings_of(&journal, &row.id)?))
+            }
+        };
+        let choice = match &earlier {
+            Some((_, settings)) => ModelSelection::continued(settings, &config, environment)?,
+            None => ModelSelection::make(&config, environment).await?,
+        };
+        let model = choice.open(None)?;
+        let confine = config.confine(environment);
+        let confinement = ActiveSandbox::of(config.sandbox(), &confine, &project.directory, process).await;
+        confinement.warn(&show);
+        let servers = mcp_servers::connect(&config, &project.directory, process).await;
+        let journal = project.open_journal(config.journal())?;
+        let (continues, prompt) = earlier.map(|(run, settings)| (run, settings.prompt)).unzip();
+        let approve = config.approve();
+        Ok(Self {
+            process,
+            project,
+            config,
+            flags,
+            show,
+            journal,
+            confine,
+            confinement,
+            choice,
+            model,
+            approve,
+            approver: Arc::new(NonInteractive),
+            continues,
+            carry: CarryOver::Whole,
+            prompt: beginning.prompt.clone().or(prompt.flatten()),
+            given_prompt: beginning.prompt,
+            servers,
+            opened: BTreeSet::new(),
+            plan: None,
+            plan_draft: None,
+            templates: ReloadingTemplates::default(),
+        })
+    }
+
+    /// The newest run in this directory that a chat could continue.
+    pub(crate) fn left_behind(&self) -> Option<InterruptedRun> {
+        // An unreadable journal is reported when the first run starts.
+        let row = newest(&self.journal, &self.project.directory).ok().flatten()?;
+        let age_ms = self.journal.now_ms() - row.ended_ms.unwrap_or(row.started_ms);
+        Some(InterruptedRun { open: row.status == RunStatus::Open, run: row.id, title: row.title, age_ms })
+    }
+}
+
+/// The newest run whose workspace is this directory.
+pub(super) fn newest(journal: &Journal, directory: &Path) -> Result<Option<RunRow>, CliError> {
+    let here = |row: &RunRow| {
+        run::settings_of(journal, &row.id).is_ok_and(|settings| settings.workspace == directory)
+    };
+    Ok(journal.runs()?.into_iter().take(LOOKED_THROUGH).find(here))
+}

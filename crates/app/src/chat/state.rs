@@ -1,0 +1,363 @@
+//! The state of the chat in a terminal, and its transitions on keys and events. Performs no I/O: actions come
+//! out as [`ChatAction`]s for the event loop in [`super::terminal`]. [`super::frame`] renders the state.
+
+mod keys;
+mod question;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion};
+use fusee_engine::journal::EventRecord;
+
+use super::commands::{InputLine, RunRequest, SlashCommand, understand};
+use super::complete::{self, Completion, TaskCandidate};
+use super::editor::Editor;
+use super::input_history::InputHistory;
+use super::question_queue::FreeTextPurpose;
+use crate::ui::RunHeader;
+use crate::ui::line::{Style, StyledLine};
+use crate::ui::terminal::{Glyphs, View};
+
+pub(crate) use question::{AnswerStage, ChatApprovals, OpenQuestion, QuestionSubject, asked_about};
+
+#[cfg(test)]
+mod tests;
+
+/// Maximum number of queued messages; one more stays in the input.
+const QUEUE: usize = 32;
+
+/// A second ctrl-c within this time escalates the first.
+const IMPATIENCE: Duration = Duration::from_secs(2);
+
+/// Maximum number of rows waiting to be printed. A slower terminal loses the oldest, which the journal still
+/// has.
+const PRINTED: usize = 20_000;
+
+/// An action for the event loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ChatAction {
+    /// Start a run.
+    Begin(RunRequest),
+    /// Execute a slash command.
+    Command(SlashCommand),
+    /// Stop the turn; the user then says how the task continues.
+    StopTurn,
+    /// Cancel the task.
+    Cancel,
+    /// Send this text to the pending free-text question.
+    Say(String),
+    /// Answer the pending approval request.
+    Answer(ApprovalAnswer),
+    /// Store the approval permanently for the project.
+    Keep(ApprovalQuestion),
+    /// Open the input in the user's editor.
+    Edit,
+    /// Exit the chat.
+    Leave,
+}
+
+/// The state of the chat.
+pub(crate) struct ChatState {
+    pub(super) glyphs: &'static Glyphs,
+    pub(super) workspace: PathBuf,
+    pub(super) editor: Editor,
+    pub(super) past: InputHistory,
+    pub(super) queue: VecDeque<RunRequest>,
+    /// The view of the running task.
+    pub(super) view: Option<View>,
+    /// When the task started, as time since the start of the chat.
+    pub(super) begun: Duration,
+    pub(super) question: Option<OpenQuestion>,
+    allowed: ChatApprovals,
+    /// The pending free-text question of the run.
+    pub(super) wanted: Option<FreeTextPurpose>,
+    /// When the turn was asked to stop; `None` once it has.
+    pub(super) stopped: Option<Duration>,
+    /// When the task was cancelled.
+    pub(super) cancelled: Option<Duration>,
+    /// When the user first pressed ctrl-c to exit.
+    pub(super) leaving: Option<Duration>,
+    pub(super) completion: Completion,
+    /// Tasks that `/task` can run; only set while it is being typed.
+    offers: Option<Vec<TaskCandidate>>,
+    /// Description of the sandbox, shown in questions about commands.
+    pub(super) confined: &'static str,
+    /// Status line below the input while nothing runs.
+    pub(super) standing: String,
+    printed: Vec<StyledLine>,
+}
+
+impl ChatState {
+    pub(crate) fn new(glyphs: &'static Glyphs, workspace: PathBuf, past: InputHistory) -> Self {
+        Self {
+            glyphs,
+            workspace,
+            editor: Editor::default(),
+            past,
+            queue: VecDeque::new(),
+            view: None,
+            begun: Duration::ZERO,
+            question: None,
+            allowed: ChatApprovals::default(),
+            wanted: None,
+            stopped: None,
+            cancelled: None,
+            leaving: None,
+            completion: Completion::default(),
+            offers: None,
+            confined: "",
+            standing: String::new(),
+            printed: Vec::new(),
+        }
+    }
+
+    /// Sets the status line below the input.
+    pub(crate) fn stand(&mut self, facts: String) {
+        self.standing = facts;
+    }
+
+    /// The current input.
+    pub(crate) fn typed(&self) -> &str {
+        self.editor.text()
+    }
+
+    /// Replaces the current input.
+    pub(crate) fn retype(&mut self, text: &str) {
+        self.editor = Editor::of(text);
+    }
+
+    /// Whether a task is running.
+    pub(crate) fn is_working(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// Prints rows to the scrollback.
+    pub(crate) fn print(&mut self, rows: Vec<StyledLine>) {
+        self.printed.extend(rows);
+        let lost = self.printed.len().saturating_sub(PRINTED);
+        self.printed.drain(..lost);
+    }
+
+    /// Prints a notice about the chat itself.
+    pub(crate) fn tell(&mut self, style: Style, text: &str) {
+        self.print(text.lines().map(|line| StyledLine::of(style, line)).collect());
+    }
+
+    /// Takes the rows finished since the last call, laid out for `columns` columns.
+    pub(crate) fn done(&mut self, columns: usize) -> Vec<StyledLine> {
+        let printed = std::mem::take(&mut self.printed);
+        let mut rows: Vec<StyledLine> =
+            printed.into_iter().flat_map(|row| row.broken(columns, "  ")).collect();
+        if let Some(view) = &mut self.view {
+            rows.extend(view.done(columns));
+        }
+        rows
+    }
+
+    /// A task was started.
+    pub(crate) fn began(&mut self, plan: RunHeader, now: Duration) {
+        self.view = Some(View::of_message(plan, self.glyphs));
+        (self.begun, self.leaving) = (now, None);
+        self.nothing_stands();
+    }
+
+    /// Takes an event of the running task.
+    pub(crate) fn take(&mut self, event: &EventRecord, now: Duration) {
+        if let Some(view) = &mut self.view {
+            view.take(event, now.saturating_sub(self.begun));
+        }
+    }
+
+    /// The task ended: prints its last rows and starts the next queued message.
+    pub(crate) fn ended(&mut self, columns: usize) -> Vec<ChatAction> {
+        if let Some(mut view) = self.view.take() {
+            let rows = view.done(columns);
+            self.print(rows);
+            self.print(vec![StyledLine::new()]);
+        }
+        self.question = None;
+        self.nothing_stands();
+        self.next()
+    }
+
+    fn nothing_stands(&mut self) {
+        (self.wanted, self.stopped, self.cancelled) = (None, None, None);
+    }
+
+    /// Starts the next queued message, unless a task is running.
+    pub(crate) fn next(&mut self) -> Vec<ChatAction> {
+        match self.queue.pop_front() {
+            Some(errand) if self.view.is_none() => vec![ChatAction::Begin(errand)],
+            Some(errand) => {
+                self.queue.push_front(errand);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Shows an approval request, or answers it if an earlier approval covers it.
+    pub(crate) fn ask(&mut self, question: ApprovalQuestion, now: Duration) -> Vec<ChatAction> {
+        if self.allowed.covers(&question) {
+            return vec![ChatAction::Answer(ApprovalAnswer::yes())];
+        }
+        self.question = Some(OpenQuestion::about_call(question, &self.workspace, now));
+        Vec::new()
+    }
+
+    /// Shows a free-text question. After a stop, a queued message answers it, since it was typed to be sent
+    /// next.
+    pub(crate) fn want(&mut self, wanted: FreeTextPurpose) -> Vec<ChatAction> {
+        if wanted == FreeTextPurpose::WhatNow {
+            self.stopped = None;
+            if let Some(RunRequest::Words(words)) = self.queue.front().cloned() {
+                self.queue.pop_front();
+                return vec![ChatAction::Say(words)];
+            }
+        }
+        self.wanted = Some(wanted);
+        Vec::new()
+    }
+
+    /// Asks whether to resume an interrupted run.
+    pub(crate) fn ask_return(&mut self, run: String, title: &str, now: Duration) {
+        self.question = Some(OpenQuestion::about_return(run, title, now));
+    }
+
+    /// Asks whether to undo the changes of a run.
+    pub(crate) fn ask_undo(&mut self, run: String, rows: Vec<StyledLine>, now: Duration) {
+        self.question = Some(OpenQuestion::about_undo(run, rows, now));
+    }
+
+    /// Handles the input when enter is pressed.
+    fn submit(&mut self) -> Vec<ChatAction> {
+        match understand(self.editor.text()) {
+            InputLine::Nothing if self.wanted == Some(FreeTextPurpose::WhatNow) => {
+                self.wanted = None;
+                vec![ChatAction::Say(String::new())]
+            }
+            InputLine::Nothing => Vec::new(),
+            InputLine::Errand(RunRequest::Words(words)) if self.wanted.is_some() => {
+                self.accept();
+                self.wanted = None;
+                vec![ChatAction::Say(words)]
+            }
+            InputLine::Errand(_) if self.queue.len() >= QUEUE => {
+                self.tell(Style::Warning, "too many queued messages; this one stays in the input");
+                Vec::new()
+            }
+            InputLine::Errand(errand) => {
+                self.accept();
+                self.queue.push_back(errand);
+                self.next()
+            }
+            InputLine::Command(slash) => {
+                // Echoes the command, so that its reply is identifiable far up in the scrollback.
+                let asked = format!("> {}", self.editor.text().trim());
+                self.tell(Style::Dim, &asked);
+                self.accept();
+                match slash {
+                    SlashCommand::Quit => vec![ChatAction::Leave],
+                    SlashCommand::Resume(_)
+                    | SlashCommand::New
+                    | SlashCommand::Undo(_)
+                    | SlashCommand::PlanEdit(_)
+                        if self.is_working() =>
+                    {
+                        self.tell(
+                            Style::Warning,
+                            "a task is running: wait for it, or press esc twice to cancel it",
+                        );
+                        Vec::new()
+                    }
+                    slash => vec![ChatAction::Command(slash)],
+                }
+            }
+            InputLine::Unknown(problem) => {
+                self.tell(Style::Warning, &problem);
+                Vec::new()
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let typed = self.editor.take();
+        self.past.add(typed.trim_end());
+        self.completion = Completion::default();
+    }
+
+    /// Saves the current input to the history before the chat exits; returns the number of queued messages.
+    pub(crate) fn leave(&mut self) -> usize {
+        if !self.editor.is_empty() {
+            self.accept();
+        }
+        self.queue.len()
+    }
+
+    /// Handles an interrupt: stops the turn, then cancels the task; with no task, clears the input, then
+    /// exits.
+    fn interrupt(&mut self, now: Duration) -> Vec<ChatAction> {
+        let soon = |at: Option<Duration>| at.is_some_and(|at| now.saturating_sub(at) < IMPATIENCE);
+        if self.is_working() {
+            if soon(self.cancelled) {
+                return vec![ChatAction::Leave];
+            }
+            let wanted = self.wanted.take();
+            let turn_runs = wanted != Some(FreeTextPurpose::WhatNow) && self.cancelled.is_none();
+            if turn_runs && !soon(self.stopped) {
+                self.stopped = Some(now);
+                return vec![ChatAction::StopTurn];
+            }
+            self.cancelled = Some(now);
+            return vec![ChatAction::Cancel];
+        }
+        if !self.editor.is_empty() {
+            // The input history keeps it.
+            self.accept();
+            return Vec::new();
+        }
+        if soon(self.leaving) {
+            return vec![ChatAction::Leave];
+        }
+        self.leaving = Some(now);
+        Vec::new()
+    }
+
+    /// Whether a temporary hint is shown.
+    pub(crate) fn is_hinting(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// Removes the hint after it was shown for `hint`.
+    pub(crate) fn rest(&mut self, now: Duration, hint: Duration) {
+        self.leaving = self.leaving.filter(|at| now.saturating_sub(*at) < hint);
+    }
+
+    fn look_for_completions(&mut self) {
+        let offers = self.offers.as_deref().unwrap_or_default();
+        self.completion = complete::candidates(self.editor.before(), &self.workspace, offers);
+    }
+
+    /// Whether the list of tasks for `/task` is needed. It is loaded again each time the user starts typing
+    /// it, since files change.
+    pub(crate) fn wants_offers(&mut self) -> bool {
+        let typing = self.editor.text().starts_with("/task ");
+        if !typing {
+            self.offers = None;
+        }
+        typing && self.offers.is_none()
+    }
+
+    /// Sets the tasks that `/task` can run.
+    pub(crate) fn offer(&mut self, offers: Vec<TaskCandidate>) {
+        self.offers = Some(offers);
+        self.look_for_completions();
+    }
+
+    /// Sets the description of the sandbox.
+    pub(crate) fn confine(&mut self, how: &'static str) {
+        self.confined = how;
+    }
+}

@@ -1,0 +1,189 @@
+//! Key bindings of the chat.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use fusee_engine::approval::ApprovalAnswer;
+
+use super::{AnswerStage, ChatAction, ChatState, OpenQuestion, QuestionSubject};
+use crate::chat::commands::SlashCommand;
+use crate::chat::editor::{CursorMove, Editor};
+use crate::ui::line::Style;
+
+impl ChatState {
+    /// Handles a key press.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<ChatAction> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('c') {
+            self.question = None;
+            return self.interrupt(now);
+        }
+        if self.question.as_ref().is_some_and(|asked| asked.is_seen(now))
+            && let Some(asked) = self.question.take()
+        {
+            return self.answer(asked, key);
+        }
+        if control { self.control(key.code, now) } else { self.plain(key, now) }
+    }
+
+    /// Handles pasted text.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match &mut self.question {
+            Some(OpenQuestion { stage: AnswerStage::Reason(reason), .. }) => reason.insert(text),
+            _ => {
+                self.editor.insert(text);
+                self.look_for_completions();
+            }
+        }
+    }
+
+    fn plain(&mut self, key: KeyEvent, now: Duration) -> Vec<ChatAction> {
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.editor.insert("\n"),
+            KeyCode::Enter if self.editor.before().ends_with('\\') => self.editor.replace_before(1, "\n"),
+            KeyCode::Enter => return self.submit(),
+            KeyCode::Esc if self.is_working() => return self.interrupt(now),
+            KeyCode::Esc => {}
+            KeyCode::Tab => self.complete(),
+            KeyCode::Up => self.upwards(),
+            KeyCode::Down => self.downwards(),
+            KeyCode::Char(c) if !alt => self.editor.insert(c.encode_utf8(&mut [0; 4])),
+            code => self.edit(code, alt),
+        }
+        self.look_for_completions();
+        Vec::new()
+    }
+
+    fn edit(&mut self, code: KeyCode, words: bool) {
+        match (code, words) {
+            (KeyCode::Left, false) => self.editor.step(CursorMove::Left),
+            (KeyCode::Right, false) => self.editor.step(CursorMove::Right),
+            (KeyCode::Left | KeyCode::Char('b'), true) => self.editor.step(CursorMove::WordLeft),
+            (KeyCode::Right | KeyCode::Char('f'), true) => self.editor.step(CursorMove::WordRight),
+            (KeyCode::Home, _) => self.editor.step(CursorMove::LineStart),
+            (KeyCode::End, _) => self.editor.step(CursorMove::LineEnd),
+            (KeyCode::Backspace, false) => self.editor.delete(CursorMove::Left),
+            (KeyCode::Backspace, true) => self.editor.delete(CursorMove::WordLeft),
+            (KeyCode::Delete, _) => self.editor.delete(CursorMove::Right),
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, code: KeyCode, _now: Duration) -> Vec<ChatAction> {
+        match code {
+            KeyCode::Char('d') if self.editor.is_empty() => return vec![ChatAction::Leave],
+            KeyCode::Char('d') => self.editor.delete(CursorMove::Right),
+            KeyCode::Char('j') => self.editor.insert("\n"),
+            KeyCode::Char('a') => self.editor.step(CursorMove::LineStart),
+            KeyCode::Char('e') => self.editor.step(CursorMove::LineEnd),
+            KeyCode::Char('u') => self.editor.delete(CursorMove::LineStart),
+            KeyCode::Char('k') => self.editor.delete(CursorMove::LineEnd),
+            KeyCode::Char('w') | KeyCode::Backspace => self.editor.delete(CursorMove::WordLeft),
+            KeyCode::Char('p') => self.upwards(),
+            KeyCode::Char('n') => self.downwards(),
+            KeyCode::Char('g') => return vec![ChatAction::Edit],
+            KeyCode::Left => self.editor.step(CursorMove::WordLeft),
+            KeyCode::Right => self.editor.step(CursorMove::WordRight),
+            _ => {}
+        }
+        self.look_for_completions();
+        Vec::new()
+    }
+
+    fn upwards(&mut self) {
+        if !self.editor.line(false)
+            && let Some(older) = self.past.older(self.editor.text())
+        {
+            self.editor = Editor::of(older);
+        }
+    }
+
+    fn downwards(&mut self) {
+        if !self.editor.line(true)
+            && let Some(newer) = self.past.newer()
+        {
+            self.editor = Editor::of(&newer);
+        }
+    }
+
+    fn complete(&mut self) {
+        if let Some(first) = self.completion.candidates.first() {
+            self.editor.replace_before(self.completion.replaces, first);
+        }
+    }
+
+    /// Handles a key while a question is open.
+    fn answer(&mut self, mut asked: OpenQuestion, key: KeyEvent) -> Vec<ChatAction> {
+        let effects = match (&mut asked.stage, &asked.matter, key.code) {
+            (AnswerStage::Choosing, QuestionSubject::Return(run), KeyCode::Char('y')) => {
+                Some(vec![ChatAction::Command(SlashCommand::Resume(Some(run.clone())))])
+            }
+            (AnswerStage::Choosing, QuestionSubject::Return(_), KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "not resumed; /resume continues it");
+                Some(Vec::new())
+            }
+            (AnswerStage::Choosing, QuestionSubject::Undo(run), KeyCode::Char('y')) => {
+                Some(vec![ChatAction::Command(SlashCommand::UndoNow(run.clone()))])
+            }
+            (AnswerStage::Choosing, QuestionSubject::Undo(_), KeyCode::Char('n') | KeyCode::Esc) => {
+                self.tell(Style::Dim, "nothing was undone");
+                Some(Vec::new())
+            }
+            (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('y')) => {
+                Some(self.allow("allowed once"))
+            }
+            (AnswerStage::Choosing, QuestionSubject::Call(question), KeyCode::Char('s')) => {
+                self.allowed.add(question);
+                Some(self.allow("allowed for this conversation"))
+            }
+            (AnswerStage::Choosing, QuestionSubject::Call(question), KeyCode::Char('a')) => {
+                self.allowed.add(question);
+                let kept = ChatAction::Keep(question.clone());
+                Some([vec![kept], self.allow("always allowed in this project")].concat())
+            }
+            (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Esc) => Some(self.refuse("")),
+            (AnswerStage::Choosing, QuestionSubject::Call(_), KeyCode::Char('n')) => {
+                asked.stage = AnswerStage::Reason(Editor::default());
+                None
+            }
+            (AnswerStage::Choosing, ..) => None,
+            (AnswerStage::Reason(reason), _, KeyCode::Enter) => {
+                let reason = reason.take();
+                Some(self.refuse(reason.trim()))
+            }
+            (AnswerStage::Reason(_), _, KeyCode::Esc) => {
+                asked.stage = AnswerStage::Choosing;
+                None
+            }
+            (AnswerStage::Reason(reason), _, code) => {
+                match code {
+                    KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        reason.insert(c.encode_utf8(&mut [0; 4]));
+                    }
+                    KeyCode::Backspace => reason.delete(CursorMove::Left),
+                    KeyCode::Left => reason.step(CursorMove::Left),
+                    KeyCode::Right => reason.step(CursorMove::Right),
+                    _ => {}
+                }
+                None
+            }
+        };
+        if effects.is_none() {
+            self.question = Some(asked);
+        }
+        effects.unwrap_or_default()
+    }
+
+    fn allow(&mut self, words: &str) -> Vec<ChatAction> {
+        self.tell(Style::Dim, &format!("  {words}"));
+        vec![ChatAction::Answer(ApprovalAnswer::yes())]
+    }
+
+    fn refuse(&mut self, why: &str) -> Vec<ChatAction> {
+        let reason =
+            if why.is_empty() { "the user said no".to_owned() } else { format!("the user said no: {why}") };
+        self.tell(Style::Dim, &format!("  denied{}{why}", if why.is_empty() { "" } else { ": " }));
+        vec![ChatAction::Answer(ApprovalAnswer::no(reason))]
+    }
+}

@@ -1,0 +1,436 @@
+//! The event loop of the chat in a terminal: feeds keys and events into the [`ChatState`], performs its effects
+//! and draws the frame. Finished rows scroll by as ordinary output; only the area below them is redrawn.
+
+mod external_editor;
+mod keys;
+
+use std::future::Future;
+use std::io::{self, Stdout};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event as Input, KeyEventKind};
+use fusee_engine::agent::TurnInterrupt;
+use fusee_engine::approval::ApprovalAnswer;
+use fusee_engine::journal::{EventStream, RunId};
+use fusee_engine::model::CancellationToken;
+use fusee_engine::run::{ExitStatus, RunOutcome};
+use futures_util::FutureExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use self::keys::{Keys, RawMode};
+use super::commands::SlashCommand;
+use super::file_mentions;
+use super::frame;
+use super::input_history::InputHistory;
+use super::question_queue::{QuestionQueue, QueuedQuestion};
+use super::session::{Chat, ResumeOutcome, StartedRun};
+use super::state::{ChatAction, ChatState};
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+use crate::ui::format;
+use crate::ui::line::{Style, StyledLine};
+use crate::ui::terminal::{Screen, size_of};
+
+/// Minimum time between frames for streamed output (20 per second); a key press is drawn at once.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// Update interval of the elapsed time and the spinner while no events arrive.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Maximum number of events processed before the screen is drawn again.
+const AT_ONCE: usize = 256;
+
+/// Maximum length of the model's name in the status line, in characters.
+const MODEL: usize = 28;
+
+/// How long a hint is shown.
+const HINT: Duration = Duration::from_secs(2);
+
+/// A running task.
+struct LiveTask {
+    run: RunId,
+    cancel: CancellationToken,
+    turns: TurnInterrupt,
+    events: EventStream,
+    outcome: Pin<Box<dyn Future<Output = RunOutcome>>>,
+}
+
+struct TerminalLoop<'s, 'p> {
+    session: &'s mut Chat<'p>,
+    environment: &'s Environment,
+    state: ChatState,
+    screen: Screen<Stdout>,
+    live: Option<LiveTask>,
+    asking: Option<oneshot::Sender<ApprovalAnswer>>,
+    listening: Option<oneshot::Sender<String>>,
+    begun: Instant,
+    drawn: Option<Instant>,
+    dirty: bool,
+    leave: bool,
+}
+
+/// Runs the chat until the user exits.
+pub(crate) async fn converse(
+    session: &mut Chat<'_>,
+    environment: &Environment,
+) -> Result<ExitStatus, CliError> {
+    let (desk, mut questions) = QuestionQueue::new();
+    session.ask(Arc::new(desk));
+    let (colour, glyphs) = session.looks();
+    let past = InputHistory::open(environment.state_folder().as_deref());
+    let state = ChatState::new(glyphs, session.directory().to_owned(), past);
+    let screen = Screen::raw(io::stdout(), colour);
+    let mut driver = TerminalLoop {
+        session,
+        environment,
+        state,
+        screen,
+        live: None,
+        asking: None,
+        listening: None,
+        begun: Instant::now(),
+        drawn: None,
+        dirty: true,
+        leave: false,
+    };
+    let _raw = RawMode::enter().map_err(lost)?;
+    let mut keys = Keys::listen()?;
+    driver.greet();
+    let held = driver.hold(&mut keys, &mut questions).await;
+    let closed = driver.close();
+    held.and(closed).map(|()| ExitStatus::Completed)
+}
+
+fn lost(error: io::Error) -> CliError {
+    CliError::failed(format!("cannot use the terminal: {error}"))
+        .help("run `fusee --plain` for a chat in plain lines")
+}
+
+impl TerminalLoop<'_, '_> {
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn greet(&mut self) {
+        let directory = self.session.directory().display().to_string();
+        self.state.confine(self.session.confines());
+        let title = StyledLine::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
+        self.state.print(vec![title]);
+        self.stand();
+        let Some(left) = self.session.left_behind() else { return };
+        if left.open {
+            let title = format!("{} ({})", left.title, format::age(left.age_ms));
+            self.state.ask_return(left.run.to_string(), &title, Duration::ZERO);
+        } else if !self.session.is_continued() {
+            let text = format!(
+                "last run here ({}): {} · /resume continues it",
+                format::age(left.age_ms),
+                left.title
+            );
+            self.state.tell(Style::Dim, &text);
+        }
+    }
+
+    fn stand(&mut self) {
+        let model = format::one_line(self.session.model(), MODEL);
+        self.state.stand(format!("  {model} · /help · {}", self.session.terms()));
+    }
+
+    async fn hold(
+        &mut self,
+        keys: &mut Keys,
+        questions: &mut mpsc::Receiver<QueuedQuestion>,
+    ) -> Result<(), CliError> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))
+        };
+        let (mut terminate, mut hangup) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
+        self.draw()?;
+        while !self.leave {
+            let pause = self.pause();
+            tokio::select! {
+                biased;
+                input = keys.next() => {
+                    match input {
+                        Some(input) => self.input(input.map_err(lost)?).await?,
+                        None => self.leave = true,
+                    }
+                    self.draw()?;
+                    keys.go_on();
+                }
+                _ = terminate.recv() => self.leave = true,
+                _ = hangup.recv() => self.leave = true,
+                Some(waiting) = questions.recv() => {
+                    // Events that led to the question are shown first.
+                    let _ = happen(&mut self.live, &mut self.state, self.begun).now_or_never();
+                    let now = self.now();
+                    let effects = match waiting {
+                        QueuedQuestion::Approval(question, sender) => {
+                            self.asking = Some(sender);
+                            self.state.ask(question, now)
+                        }
+                        QueuedQuestion::Words(wanted, sender) => {
+                            self.listening = Some(sender);
+                            self.state.want(wanted)
+                        }
+                    };
+                    self.perform(effects).await?;
+                    self.draw()?;
+                }
+                more = happen(&mut self.live, &mut self.state, self.begun) => {
+                    self.dirty = true;
+                    match more {
+                        Ok(true) => {}
+                        Ok(false) => self.end().await?,
+                        Err(problem) => {
+                            self.state.tell(Style::Bad, &problem);
+                            self.end().await?;
+                        }
+                    }
+                    if self.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME) {
+                        self.draw()?;
+                    }
+                }
+                () = tokio::time::sleep(pause) => {
+                    let now = self.now();
+                    self.state.rest(now, HINT);
+                    self.draw()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the screen may stay as it is.
+    fn pause(&self) -> Duration {
+        let passed = self.drawn.map_or(FRAME, |drawn| drawn.elapsed());
+        let wanted = match (self.dirty, self.state.is_working(), self.state.is_hinting()) {
+            (true, ..) => FRAME,
+            (_, true, _) => BREATH,
+            (_, _, true) => HINT,
+            _ => return Duration::from_secs(3_600),
+        };
+        wanted.saturating_sub(passed).max(Duration::from_millis(1))
+    }
+
+    async fn input(&mut self, input: Input) -> Result<(), CliError> {
+        let now = self.now();
+        let effects = match input {
+            Input::Key(key) if key.kind != KeyEventKind::Release => self.state.key(key, now),
+            Input::Paste(text) => {
+                self.state.paste(&text);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        if self.state.wants_offers() {
+            self.state.offer(self.session.offers());
+        }
+        self.perform(effects).await
+    }
+
+    async fn perform(&mut self, effects: Vec<ChatAction>) -> Result<(), CliError> {
+        let mut left: std::collections::VecDeque<ChatAction> = effects.into();
+        while let Some(effect) = left.pop_front() {
+            match effect {
+                ChatAction::Begin(errand) => match self.session.begin(errand).await {
+                    Ok(begun) => self.began(begun),
+                    Err(failure) => {
+                        self.failed(&failure);
+                        left.extend(self.state.next());
+                    }
+                },
+                ChatAction::Command(SlashCommand::PlanEdit(None)) => self.edit_plan().await?,
+                ChatAction::Command(slash) => self.command(&slash),
+                ChatAction::StopTurn => {
+                    // If no turn can be stopped, the run itself is cancelled.
+                    if let Some(live) = self.live.as_ref().filter(|live| !live.turns.stop()) {
+                        live.cancel.cancel();
+                    }
+                }
+                ChatAction::Say(words) => {
+                    let (words, problems) = file_mentions::spoken(&words, self.session.directory());
+                    problems.iter().for_each(|problem| self.state.tell(Style::Warning, problem));
+                    if let Some(listening) = self.listening.take() {
+                        // The receiver is gone if the task was cancelled meanwhile.
+                        let _ = listening.send(words);
+                    }
+                }
+                ChatAction::Cancel => {
+                    if let Some(live) = &self.live {
+                        live.cancel.cancel();
+                    }
+                }
+                ChatAction::Answer(answer) => {
+                    if let Some(asking) = self.asking.take() {
+                        // The receiver is gone if the task was cancelled meanwhile.
+                        let _ = asking.send(answer);
+                    }
+                }
+                ChatAction::Keep(question) => {
+                    if let Err(error) = self.session.keep(&question) {
+                        let text = format!(
+                            "cannot save the answer, so it applies to this conversation only: {error}"
+                        );
+                        self.state.tell(Style::Warning, &text);
+                    }
+                }
+                ChatAction::Edit => self.edit().await?,
+                ChatAction::Leave => self.leave = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, slash: &SlashCommand) {
+        if let SlashCommand::Resume(name) = slash {
+            match self.session.resume(name.as_deref()) {
+                Ok(ResumeOutcome::Running(begun)) => self.began(*begun),
+                Ok(ResumeOutcome::Continues(run)) => {
+                    self.state.tell(Style::Dim, &format!("the next message continues run {run}"));
+                }
+                Err(failure) => self.failed(&failure),
+            }
+            return;
+        }
+        if let SlashCommand::Undo(name) = slash {
+            match self.session.undo(name.as_deref()) {
+                Ok((Some(run), rows)) => {
+                    let now = self.now();
+                    self.state.ask_undo(run.to_string(), rows, now);
+                }
+                Ok((None, rows)) => self.state.print(rows),
+                Err(failure) => self.failed(&failure),
+            }
+            return;
+        }
+        let (columns, _) = size_of(io::stdout());
+        match self.session.answer(slash, columns) {
+            Ok(rows) => {
+                self.state.print(rows);
+                self.state.print(vec![StyledLine::new()]);
+            }
+            Err(failure) => self.failed(&failure),
+        }
+        self.stand();
+    }
+
+    fn began(&mut self, begun: StartedRun) {
+        let StartedRun { running, plan, problems } = begun;
+        for problem in problems {
+            self.state.tell(Style::Warning, &problem);
+        }
+        let (run, cancel, events) = (running.id().clone(), running.cancellation(), running.events());
+        let turns = running.turn_stop();
+        self.live = Some(LiveTask { run, cancel, turns, events, outcome: Box::pin(running.outcome()) });
+        let now = self.now();
+        self.state.began(plan, now);
+    }
+
+    fn failed(&mut self, failure: &CliError) {
+        let help = failure.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
+        self.state.tell(Style::Bad, &format!("{}{help}", failure.message.trim_end()));
+    }
+
+    async fn end(&mut self) -> Result<(), CliError> {
+        let Some(live) = self.live.take() else { return Ok(()) };
+        let outcome = live.outcome.await;
+        self.session.ended(&live.run, &outcome);
+        (self.asking, self.listening) = (None, None);
+        let (columns, _) = size_of(io::stdout());
+        let effects = self.state.ended(columns);
+        if let RunOutcome::Lost(cause) = &outcome {
+            self.state.tell(Style::Bad, &format!("internal error: the run panicked: {cause}"));
+        }
+        self.perform(effects).await
+    }
+
+    async fn edit(&mut self) -> Result<(), CliError> {
+        let typed = self.state.typed().to_owned();
+        if let Some(text) = self.edited(typed).await? {
+            self.state.retype(text.trim_end());
+        }
+        Ok(())
+    }
+
+    async fn edit_plan(&mut self) -> Result<(), CliError> {
+        let text = match self.session.plan_text() {
+            Ok(text) => text,
+            Err(failure) => {
+                self.failed(&failure);
+                return Ok(());
+            }
+        };
+        let Some(text) = self.edited(text).await? else { return Ok(()) };
+        match self.session.change_plan(&text) {
+            Ok(rows) => self.state.print(rows),
+            Err(failure) => self.failed(&failure),
+        }
+        self.state.print(vec![StyledLine::new()]);
+        Ok(())
+    }
+
+    /// Opens a text in the user's editor and returns the result; `None` after a failure, which is reported.
+    async fn edited(&mut self, text: String) -> Result<Option<String>, CliError> {
+        let Some(program) = external_editor::editor(self.environment) else {
+            self.state.tell(Style::Warning, "no editor configured; set EDITOR");
+            return Ok(None);
+        };
+        let (columns, _) = size_of(io::stdout());
+        self.screen.draw(&[], &[], columns).map_err(lost)?;
+        // The task keeps running meanwhile; its events are queued.
+        let edited = tokio::task::spawn_blocking(move || external_editor::edit(&program, &text)).await;
+        match edited {
+            Ok(Ok(text)) => return Ok(Some(text)),
+            Ok(Err(error)) => self.state.tell(Style::Bad, &format!("the editor failed: {error}")),
+            Err(_) => self.state.tell(Style::Bad, "the editor failed"),
+        }
+        Ok(None)
+    }
+
+    fn draw(&mut self) -> Result<(), CliError> {
+        let (columns, rows) = size_of(io::stdout());
+        let done = self.state.done(columns);
+        let frame = frame::draw(&self.state, columns, rows, self.now());
+        (self.dirty, self.drawn) = (false, Some(Instant::now()));
+        self.screen.draw_with(&done, &frame.rows, columns, frame.cursor).map_err(lost)
+    }
+
+    /// Clears the redrawn area, so that only the scrollback is left on the screen.
+    fn close(&mut self) -> Result<(), CliError> {
+        if let Some(live) = &self.live {
+            let text = format!("run {} is still open; start `fusee` again to resume it", live.run);
+            self.state.tell(Style::Dim, &text);
+        }
+        let waiting = self.state.leave();
+        if waiting > 0 {
+            let waiting = format::count(waiting as u64, "message");
+            let text = format!("{waiting} not sent; press up to recall what was typed");
+            self.state.tell(Style::Dim, &text);
+        }
+        let (columns, _) = size_of(io::stdout());
+        let done = self.state.done(columns);
+        self.screen.draw(&done, &[], columns).map_err(lost)
+    }
+}
+
+/// Feeds the run's events into the state; returns whether more can follow, or the error that ended the
+/// stream.
+async fn happen(live: &mut Option<LiveTask>, state: &mut ChatState, begun: Instant) -> Result<bool, String> {
+    let Some(live) = live else { return std::future::pending().await };
+    let mut next = Some(live.events.next().await);
+    let mut taken = 0;
+    while let Some(event) = next {
+        match event {
+            Ok(Some(event)) => state.take(&event, begun.elapsed()),
+            Ok(None) => return Ok(false),
+            Err(error) => return Err(error.to_string()),
+        }
+        taken += 1;
+        next = if taken < AT_ONCE { live.events.next().now_or_never() } else { None };
+    }
+    Ok(true)
+}

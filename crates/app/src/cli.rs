@@ -1,0 +1,143 @@
+//! Command-line parsing. Each command's own arguments are in its file under [`crate::command`]; flags shared
+//! by several commands are in [`flags`]. The commands combine them with the configuration and the
+//! environment.
+
+pub(crate) mod flags;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use crate::command::chat::ChatArgs;
+use crate::command::{Command, ToolUse};
+
+pub(crate) mod clock;
+pub(crate) mod environment;
+pub(crate) mod error;
+#[cfg(test)]
+mod tests;
+
+/// Run LLM agents durably: every step is journaled, runs resume after a crash and replay without the model.
+#[derive(Parser)]
+#[command(name = "fusee", version, help_template = TEMPLATE, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) conversation: ChatArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The command list is rendered by us: the short help shows a selection, the long help groups all commands.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}";
+
+/// Commands listed in the short help.
+const SHORT: &[&str] = &["demo", "run", "resume", "runs", "show", "config", "doctor", "init"];
+
+/// All commands, grouped for the long help and the reference page.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Tasks",
+        &[
+            "demo",
+            "run",
+            "task",
+            "review",
+            "resume",
+            "prompt",
+            "templates",
+            "match",
+            "memory",
+            "check",
+            "fmt",
+        ],
+    ),
+    ("History", &["runs", "show", "replay"]),
+    ("Setup", &["init", "config", "trust", "doctor", "models", "completions"]),
+];
+
+/// Output that needs no command: help, version, or a usage error.
+pub(crate) struct EarlyExit(clap::Error);
+
+impl EarlyExit {
+    /// Prints it and returns the exit code.
+    pub(crate) fn give(&self) -> ExitCode {
+        // If printing fails there is no other channel left.
+        let _ = self.0.print();
+        ExitCode::from(u8::try_from(self.0.exit_code()).unwrap_or(2))
+    }
+}
+
+/// Parses the process arguments.
+pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, EarlyExit> {
+    let mut command = command();
+    let matches =
+        command.try_get_matches_from_mut(arguments).map_err(|error| EarlyExit(with_advice(error)))?;
+    Cli::from_arg_matches(&matches).map_err(|error| EarlyExit(error.format(&mut command)))
+}
+
+/// The parser with its help texts.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let (short, long) = (short_help(&command), long_help(&command));
+    command.after_help(short).after_long_help(long)
+}
+
+/// The short help, printed by `fusee` without input or terminal.
+pub(crate) fn short_help_text() -> String {
+    command().render_help().to_string()
+}
+
+fn short_help(command: &clap::Command) -> String {
+    let mut text = String::from("Commands:\n");
+    SHORT.iter().filter_map(|name| command.find_subcommand(name)).for_each(|entry| line(&mut text, entry));
+    text.push_str("\nWithout a command, `fusee` opens a chat in the terminal.\nSee `fusee COMMAND --help` for a command, `fusee --help` for all commands.");
+    text
+}
+
+fn long_help(command: &clap::Command) -> String {
+    let mut text = String::from(
+        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input). It\n\
+         accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of `fusee run`.\n\n",
+    );
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "{group}:");
+        names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+            .for_each(|entry| line(&mut text, entry));
+        text.push('\n');
+    }
+    text.push_str(
+        "Exit codes: 0 completed, 1 task failed, 2 usage or configuration error, 3 limit reached,\n\
+         4 model unreachable, 130 cancelled.\n\n\
+         See `fusee COMMAND --help` for details.",
+    );
+    text
+}
+
+fn line(text: &mut String, entry: &clap::Command) {
+    let about = entry.get_about().map(ToString::to_string).unwrap_or_default();
+    let _ = writeln!(text, "  {:<12} {about}", entry.get_name());
+}
+
+impl Cli {
+    /// Whether the command needs the fork server for tools.
+    pub(crate) fn tools(&self) -> ToolUse {
+        // The chat runs tools, but without a terminal it may only print the help.
+        self.command.as_ref().map_or(ToolUse::Examined, Command::tools)
+    }
+}
+
+/// Hints at missing quotes: an extra word is usually an unquoted request.
+fn with_advice(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_word = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'));
+    if error.kind() == ErrorKind::UnknownArgument && is_word {
+        let advice = "the request must be one argument: put it in quotes";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.to_owned().into()]));
+    }
+    error
+}

@@ -1,0 +1,107 @@
+//! Errors that stop a command before or outside its run: exit code, message, and a hint. Failures of the task
+//! itself are in its events and its outcome.
+
+use fusee_engine::journal::JournalError;
+use fusee_engine::model::OpenError;
+use fusee_engine::run::{ExitStatus, StartError};
+
+use crate::ui::stdio;
+
+/// An error that ends a command.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: ExitStatus,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// Whether the message is already fully rendered, such as a list of diagnostics; it gets no `error:`
+    /// prefix.
+    pub(crate) rendered: bool,
+}
+
+impl CliError {
+    /// A usage error: wrong flags, files or configuration (exit code 2).
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: ExitStatus::Usage, message: message.into(), help: None, rendered: false }
+    }
+
+    /// Any other failure (exit code 1).
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: ExitStatus::Failed, message: message.into(), help: None, rendered: false }
+    }
+
+    /// A usage error whose text is already rendered.
+    pub(crate) fn rendered(text: String) -> Self {
+        Self { exit: ExitStatus::Usage, message: text, help: None, rendered: true }
+    }
+
+    /// Adds a hint about what to do next.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Prints the error to stderr and returns the exit code.
+    pub(crate) fn tell(self) -> ExitStatus {
+        let word = if self.rendered { "" } else { "error: " };
+        let mut text = format!("{word}{}\n", self.message.trim_end());
+        if let Some(help) = &self.help {
+            for (index, line) in help.lines().enumerate() {
+                text.push_str(if index == 0 { "  help: " } else { "        " });
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        stdio::error(&text);
+        self.exit
+    }
+}
+
+/// An error and its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        // Some errors already quote their cause.
+        if !text.ends_with(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        match &error {
+            // User mistakes are usage errors, environment problems are failures.
+            JournalError::NoSuchRun { .. } | JournalError::RunExists(_) | JournalError::Locked { .. } => {
+                Self::usage(error.to_string())
+            }
+            JournalError::Open { .. }
+            | JournalError::ReadOnly { .. }
+            | JournalError::Full { .. }
+            | JournalError::Corrupt { .. }
+            | JournalError::Newer { .. }
+            | JournalError::Failed { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Journal(error) => error.into(),
+            StartError::Workspace(message) | StartError::Prompt(message) => Self::usage(message),
+            StartError::NoSettings { .. } | StartError::NotEnded { .. } => Self::usage(error.to_string()),
+            StartError::Unreadable { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
+        Self::usage(chain(&error))
+    }
+}

@@ -1,0 +1,57 @@
+//! Help output and usage errors.
+
+use super::*;
+
+fn complaint(arguments: &[&str]) -> (i32, String) {
+    let arguments = std::iter::once("fusee").chain(arguments.iter().copied()).map(OsString::from);
+    match read(arguments) {
+        Ok(_) => (-1, String::new()),
+        Err(EarlyExit(error)) => (error.exit_code(), error.to_string()),
+    }
+}
+
+#[test]
+fn every_command_is_in_a_group_and_the_short_help_shows_eight() {
+    let command = command();
+    let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let mut known: Vec<&str> =
+        command.get_subcommands().filter(|entry| !entry.is_hide_set()).map(clap::Command::get_name).collect();
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+    assert_eq!(SHORT.len(), 8);
+    assert!(SHORT.iter().all(|name| known.contains(name)));
+}
+
+#[test]
+fn the_parser_is_sound() {
+    command().debug_assert();
+}
+
+#[test]
+fn unknown_names_come_with_the_nearest_known_ones_and_exit_2() {
+    for (arguments, near) in [
+        (&["rnu", "x"][..], "run"),
+        (&["run", "x", "--max-turn", "3"], "--max-turns"),
+        (&["run", "x", "--approve", "nevr"], "never"),
+    ] {
+        let (exit, text) = complaint(arguments);
+        assert_eq!(exit, 2, "{text}");
+        assert!(text.contains(near), "{text}");
+    }
+}
+
+#[test]
+fn a_request_without_quotes_is_recognised() {
+    let (exit, text) = complaint(&["run", "fix", "the", "bug"]);
+    assert_eq!(exit, 2);
+    assert!(text.contains("put it in quotes"), "{text}");
+    assert!(!complaint(&["run", "x", "--nope"]).1.contains("quotes"));
+}
+
+#[test]
+fn help_reads_well() {
+    insta::assert_snapshot!(short_help_text());
+    let (_, text) = complaint(&["--help"]);
+    insta::assert_snapshot!(text);
+}

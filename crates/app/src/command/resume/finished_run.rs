@@ -1,0 +1,85 @@
+//! Resuming a run that has ended: repeats its result from the journal alone. Neither its model nor its
+//! directory need to exist any more.
+
+use fusee_engine::journal::event::{ErrorCode, TaskComplete, TaskStatus};
+use fusee_engine::journal::{Event, EventRecord, Journal, RunId};
+use fusee_engine::model::CancellationToken;
+use fusee_engine::run::{self, ExitStatus, RunOutcome, RunSpec};
+
+use crate::cli::error::CliError;
+use crate::ui::{RunHeader, UiOptions};
+use crate::ui::{event_pages, stdio};
+
+/// Displays how the run ended and returns its exit code.
+pub(crate) async fn repeat(
+    journal: &Journal,
+    run: &RunId,
+    settings: RunSpec,
+    show: &UiOptions,
+    wants_result: bool,
+) -> Result<ExitStatus, CliError> {
+    let mut end: Vec<EventRecord> = Vec::new();
+    let mut complete = None;
+    event_pages::each(journal, run, |event| {
+        match &event.event {
+            Event::TaskComplete(last) if event.task == fusee_engine::journal::Branch::main() => {
+                complete = Some(last.clone());
+                end.push(event);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let Some(complete) = complete else {
+        return Err(CliError::failed(format!("run {run} has ended, but its last event is missing")));
+    };
+    let exit = match run::replay(journal, run, settings.clone(), Vec::new()).await? {
+        outcome @ RunOutcome::Ended(_) => {
+            if let RunOutcome::Ended(ended) = &outcome
+                && let Some(line) = show.last_line(ended)
+            {
+                stdio::print(&format!("{line}\n"))?;
+            }
+            let exit = outcome.exit();
+            if wants_result {
+                super::print_result(Some(outcome))?;
+            }
+            exit
+        }
+        // Another version of fusee ran it: only the event is left.
+        RunOutcome::Stopped(_) | RunOutcome::Lost(_) => {
+            if wants_result {
+                stdio::print(&format!("{}\n", recorded_result(&complete)))?;
+            }
+            recorded_exit(&complete)
+        }
+    };
+    let mut face = show.face(RunHeader::of(&settings), CancellationToken::new());
+    for event in &end {
+        face.show(event).and_then(|()| face.close()).map_err(|error| CliError::failed(error.to_string()))?;
+    }
+    Ok(exit)
+}
+
+/// The task result as far as the last event holds it.
+fn recorded_result(complete: &TaskComplete) -> serde_json::Value {
+    let error = complete.error.as_ref();
+    let status = if error.is_none() { "COMPLETE" } else { "FAILED" };
+    let error = error.map(|error| {
+        serde_json::json!({ "type": "TASK_FAILURE", "reason": error.reason, "message": error.message })
+    });
+    let notes = error.map_or_else(|| serde_json::json!({}), |error| serde_json::json!({ "error": error }));
+    serde_json::json!({ "status": status, "content": complete.answer, "notes": notes })
+}
+
+fn recorded_exit(complete: &TaskComplete) -> ExitStatus {
+    match (complete.status, complete.error.as_ref().map(|error| error.code)) {
+        (TaskStatus::Completed, _) => ExitStatus::Completed,
+        (TaskStatus::Cancelled, _) | (_, Some(ErrorCode::Cancelled)) => ExitStatus::Cancelled,
+        (_, Some(ErrorCode::MaxTurns | ErrorCode::TokenLimit | ErrorCode::Timeout | ErrorCode::Budget)) => {
+            ExitStatus::Limit
+        }
+        (_, Some(ErrorCode::InitFailed)) => ExitStatus::Usage,
+        (_, Some(ErrorCode::TurnFailed) | None) => ExitStatus::Failed,
+    }
+}

@@ -1,0 +1,99 @@
+//! Output of `fusee task` without running anything: help and errors.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory as _;
+use fusee_engine::lang::Param;
+use fusee_engine::run::ExitStatus;
+use fusee_engine::task_system::TaskResult;
+use fusee_engine::text::Severity;
+use serde_json::{Value, json};
+
+use super::workflow_source::{CheckedWorkflow, SourceProblems};
+use crate::cli::Cli;
+use crate::cli::error::CliError;
+use crate::ui::stdio;
+
+/// Prints the command's help, or fails because TASK is missing.
+pub(super) fn own_help(asked: bool) -> Result<ExitStatus, CliError> {
+    if !asked {
+        return Err(CliError::usage("missing TASK")
+            .help("pass a workflow in parentheses, a .fusee file or a name: fusee task '(+ 1 2)'"));
+    }
+    let mut command = Cli::command();
+    let help = command.find_subcommand_mut("task").map(|task| task.render_long_help().to_string());
+    stdio::print(&help.unwrap_or_default()).map(|()| ExitStatus::Completed)
+}
+
+/// Reports a workflow that cannot run.
+pub(super) fn refused(json: bool, problems: &SourceProblems) -> Result<ExitStatus, CliError> {
+    stdio::error(&problems.rendered());
+    if json {
+        let first = problems.found.iter().find(|problem| problem.severity == Severity::Error);
+        let (message, code) = first
+            .map_or((String::new(), ""), |first| (format!("{}: {}", first.start, first.message), first.code));
+        let reason = (code == "unknown-task").then_some("template_not_found");
+        print_failure("VALIDATION_ERROR", reason, &message)?;
+    }
+    Ok(ExitStatus::Usage)
+}
+
+/// Hint about parameters.
+pub(super) const INPUTS_HELP: &str = "`fusee task NAME --help` shows the parameters of a task";
+
+/// Reports invalid parameters.
+pub(super) fn wrong_inputs(json: bool, message: &str) -> Result<ExitStatus, CliError> {
+    stdio::error(&format!("error: {message}\n  help: pass `--help` after the task to see its parameters\n"));
+    if json {
+        print_failure("VALIDATION_ERROR", Some("input_validation_failure"), &format!("1:1: {message}"))?;
+    }
+    Ok(ExitStatus::Failed)
+}
+
+fn print_failure(kind: &str, reason: Option<&str>, message: &str) -> Result<(), CliError> {
+    let failed = TaskResult { status: fusee_engine::task_system::Status::Failed, ..TaskResult::complete("") };
+    let mut result = TaskResult { parsed_content: Some(Value::Null), ..failed };
+    result.note("execution_path", "s_expression");
+    result.note(
+        "error",
+        match reason {
+            Some(reason) => json!({ "type": kind, "reason": reason, "message": message }),
+            None => json!({ "type": kind, "message": message }),
+        },
+    );
+    stdio::print(&format!("{}\n", serde_json::to_string(&result).unwrap_or_default()))
+}
+
+/// Prints the parameters of a workflow.
+pub(super) fn parameters(checked: &CheckedWorkflow) -> Result<ExitStatus, CliError> {
+    let params: Vec<&Param> = checked.program.params().collect();
+    let mut text = format!("Usage: fusee task {}", checked.workflow.name);
+    for param in &params {
+        let word = format!("{}={}", param.name, param.kind.name().to_uppercase());
+        let _ = match param.default {
+            Some(_) => write!(text, " [{word}]"),
+            None => write!(text, " {word}"),
+        };
+    }
+    text.push_str("\n\nParameters:\n");
+    if params.is_empty() {
+        text.push_str("  none\n");
+    }
+    let width = params.iter().map(|param| param.name.chars().count()).max().unwrap_or_default();
+    for param in params {
+        let (name, kind) = (&param.name, param.kind.name());
+        let _ = write!(text, "  {name:<width$}  {kind:<7}");
+        if let Some(doc) = &param.doc {
+            let _ = write!(text, "  {doc}");
+        }
+        if let Some(default) = &param.default {
+            let _ = write!(
+                text,
+                "  [default: {}]",
+                default.as_str().map_or_else(|| default.to_string(), str::to_owned)
+            );
+        }
+        text.push('\n');
+    }
+    stdio::print(&text).map(|()| ExitStatus::Completed)
+}

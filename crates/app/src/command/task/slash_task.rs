@@ -1,0 +1,86 @@
+//! Resolves and checks the task after `/task` in the chat, like `fusee task` but without printing anything.
+
+use fusee_engine::dispatch;
+use fusee_engine::lang::{EvaluationLimits, Machine};
+use fusee_engine::run::{RunKind, WorkflowRun};
+use fusee_engine::template::LoadedTemplates;
+
+use super::template::{self, TemplateInvocation};
+use super::{messages, workflow_source};
+use crate::cli::error::CliError;
+use crate::command::Process;
+use crate::project::Project;
+use crate::project::template_loading::ReloadingTemplates;
+
+/// A checked task.
+pub(crate) struct ReadyTask {
+    pub(crate) work: RunKind,
+    /// The model its template requests.
+    pub(crate) model: Option<String>,
+    /// The templates as loaded for it.
+    pub(crate) loaded: LoadedTemplates,
+    /// Warnings that do not prevent the run.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Resolves a line to a task and checks it completely.
+pub(crate) fn ready(
+    line: &str,
+    standing: &mut ReloadingTemplates,
+    project: &Project,
+    process: &Process,
+) -> Result<ReadyTask, CliError> {
+    let line = line.trim();
+    let words = match line.starts_with('(') {
+        true => vec![line.to_owned()],
+        false => {
+            dispatch::split(line).map_err(|problem| CliError::usage(format!("`/task {line}`: {problem}")))?
+        }
+    };
+    let Some((named, inputs)) = words.split_first() else {
+        return Err(CliError::usage("missing task")
+            .help("name a template or workflow and its inputs: /task NAME key=value, or /task (+ 1 2)"));
+    };
+    if named == "-" {
+        return Err(CliError::usage("stdin is used by the chat").help("name a .fusee file"));
+    }
+    let (loaded, said) = standing.gather(project, &process.environment);
+    let notes: Vec<String> = said.into_iter().collect();
+    if workflow_source::is_workflow(named, project, process) {
+        return workflow(named, inputs, loaded, notes, project, process);
+    }
+    match template::asked(named, inputs, &loaded, &workflow_source::names(project, process))? {
+        TemplateInvocation::Workflow(text) => workflow(&text, &[], loaded, notes, project, process),
+        TemplateInvocation::Tool(name) => {
+            workflow(&template::tool_call(&name, inputs)?, &[], loaded, notes, project, process)
+        }
+        TemplateInvocation::Template { found, words, guessed } => {
+            let mut notes = notes;
+            notes.extend(guessed.then(|| template::guess(&found)));
+            let work = template::work(&found, &words)?;
+            let model = template::model(&found.template);
+            Ok(ReadyTask { work, model, loaded, notes })
+        }
+    }
+}
+
+fn workflow(
+    named: &str,
+    words: &[String],
+    loaded: LoadedTemplates,
+    mut notes: Vec<String>,
+    project: &Project,
+    process: &Process,
+) -> Result<ReadyTask, CliError> {
+    let checked = workflow_source::checked(named, project, &loaded, process)?;
+    let checked = checked.map_err(|problems| CliError::rendered(problems.rendered()))?;
+    notes.extend(checked.oddities());
+    let wrong = |message: String| CliError::usage(message).help(messages::INPUTS_HELP);
+    let inputs = workflow_source::inputs(words, &checked.program).map_err(wrong)?;
+    if let Err(problems) = Machine::start(&checked.program, &inputs, EvaluationLimits::default()) {
+        let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
+        return Err(wrong(messages.join("; ")));
+    }
+    let work = RunKind::Workflow(Box::new(WorkflowRun { inputs, ..checked.workflow }));
+    Ok(ReadyTask { work, model: None, loaded, notes })
+}

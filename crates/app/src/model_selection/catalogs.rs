@@ -1,0 +1,61 @@
+//! Catalogs of profiles and prices: built in, overridden by the user's own files.
+
+use std::io;
+
+use fusee_engine::model::{Price, Prices, Profile, Profiles};
+
+use crate::cli::environment::Environment;
+use crate::cli::error::CliError;
+
+/// Maximum size of a catalog file.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The profile of a model.
+pub(crate) fn profile(
+    provider: Option<&str>,
+    model: &str,
+    environment: &Environment,
+) -> Result<Profile, CliError> {
+    let mut profiles = Profiles::shipped_for(provider)?;
+    if let Some((name, text)) = own_file("profiles.toml", environment)? {
+        profiles.add(&name, &text)?;
+    }
+    Ok(profiles.of(provider, model))
+}
+
+/// All prices.
+pub(crate) fn prices(environment: &Environment) -> Result<Prices, CliError> {
+    with_own(Prices::shipped()?, environment)
+}
+
+/// The price of a model, if known.
+pub(crate) fn price(
+    provider: Option<&str>,
+    model: &str,
+    environment: &Environment,
+) -> Result<Option<Price>, CliError> {
+    Ok(with_own(Prices::shipped_for(provider)?, environment)?.of(provider, model))
+}
+
+fn with_own(mut prices: Prices, environment: &Environment) -> Result<Prices, CliError> {
+    if let Some((name, text)) = own_file("prices.toml", environment)? {
+        prices.add(&name, &text)?;
+    }
+    Ok(prices)
+}
+
+/// Name and text of a file in the user's configuration folder, if it exists.
+fn own_file(name: &str, environment: &Environment) -> Result<Option<(String, String)>, CliError> {
+    let Some(path) = environment.config_folder().map(|folder| folder.join(name)) else { return Ok(None) };
+    let shown = path.display().to_string();
+    let wrong = |why: String| CliError::usage(format!("cannot read {shown}: {why}"));
+    match std::fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.len() > MOST_BYTES => return Err(wrong("larger than 1 MiB".to_owned())),
+        _ => {}
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((shown, text))),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}

@@ -1,0 +1,72 @@
+//! Finds a run: by id, by a unique prefix of it, or the newest open one.
+
+use std::path::Path;
+
+use fusee_engine::journal::{Journal, JournalError, RunRow, RunStatus};
+use fusee_engine::run::{self, RunSpec};
+
+use crate::cli::error::CliError;
+
+#[cfg(test)]
+mod tests;
+
+/// Maximum number of candidates listed.
+const SHOWN: usize = 5;
+
+/// The run with this id or unique prefix.
+pub(crate) fn named(journal: &Journal, name: &str) -> Result<RunRow, CliError> {
+    let missing = match journal.run(name) {
+        Err(missing @ JournalError::NoSuchRun { .. }) => missing,
+        other => return Ok(other?),
+    };
+    let mut candidates: Vec<RunRow> = journal.runs()?;
+    candidates.retain(|run| !name.is_empty() && run.id.as_str().starts_with(name));
+    match candidates.len() {
+        0 => Err(missing.into()),
+        1 => Ok(candidates.remove(0)),
+        count => {
+            let mut help: Vec<String> =
+                candidates.iter().take(SHOWN).map(|run| format!("{}  {}", run.id, run.title)).collect();
+            if count > SHOWN {
+                help.push(format!("and {} more", count - SHOWN));
+            }
+            let message = format!("`{name}` is ambiguous: {count} runs have this prefix");
+            Err(CliError::usage(message).help(help.join("\n")))
+        }
+    }
+}
+
+/// The newest finished run in this directory that satisfies `wanted`.
+pub(crate) fn newest_ended(
+    journal: &Journal,
+    directory: &Path,
+    wanted: impl Fn(&RunSpec) -> bool,
+) -> Result<RunRow, CliError> {
+    let ended = journal.runs()?.into_iter().filter(|run| run.status != RunStatus::Open);
+    for row in ended {
+        // Skip runs that cannot be read.
+        if run::settings_of(journal, &row.id)
+            .is_ok_and(|settings| settings.workspace == directory && wanted(&settings))
+        {
+            return Ok(row);
+        }
+    }
+    Err(CliError::usage(format!("no finished run in {} to continue", directory.display()))
+        .help("start one with `fusee run REQUEST`; `fusee runs` lists all runs"))
+}
+
+/// The newest open run.
+pub(crate) fn newest_open(journal: &Journal) -> Result<RunRow, CliError> {
+    let runs = journal.runs()?;
+    if let Some(open) = runs.iter().find(|run| run.status == RunStatus::Open) {
+        return Ok(open.clone());
+    }
+    Err(match runs.first() {
+        None => CliError::usage("no runs here yet").help("start one with `fusee run REQUEST`"),
+        Some(newest) => CliError::usage(format!(
+            "no open run here: the newest run, {}, has ended ({})",
+            newest.id, newest.status
+        ))
+        .help(format!("`fusee resume {}` repeats its result, `fusee runs` lists all", newest.id)),
+    })
+}

@@ -1,0 +1,154 @@
+//! Connects a run to the configured MCP servers. A server that cannot be used causes a warning and is
+//! skipped.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_engine::model;
+use fusee_engine::run::RunDeps;
+use fusee_engine::tools::Tool;
+use fusee_engine::tools::mcp::{
+    self, McpClient, McpTool, OfferedTool, ProgramSettings, ServerSettings, ToolLists,
+};
+
+use crate::command::Process;
+use crate::config::{Config, McpEntry, McpReach};
+use crate::ui::stdio;
+
+/// The contribution of the MCP servers to a run.
+#[derive(Clone, Default)]
+pub(crate) struct McpServers {
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The tool list as offered by the servers, stored with the run.
+    pub(crate) offered: Vec<OfferedTool>,
+    /// Values that must be redacted.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl McpServers {
+    /// Adds the tools and secrets to a run's resources.
+    pub(crate) fn given_to(self, mut resources: RunDeps) -> RunDeps {
+        resources.commands.secrets = resources.commands.secrets.and(&self.secrets);
+        resources.extra_tools.extend(self.tools);
+        resources
+    }
+}
+
+/// Connects to every configured server and fetches its tools.
+pub(crate) async fn connect(config: &Config, directory: &Path, process: &Process) -> McpServers {
+    let mut servers = McpServers { secrets: keys(config, process), ..McpServers::default() };
+    for entry in config.mcp() {
+        let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
+        match server.offer().await {
+            Err(error) => stdio::error(&format!("warning: {error}; continuing without it\n")),
+            Ok(offer) => {
+                for left in &offer.left_out {
+                    stdio::error(&format!("warning: MCP server `{}`: skipped {left}\n", entry.name));
+                }
+                let remote = |offered: &OfferedTool| -> Arc<dyn Tool> {
+                    Arc::new(McpTool::new(offered.clone(), Arc::clone(&server)))
+                };
+                servers.tools.extend(offer.tools.iter().map(remote));
+                servers.offered.extend(offer.tools);
+            }
+        }
+    }
+    servers
+}
+
+/// The tools of a resumed run, as offered when it started. Servers are contacted when first needed.
+pub(crate) fn again(
+    offered: &[OfferedTool],
+    config: &Config,
+    directory: &Path,
+    process: &Process,
+) -> McpServers {
+    let mut servers =
+        McpServers { offered: offered.to_vec(), secrets: keys(config, process), ..McpServers::default() };
+    for entry in config.mcp().iter().filter(|entry| offered.iter().any(|tool| tool.server == entry.name)) {
+        let Some(server) = open(entry, directory, process, &mut servers.secrets) else { continue };
+        for tool in offered.iter().filter(|tool| tool.server == entry.name) {
+            servers.tools.push(Arc::new(McpTool::new(tool.clone(), Arc::clone(&server))));
+        }
+    }
+    servers
+}
+
+/// API keys named by `api_key_env`. Their variables can have any name, so name patterns do not find them.
+fn keys(config: &Config, process: &Process) -> Vec<String> {
+    let names = config.models().iter().filter_map(|entry| entry.api_key_env.as_deref());
+    let value = |name: &str| process.environment.variable(name)?.to_str().map(str::to_owned);
+    names.filter_map(value).collect()
+}
+
+fn open(
+    entry: &McpEntry,
+    directory: &Path,
+    process: &Process,
+    secrets: &mut Vec<String>,
+) -> Option<Arc<McpClient>> {
+    let mut given = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+        let pairs: Vec<(String, String)> =
+            pairs.iter().map(|(name, value)| (name.clone(), meant(value, process))).collect();
+        secrets.extend(pairs.iter().map(|(_, value)| value.clone()));
+        pairs
+    };
+    let reach = match &entry.reach {
+        McpReach::Program { command, env } => {
+            let log = process.environment.state_folder().map(|states| states.join("mcp"));
+            let log = log.filter(|folder| std::fs::create_dir_all(folder).is_ok());
+            mcp::Transport::Program(ProgramSettings {
+                command: command.clone(),
+                environment: crate::command::run_session::variables(process).with(given(env)),
+                directory: directory.to_owned(),
+                log: log.map(|folder| folder.join(format!("{}.log", entry.name))),
+                keeper: process.keeper.clone()?,
+            })
+        }
+        McpReach::Address { url, headers } => {
+            let settings = model::Connection {
+                ca_file: process.environment.variable("SSL_CERT_FILE").map(Into::into),
+                ..model::Connection::default()
+            };
+            let client = match model::http_client(url, &settings) {
+                Ok(client) => client,
+                Err(error) => {
+                    stdio::error(&format!(
+                        "warning: the MCP server `{}` cannot be used: {error}\n",
+                        entry.name
+                    ));
+                    return None;
+                }
+            };
+            mcp::Transport::Address { url: url.clone(), headers: given(headers), client }
+        }
+    };
+    Some(Arc::new(McpClient::new(ServerSettings {
+        name: entry.name.clone(),
+        reach,
+        lists: ToolLists { allow: entry.allow.clone(), block: entry.block.clone() },
+        timeout: Duration::from_secs(entry.timeout_s),
+    })))
+}
+
+/// Expands environment variables in a value: `$NAME` or `${NAME}`.
+fn meant(value: &str, process: &Process) -> String {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, next) = braced.unwrap_or_else(|| {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            after.split_at(end)
+        });
+        if name.is_empty() {
+            text.push('$');
+        } else {
+            text.push_str(process.environment.text(name).unwrap_or_default());
+        }
+        rest = next;
+    }
+    text + rest
+}

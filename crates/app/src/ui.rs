@@ -1,0 +1,183 @@
+//! User interfaces: readers that render a run's event stream. They never influence the run.
+//!
+//! Each one runs on its own thread, so a blocked terminal or pipe stalls only its own output.
+
+pub(crate) mod benchmark;
+pub(crate) mod event_pages;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod format;
+mod json;
+pub(crate) mod line;
+mod log;
+mod markdown;
+mod options;
+mod phases;
+mod plain;
+pub(crate) mod stdin_approver;
+pub(crate) mod stdio;
+pub(crate) mod summary;
+pub(crate) mod terminal;
+mod transcript;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use fusee_engine::journal::{EventRecord, EventStream, JournalError};
+use futures_util::FutureExt as _;
+use tokio::sync::oneshot;
+
+use crate::cli::error::CliError;
+
+pub(crate) use json::JsonLines;
+pub(crate) use log::{Log, PhaseLogTarget};
+#[cfg(test)]
+pub(crate) use options::AnswerStyle;
+pub(crate) use options::{RunHeader, UiOptions, colour};
+pub(crate) use plain::PlainUi;
+pub(crate) use terminal::columns_of_stdout;
+pub(crate) use transcript::Transcript;
+
+/// Renders the events of a run.
+pub(crate) trait Ui: Send {
+    /// Renders one event.
+    fn show(&mut self, event: &EventRecord) -> io::Result<()>;
+
+    /// Takes note of an event that an earlier process already rendered, without rendering it again.
+    fn recall(&mut self, _event: &EventRecord) {}
+
+    /// Called when no further event is ready: flushes output that was buffered for a larger write.
+    fn rest(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// How long events may be batched before they are rendered. The first event after a pause is rendered at
+    /// once.
+    fn breath(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Redraw interval while no events arrive; `None` if no redraw is needed.
+    fn pace(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Called when the interval from [`pace`](Self::pace) has elapsed.
+    fn tick(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Called after the last event, or after an error: restores the terminal.
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Handle to a UI thread started by [`watch`].
+pub(crate) struct UiThread {
+    ended: oneshot::Receiver<Result<(), CliError>>,
+    thread: Thread,
+    hurry: Arc<AtomicBool>,
+}
+
+impl UiThread {
+    /// Waits until all events have been rendered.
+    pub(crate) async fn ended(self) -> Result<(), CliError> {
+        self.hurry.store(true, Ordering::Release);
+        self.thread.unpark();
+        self.ended
+            .await
+            .unwrap_or_else(|_| Err(CliError::failed("internal error: the output thread panicked")))
+    }
+}
+
+/// Starts a thread that renders `events` to their end. A closed output does not stop the run, which is
+/// journaled.
+pub(crate) fn watch(mut face: Box<dyn Ui>, events: EventStream) -> Result<UiThread, CliError> {
+    let runtime = tokio::runtime::Handle::current();
+    let (done, ended) = oneshot::channel();
+    let hurry = Arc::new(AtomicBool::new(false));
+    let breathing = BatchDelay { hurry: Arc::clone(&hurry), last: None };
+    let follow = move || {
+        let followed = runtime.block_on(follow(&mut *face, events, breathing));
+        let closed = face.close().map_err(LostOutput::Output);
+        let result = followed.and(closed).or_else(LostOutput::into_result);
+        // The receiver may have been dropped.
+        let _ = done.send(result);
+    };
+    let thread = std::thread::Builder::new()
+        .name("face".to_owned())
+        .spawn(follow)
+        .map_err(|error| CliError::failed(format!("cannot start a thread: {error}")))?
+        .thread()
+        .clone();
+    Ok(UiThread { ended, thread, hurry })
+}
+
+/// Batching delay between reads of the event stream; skipped once a caller waits for the end.
+struct BatchDelay {
+    hurry: Arc<AtomicBool>,
+    last: Option<Instant>,
+}
+
+impl BatchDelay {
+    /// Sleeps until `breath` has passed since the end of the previous pause.
+    fn pause(&mut self, breath: Duration) {
+        let rest = self.last.map_or(Duration::ZERO, |last| breath.saturating_sub(last.elapsed()));
+        if !rest.is_zero() && !self.hurry.load(Ordering::Acquire) {
+            std::thread::park_timeout(rest);
+        }
+        self.last = Some(Instant::now());
+    }
+}
+
+enum LostOutput {
+    Output(io::Error),
+    Journal(JournalError),
+}
+
+impl LostOutput {
+    fn into_result(self) -> Result<(), CliError> {
+        match self {
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Self::Output(error) => Err(CliError::failed(format!("cannot write the output: {error}"))),
+            Self::Journal(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn follow(
+    face: &mut dyn Ui,
+    mut events: EventStream,
+    mut breathing: BatchDelay,
+) -> Result<(), LostOutput> {
+    loop {
+        let next = match events.next().now_or_never() {
+            Some(next) => next,
+            None => {
+                face.rest().map_err(LostOutput::Output)?;
+                match face.pace() {
+                    None => {
+                        let next = events.next().await;
+                        breathing.pause(face.breath());
+                        next
+                    }
+                    Some(pace) => match tokio::time::timeout(pace, events.next()).await {
+                        Ok(next) => next,
+                        Err(_) => {
+                            face.tick().map_err(LostOutput::Output)?;
+                            continue;
+                        }
+                    },
+                }
+            }
+        };
+        match next.map_err(LostOutput::Journal)? {
+            Some(event) => face.show(&event).map_err(LostOutput::Output)?,
+            None => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Benchmark mode: whether it is enabled, and the one line that scripts read.
+
+use fusee_engine::agent::TaskOutcome;
+use fusee_engine::agent::flow::BenchmarkSettings;
+use fusee_engine::journal::event::TaskStatus;
+
+use crate::cli::environment::Environment;
+use crate::config::{Config, switch};
+
+#[cfg(test)]
+mod tests;
+
+/// Maximum length of the reason, in characters.
+const REASON_CHARACTERS: usize = 300;
+
+/// The benchmark settings of a run, if benchmark mode is enabled by flag or variable.
+pub(crate) fn asked(
+    flag: bool,
+    continues: bool,
+    config: &Config,
+    environment: &Environment,
+) -> Option<BenchmarkSettings> {
+    let set = |name: &str| {
+        let text = environment.text(name).unwrap_or_default().trim();
+        !text.is_empty() && switch(text) != Some(false)
+    };
+    if !(flag || set("FUSEE_BENCHMARK") || set("LOCALCODE_BENCHMARK")) {
+        return None;
+    }
+    let open = |name: &str| environment.text(name).and_then(switch) == Some(false);
+    let protects_tests = !(open("FUSEE_BLOCK_TEST_EDITS") || open("LOCALCODE_BLOCK_TEST_EDITS"));
+    let line = config.text("benchmark_output_mode") != Some("model");
+    Some(BenchmarkSettings { attempt: if continues { 2 } else { 1 }, line, protects_tests })
+}
+
+/// The line printed to stdout.
+pub(crate) fn line(benchmark: BenchmarkSettings, outcome: &TaskOutcome) -> String {
+    let attempt = benchmark.attempt;
+    let reason = match (outcome.status, &outcome.error) {
+        (TaskStatus::Completed, _) if outcome.blocked => format!("blocked: {}", outcome.answer),
+        (TaskStatus::Completed, _) if benchmark.line => return format!("Finished Try{attempt}"),
+        (TaskStatus::Completed, _) => return outcome.answer.trim_end().to_owned(),
+        (_, Some(error)) => error.message.clone(),
+        (TaskStatus::Cancelled, None) => "cancelled".to_owned(),
+        (TaskStatus::Failed, None) => "the task failed".to_owned(),
+    };
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason: String = reason.chars().take(REASON_CHARACTERS).collect();
+    format!("Failed Try{attempt}: {reason}")
+}

@@ -1,0 +1,49 @@
+//! Reads a recorded run's events page by page, so memory does not grow with the length of the run.
+
+use std::io;
+
+use fusee_engine::journal::{EventRecord, Journal, RunId};
+
+use crate::cli::error::CliError;
+use crate::ui::Ui;
+
+/// Events per page.
+const PAGE: usize = 512;
+
+/// Passes every event of a run, in order, to `take`.
+pub(crate) fn each(
+    journal: &Journal,
+    run: &RunId,
+    mut take: impl FnMut(EventRecord) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut after = 0;
+    loop {
+        let page = journal.events(run, after, u64::MAX, PAGE)?;
+        let whole = page.len() == PAGE;
+        for event in page {
+            after = event.seq;
+            take(event)?;
+        }
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+/// Displays every event of a run. A closed pipe is not an error.
+pub(crate) fn show_all(journal: &Journal, run: &RunId, face: &mut dyn Ui) -> Result<(), CliError> {
+    let written = |result: io::Result<()>| match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::failed(format!("cannot write to stdout: {error}")))
+        }
+        other => Ok(other.is_ok()),
+    };
+    let mut listening = true;
+    each(journal, run, |event| {
+        if listening {
+            listening = written(face.show(&event))?;
+        }
+        Ok(())
+    })?;
+    written(face.close()).map(drop)
+}

@@ -1,0 +1,222 @@
+//! Selects the UI of a command from its flags, the configuration and whether its streams are terminals.
+
+use std::io;
+use std::sync::Arc;
+
+use fusee_engine::agent::TaskOutcome;
+use fusee_engine::agent::flow::{BenchmarkSettings, OutputMode, PhaseLog};
+use fusee_engine::approval::{Approver, NonInteractive};
+use fusee_engine::model::CancellationToken;
+use fusee_engine::model::Price;
+use fusee_engine::run::RunSpec;
+use fusee_engine::text::render::Colour;
+
+use super::Ui;
+use super::json::JsonLines;
+use super::phases::PhaseUi;
+use super::plain::PlainUi;
+use super::terminal::{ASCII, Appearance, Glyphs, TerminalUi, UNICODE, size_of_stderr};
+use crate::cli::environment::Environment;
+use crate::config::Config;
+use crate::project::saved_rules::SavedRules;
+use crate::ui::benchmark;
+use crate::ui::stdin_approver::StdinApprover;
+use crate::ui::stdio;
+
+/// Properties of a run that a UI needs before the first event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunHeader {
+    pub(crate) max_turns: u32,
+    pub(crate) max_tokens: u64,
+    /// Whether the summary is a single line.
+    pub(crate) brief: bool,
+    pub(crate) answer: AnswerStyle,
+    /// Price of the model's tokens, if known.
+    pub(crate) price: Option<Price>,
+}
+
+/// How the final answer relates to the model's last message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AnswerStyle {
+    /// The message is the answer.
+    #[default]
+    AsSaid,
+    /// The message is JSON, and the answer is rendered from it.
+    Anew,
+}
+
+impl RunHeader {
+    /// Derives the header from a run's settings.
+    pub(crate) fn of(settings: &RunSpec) -> Self {
+        Self {
+            max_turns: settings.limits.max_turns,
+            max_tokens: settings.limits.max_tokens,
+            brief: settings.flow.output == OutputMode::Runtime,
+            answer: if settings.code_review.is_some() { AnswerStyle::Anew } else { AnswerStyle::AsSaid },
+            price: settings.price,
+        }
+    }
+
+    /// Whether this message is only the JSON that the answer is rendered from.
+    pub(crate) fn is_draft(&self, words: &str) -> bool {
+        self.answer == AnswerStyle::Anew && words.trim_start().starts_with(['{', '`'])
+    }
+}
+
+/// How a command presents its output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UiOptions {
+    kind: Kind,
+    /// Whether stderr is coloured.
+    pub(crate) colour: bool,
+    glyphs: &'static Glyphs,
+    stdin_is_terminal: bool,
+    stdout_is_terminal: bool,
+    /// If set, stdout carries only the benchmark's result line.
+    benchmark: Option<BenchmarkSettings>,
+    /// Where phase events are written.
+    phase_log: PhaseLog,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Plain,
+    /// Like `PlainUi`, but without the answer on stdout.
+    Quiet,
+    Live,
+}
+
+impl UiOptions {
+    /// Selects the mode from the `--json` flag, the configuration and the environment.
+    pub(crate) fn new(json: bool, config: &Config, environment: &Environment) -> Self {
+        let terminals = environment.terminals();
+        let dumb = environment.text("TERM") == Some("dumb");
+        // A CI log is read later as text, even if its stream looks like a terminal.
+        let live = terminals.stderr && !dumb && environment.variable("CI").is_none();
+        let kind = match (json, live) {
+            (true, _) => Kind::Json,
+            (false, true) => Kind::Live,
+            (false, false) => Kind::Plain,
+        };
+        Self {
+            kind,
+            colour: colour(config, environment, terminals.stderr),
+            glyphs: if knows_unicode(environment) { &UNICODE } else { &ASCII },
+            stdin_is_terminal: terminals.stdin,
+            stdout_is_terminal: terminals.stdout,
+            benchmark: None,
+            phase_log: PhaseLog::Off,
+        }
+    }
+
+    /// For a command whose stdout is its result: with `json`, nothing else is written there.
+    pub(crate) fn for_result(json: bool, config: &Config, environment: &Environment) -> Self {
+        let show = Self::new(false, config, environment);
+        if json { Self { kind: Kind::Quiet, ..show } } else { show }
+    }
+
+    /// For a benchmark task: stdout carries only the result line.
+    #[must_use]
+    pub(crate) fn for_benchmark(self, benchmark: Option<BenchmarkSettings>) -> Self {
+        Self { benchmark, ..self }
+    }
+
+    /// Writes phase events where the run's settings request them.
+    #[must_use]
+    pub(crate) fn with_phases(self, phase_log: PhaseLog) -> Self {
+        Self { phase_log, ..self }
+    }
+
+    /// The benchmark's result line for stdout, if this is a benchmark task.
+    pub(crate) fn last_line(&self, outcome: &TaskOutcome) -> Option<String> {
+        self.benchmark.map(|benchmark| benchmark::line(benchmark, outcome))
+    }
+
+    /// Prints the configuration's warnings to stderr.
+    pub(crate) fn warn(&self, config: &Config) {
+        let colour = if self.colour { Colour::Always } else { Colour::Never };
+        if let Some(text) = config.warnings(colour) {
+            stdio::error(&text);
+        }
+    }
+
+    /// Whether output is live on a terminal, so that the first ctrl-c should be explained.
+    pub(crate) fn is_live(&self) -> bool {
+        self.kind == Kind::Live
+    }
+
+    /// Creates the UI for a run.
+    pub(crate) fn face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+        let face = self.usual_face(plan, cancel);
+        if self.phases_go_to_stdout() { Box::new(PhaseUi::new(io::stdout(), face)) } else { face }
+    }
+
+    /// False where stdout is taken: by events (which include phases anyway), by a result, by a benchmark's
+    /// line, or by the terminal that the live view is drawn on.
+    fn phases_go_to_stdout(&self) -> bool {
+        let free = match self.kind {
+            Kind::Json | Kind::Quiet => false,
+            Kind::Plain => true,
+            Kind::Live => !self.stdout_is_terminal,
+        };
+        free && self.benchmark.is_none() && matches!(self.phase_log, PhaseLog::Stdout | PhaseLog::Both)
+    }
+
+    fn usual_face(&self, plan: RunHeader, cancel: CancellationToken) -> Box<dyn Ui> {
+        match self.kind {
+            Kind::Json if self.benchmark.is_some() => Box::new(JsonLines::new(io::stderr())),
+            Kind::Json => Box::new(JsonLines::new(io::stdout())),
+            Kind::Plain if self.benchmark.is_some() => {
+                Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan))
+            }
+            Kind::Plain => Box::new(PlainUi::new(io::stdout(), io::BufWriter::new(io::stderr()), plan)),
+            Kind::Quiet => Box::new(PlainUi::new(io::sink(), io::BufWriter::new(io::stderr()), plan)),
+            Kind::Live => {
+                let looks = Appearance {
+                    colour: self.colour,
+                    glyphs: self.glyphs,
+                    answer_shows: self.stdout_is_terminal || self.benchmark.is_some(),
+                };
+                Box::new(TerminalUi::new(io::stderr(), plan, looks, cancel, size_of_stderr))
+            }
+        }
+    }
+
+    /// The glyph set that the terminal supports.
+    pub(crate) fn glyphs(&self) -> &'static Glyphs {
+        self.glyphs
+    }
+
+    /// Whether a user can be asked questions.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.kind == Kind::Live && self.stdin_is_terminal
+    }
+
+    /// The approver for runs; without a terminal, requests are refused.
+    pub(crate) fn approver(&self, approvals: SavedRules) -> Arc<dyn Approver> {
+        if self.can_ask() { Arc::new(StdinApprover::new(approvals)) } else { Arc::new(NonInteractive) }
+    }
+}
+
+/// Whether a stream is coloured.
+pub(crate) fn colour(config: &Config, environment: &Environment, is_terminal: bool) -> bool {
+    match config.text("color") {
+        Some("always") => true,
+        Some("never") => false,
+        _ => {
+            let dumb = environment.text("TERM") == Some("dumb");
+            is_terminal && !dumb && environment.variable("NO_COLOR").is_none()
+        }
+    }
+}
+
+fn knows_unicode(environment: &Environment) -> bool {
+    // The first variable that is set decides. No locale at all usually means a container with a UTF-8
+    // terminal.
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));
+    locale.is_none_or(|name| {
+        let name = name.to_ascii_lowercase();
+        name.contains("utf-8") || name.contains("utf8")
+    })
+}

@@ -1,0 +1,25 @@
+//! Parsing of typed answers.
+
+use super::*;
+
+#[test]
+fn yes_and_no_are_understood_and_nothing_else_is_taken_for_them() {
+    let approved = |line| understand(line).map(|answer| answer.approved);
+    assert_eq!(["y", " Y ", "yes"].map(approved), [Some(true); 3]);
+    let lasts = |line| understand(line).map(|answer| answer.lasts);
+    assert_eq!(
+        ["y", "s", "Always"].map(lasts),
+        [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always].map(Some)
+    );
+    assert_eq!(["n", "No", "n, not there"].map(approved), [Some(false); 3]);
+    assert_eq!(["", "yup", "y but only once", "maybe"].map(approved), [None; 4]);
+}
+
+#[test]
+fn the_reason_reaches_the_model() {
+    assert_eq!(
+        understand("n use make instead").unwrap().reason.unwrap(),
+        "the user said no: use make instead"
+    );
+    assert_eq!(understand("n").unwrap().reason.unwrap(), "the user said no");
+}

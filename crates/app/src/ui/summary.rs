@@ -1,0 +1,103 @@
+//! The closing summary of a run: one to three lines, derived from its events alone.
+
+use std::collections::BTreeMap;
+
+use fusee_engine::journal::event::{ChangeKind, ErrorCode, TaskComplete, TaskStatus, Verification};
+
+use super::format;
+use super::line::{Style, StyledLine};
+
+/// Maximum number of changed files that are named; more are only counted.
+const NAMED_FILES: usize = 3;
+
+/// Facts for the summary, collected from the event stream.
+#[derive(Debug, Default)]
+pub(crate) struct RunTally {
+    /// Whether the summary is a single line.
+    brief: bool,
+    files: BTreeMap<String, ChangeKind>,
+    /// Whether the verification command passed the last time it ran.
+    verified: Option<bool>,
+}
+
+impl RunTally {
+    /// Creates an empty tally; with `brief`, the summary is a single line.
+    pub(crate) fn new(brief: bool) -> Self {
+        Self { brief, ..Self::default() }
+    }
+
+    /// Records a changed file.
+    pub(crate) fn changed(&mut self, path: &str, change: ChangeKind) {
+        let change = match (self.files.get(path), change) {
+            // A file created by this run stays "created", whatever happens to it later.
+            (Some(ChangeKind::Created), ChangeKind::Modified) => ChangeKind::Created,
+            (_, change) => change,
+        };
+        self.files.insert(path.to_owned(), change);
+    }
+
+    /// Records the verification result from the task report.
+    pub(crate) fn verified(&mut self, verification: Option<&Verification>) {
+        self.verified = verification.map(|verification| verification.passed);
+    }
+
+    fn files(&self) -> Option<String> {
+        let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
+        match names.len() {
+            0 => None,
+            1..=NAMED_FILES => Some(format!("changed {}", names.join(", "))),
+            more => Some(format!("{} changed", format::count(more as u64, "file"))),
+        }
+    }
+
+    /// Renders the summary of a finished run.
+    pub(crate) fn lines(&self, complete: &TaskComplete, run: &str) -> Vec<StyledLine> {
+        let (word, style) = match complete.status {
+            TaskStatus::Completed => ("completed", Style::Good),
+            TaskStatus::Failed => ("failed", Style::Bad),
+            TaskStatus::Cancelled => ("cancelled", Style::Warning),
+        };
+        let mut facts = vec![
+            format::count(u64::from(complete.total_turns), "turn"),
+            match complete.cached_tokens.saturating_mul(100).checked_div(complete.total_tokens) {
+                None | Some(0) => format!("{} tokens", format::tokens(complete.total_tokens)),
+                Some(share) => format!("{} tokens, {share} % cached", format::tokens(complete.total_tokens)),
+            },
+            format::span(complete.duration_ms),
+        ];
+        facts.extend(complete.cost_usd.map(format::usd));
+        facts.extend(self.files());
+        let first = StyledLine::of(style, word).and(Style::Plain, &format!(" · {}", facts.join(" · ")));
+        let first = match self.verified {
+            None => first,
+            Some(true) => first.and(Style::Plain, " · ").and(Style::Good, "verified"),
+            Some(false) => first.and(Style::Plain, " · ").and(Style::Bad, "not verified"),
+        };
+        let error = complete.error.as_ref().filter(|_| complete.status == TaskStatus::Failed);
+        let second =
+            error.map(|error| StyledLine::of(Style::Bad, "error: ").and(Style::Plain, &error.message));
+        let next = match error.map(|error| error.code) {
+            None => String::new(),
+            Some(ErrorCode::MaxTurns) => " · raise the limit with --max-turns".to_owned(),
+            Some(ErrorCode::TokenLimit) => {
+                " · raise the limit with --max-tokens, or use a model with a larger context".to_owned()
+            }
+            Some(ErrorCode::Timeout) => " · raise the limit with --timeout".to_owned(),
+            Some(ErrorCode::TurnFailed) if error.is_some_and(|error| error.reason == "llm_error") => {
+                " · run `fusee doctor` to check the setup".to_owned()
+            }
+            Some(_) => format!(" · run `fusee show {}` for details", short(run)),
+        };
+        let last = StyledLine::of(Style::Dim, &format!("run {run}{next}"));
+        if self.brief {
+            return vec![first];
+        }
+        [Some(first), second, Some(last)].into_iter().flatten().collect()
+    }
+}
+
+/// A unique prefix of a run's id: for a UUIDv7, the timestamp part.
+pub(crate) fn short(run: &str) -> &str {
+    let is_uuid = run.len() == 36 && run.bytes().filter(|byte| *byte == b'-').count() == 4;
+    if is_uuid { run.get(..13).unwrap_or(run) } else { run }
+}

@@ -1,0 +1,46 @@
+//! Flows: hold a model to a process with stages, gates and phases, and with actions of the runtime itself.
+//!
+//! [`FlowSettings`] is the complete configuration as data, part of a run's step 0. Decisions within a task
+//! are pure functions of recorded facts; the agent's driver calls them and acts on the results.
+
+mod answer_edits;
+mod branched;
+mod flow_state;
+mod history_window;
+pub(crate) mod phase_tracker;
+mod phases;
+mod preload;
+mod protected_tests;
+mod request_files;
+mod run_flow;
+mod settings;
+mod stage;
+mod stage_notes;
+mod stage_runner;
+mod task_rules;
+mod tool_gate;
+
+pub(crate) use answer_edits::edits;
+pub(crate) use flow_state::{Feedback, FlowState, Progress};
+pub(crate) use history_window::HistoryWindow;
+pub(crate) use phases::{PhaseTransition as PhaseMove, Phases};
+pub(crate) use preload::{PreloadedFile, read as read_before, shown as shown_before};
+pub(crate) use protected_tests::{ProtectedTests, answer as protected_answer};
+pub(crate) use run_flow::work;
+pub(crate) use task_rules::TaskRules;
+pub(crate) use tool_gate::ToolRef;
+
+pub use settings::{
+    BenchmarkSettings, FlowEditFormat, FlowMode, FlowSettings, HistoryMode, HistorySettings, OutputMode,
+    PhaseControl, PhaseLog, PhaseMode, PhasePlace, PhaseProbe, PhaseRules, PlanMode, RuntimeAction,
+};
+pub use stage::{Stage, ToolsMode};
+
+/// Names and aliases of all tools available in every run, for validating settings.
+pub fn tool_names() -> Vec<String> {
+    let toolbox = fusee_tools::Toolbox::standard(fusee_tools::CommandSettings::default());
+    let aliases =
+        toolbox.definitions().flat_map(|definition| definition.aliases.iter().map(|name| (*name).to_owned()));
+    let names = toolbox.definitions().map(|definition| definition.name.to_string());
+    names.chain(aliases).chain(crate::agent::control_names()).collect()
+}

@@ -1,0 +1,219 @@
+//! Parses edits that a model gives in its answer instead of by tool calls: entire files in fenced blocks, or
+//! search-and-replace blocks. The driver applies them through the regular edit tools.
+
+use serde_json::{Value, json};
+
+use super::settings::FlowEditFormat;
+
+/// Maximum number of edits in one answer; more are treated as a mistake.
+const MOST_EDITS: usize = 50;
+
+/// One edit, as a call to the tool that applies it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AnswerEdit {
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: Value,
+}
+
+/// A fenced block and its context.
+#[derive(Debug, PartialEq)]
+struct FencedBlock<'a> {
+    /// The info string after the opening fence.
+    info: &'a str,
+    /// The last non-empty line before the fence.
+    before: &'a str,
+    body: String,
+}
+
+/// Extracts the edits from an answer. `targets` are the files the task is about: if there is only one,
+/// unnamed blocks apply to it. The error is worded for the model.
+pub(crate) fn edits(
+    answer: &str,
+    format: FlowEditFormat,
+    targets: &[String],
+) -> Result<Vec<AnswerEdit>, String> {
+    let edits = match format {
+        FlowEditFormat::Tools => return Ok(Vec::new()),
+        FlowEditFormat::Whole => whole(answer, targets)?,
+        FlowEditFormat::Blocks => blocks(answer, targets)?,
+    };
+    if edits.len() > MOST_EDITS {
+        return Err(format!("The answer holds {} edits; at most {MOST_EDITS} are taken.", edits.len()));
+    }
+    Ok(edits)
+}
+
+fn whole(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
+    let blocks = fenced(answer);
+    if blocks.is_empty() {
+        return Err(
+            "The answer holds no fenced block. Answer with the complete new content of the file in a block \
+                    between lines of three backticks, with the file's path on the line before it."
+                .to_owned(),
+        );
+    }
+    let mut edits: Vec<AnswerEdit> = Vec::new();
+    let named: Vec<(Option<String>, &FencedBlock<'_>)> =
+        blocks.iter().map(|block| (path_of(block, targets), block)).collect();
+    let lone = match targets {
+        [only] if named.iter().all(|(path, _)| path.is_none()) => Some(only),
+        _ => None,
+    };
+    if let Some(target) = lone {
+        // Models add small explanatory blocks next to the large one.
+        let largest = blocks.iter().max_by_key(|block| block.body.len());
+        edits.extend(largest.map(|block| write(target, &block.body)));
+    }
+    for (path, block) in named {
+        if let Some(path) = path {
+            edits.retain(|edit| edit.arguments["path"] != path);
+            edits.push(write(&path, &block.body));
+        }
+    }
+    if edits.is_empty() {
+        return Err("It is not clear which file a block is for: put the path on the line before the block."
+            .to_owned());
+    }
+    Ok(edits)
+}
+
+fn write(path: &str, content: &str) -> AnswerEdit {
+    AnswerEdit { tool: "write_file", arguments: json!({ "path": path, "content": content }) }
+}
+
+fn blocks(answer: &str, targets: &[String]) -> Result<Vec<AnswerEdit>, String> {
+    let mut edits = Vec::new();
+    let mut path: Option<String> = None;
+    let mut lines = answer.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        let text = line.trim_end();
+        if !text.trim_start().starts_with("<<<<<<<") {
+            path = path_in(text, targets).or(path);
+            continue;
+        }
+        let old = until(&mut lines, "=======").ok_or("A search block has no line of ======= in it.")?;
+        let new = until(&mut lines, ">>>>>>>").ok_or("A search block has no line of >>>>>>> at its end.")?;
+        let target = path.clone().or_else(|| match targets {
+            [only] => Some(only.clone()),
+            _ => None,
+        });
+        let path =
+            target.ok_or("It is not clear which file a block is for: put the path on the line before it.")?;
+        edits.push(if old.is_empty() {
+            write(&path, &new)
+        } else {
+            AnswerEdit { tool: "edit_file", arguments: json!({ "path": path, "old": old, "new": new }) }
+        });
+    }
+    if edits.is_empty() {
+        return Err(
+            "The answer holds no edit. Write each as: the file's path, then <<<<<<< SEARCH, the old lines, \
+                    =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+                .to_owned(),
+        );
+    }
+    Ok(edits)
+}
+
+fn until<'a>(lines: &mut impl Iterator<Item = &'a str>, mark: &str) -> Option<String> {
+    let mut text = String::new();
+    for line in lines {
+        if line.trim_start().starts_with(mark) {
+            return Some(text);
+        }
+        text.push_str(line);
+    }
+    None
+}
+
+/// Parses the fenced blocks of a text. A fence is closed by one at least as long; the last one may be left
+/// open by a model that stopped there. A block that contains only a path and is immediately followed by
+/// another names that one.
+fn fenced(text: &str) -> Vec<FencedBlock<'_>> {
+    let mut blocks = Vec::new();
+    let mut before = "";
+    let mut label: Option<(&str, FencedBlock<'_>)> = None;
+    let mut open: Option<UnclosedBlock<'_>> = None;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
+        let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
+        if let Some(block) = &mut open {
+            if mark == Some(block.mark) && length >= block.length && bare.chars().count() == length {
+                match open.take().map(|open| (open.path(), open.block())) {
+                    Some((Some(path), block)) => label = Some((path, block)),
+                    closed => blocks.extend(closed.map(|(_, block)| block)),
+                }
+            } else {
+                block.lines.push(line);
+            }
+        } else if let Some(mark) = mark.filter(|_| length >= 3) {
+            let info = bare.trim_start_matches(['`', '~']).trim();
+            let before = label.take().map_or(before, |(path, _)| path);
+            open = Some(UnclosedBlock { mark, length, info, before, lines: Vec::new() });
+        } else if !bare.is_empty() {
+            blocks.extend(label.take().map(|(_, block)| block));
+            before = bare;
+        }
+    }
+    blocks.extend(label.map(|(_, block)| block));
+    blocks.extend(open.map(UnclosedBlock::block).filter(|block| !block.body.trim().is_empty()));
+    blocks
+}
+
+/// A block that is not closed yet.
+struct UnclosedBlock<'a> {
+    mark: char,
+    length: usize,
+    info: &'a str,
+    before: &'a str,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> UnclosedBlock<'a> {
+    /// The path, if that is its only content.
+    fn path(&self) -> Option<&'a str> {
+        let [only] = self.lines.as_slice() else { return None };
+        let only = only.trim();
+        (!only.contains(char::is_whitespace) && path_in(only, &[]).is_some()).then_some(only)
+    }
+
+    fn block(self) -> FencedBlock<'a> {
+        FencedBlock { info: self.info, before: self.before, body: self.lines.concat() }
+    }
+}
+
+/// The file a block is for: named in its info string or on the line before it.
+fn path_of(block: &FencedBlock<'_>, targets: &[String]) -> Option<String> {
+    path_in(block.info, targets).or_else(|| path_in(block.before, targets))
+}
+
+/// The path in a line: one of the targets, or the only word that looks like a path.
+fn path_in(line: &str, targets: &[String]) -> Option<String> {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || "`*\"'()=:,".contains(c))
+        .map(|word| word.trim_start_matches('#').trim_end_matches('.').trim_start_matches("./"))
+        .filter(|word| !word.is_empty())
+        .collect();
+    // A model may use the full path of a file it was given by name.
+    let is = |target: &str, word: &str| {
+        word.strip_suffix(target).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    if let Some(known) = targets.iter().find(|target| words.iter().any(|word| is(target, word))) {
+        return Some(known.clone());
+    }
+    let looks = |word: &&&str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        name.rsplit_once('.').is_some_and(|(stem, end)| {
+            !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
+        }) && word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c))
+            && !word.contains("//")
+    };
+    match words.iter().filter(looks).collect::<Vec<_>>().as_slice() {
+        [only] if words.len() <= 6 => Some((**only).to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

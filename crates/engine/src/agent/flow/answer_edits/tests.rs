@@ -1,0 +1,96 @@
+//! Answers in the forms that models write.
+
+use super::*;
+
+fn files(answer: &str, targets: &[&str]) -> Result<Vec<(String, String)>, String> {
+    let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    edits(answer, FlowEditFormat::Whole, &targets).map(|edits| {
+        edits.iter().map(|edit| (text(&edit.arguments["path"]), text(&edit.arguments["content"]))).collect()
+    })
+}
+
+fn one(path: &str, content: &str) -> Vec<(String, String)> {
+    vec![(path.to_owned(), content.to_owned())]
+}
+
+#[test]
+fn a_block_is_for_the_file_that_is_named_before_it_or_after_its_fence() {
+    let forms = [
+        "leap.py\n```python\nx = 1\n```\n",
+        "**`leap.py`**\n\n```\nx = 1\n```",
+        "### leap.py\n```py\nx = 1\n```",
+        "Here is the new `leap.py`:\n```python\nx = 1\n```\nDone.",
+        "```leap.py\nx = 1\n```",
+        "```python leap.py\nx = 1\n```",
+        "```python title=\"leap.py\"\nx = 1\n```",
+        "~~~~ ./leap.py\nx = 1\n~~~~",
+        "leap.py\n```python\nx = 1\n",
+    ];
+    for form in forms {
+        assert_eq!(files(form, &["leap.py", "other.py"]), Ok(one("leap.py", "x = 1\n")), "{form}");
+    }
+}
+
+#[test]
+fn a_lone_target_needs_no_name_and_the_largest_block_is_it() {
+    let answer = "I change this:\n```\nx\n```\nThe file:\n```python\nx = 1\ny = 2\n```\n";
+    assert_eq!(files(answer, &["leap.py"]), Ok(one("leap.py", "x = 1\ny = 2\n")));
+    assert!(files(answer, &["a.py", "b.py"]).unwrap_err().contains("not clear which file"));
+    assert!(files("Just words.", &["a.py"]).unwrap_err().contains("no fenced block"));
+}
+
+#[test]
+fn a_longer_fence_holds_shorter_ones() {
+    let answer = "README.md\n````markdown\n# Title\n```sh\nls\n```\n````\n";
+    assert_eq!(files(answer, &["README.md"]), Ok(one("README.md", "# Title\n```sh\nls\n```\n")));
+}
+
+#[test]
+fn several_files_are_taken_and_the_last_word_on_a_file_counts() {
+    let answer = "a.py\n```\n1\n```\nsrc/b.py\n```\n2\n```\na.py\n```\n3\n```\n";
+    let all = files(answer, &["a.py"]).unwrap();
+    assert_eq!(all, [one("src/b.py", "2\n"), one("a.py", "3\n")].concat());
+}
+
+#[test]
+fn search_and_replace_blocks_become_edits() {
+    let answer = "leap.py\n```python\n<<<<<<< SEARCH\nold\nlines\n=======\nnew\n>>>>>>> REPLACE\n```\n\
+                  <<<<<<< SEARCH\n=======\nall\n>>>>>>> REPLACE\n";
+    let found = edits(answer, FlowEditFormat::Blocks, &["leap.py".to_owned()]).unwrap();
+    assert_eq!(
+        found,
+        [
+            AnswerEdit {
+                tool: "edit_file",
+                arguments: json!({"path": "leap.py", "old": "old\nlines\n", "new": "new\n"})
+            },
+            write("leap.py", "all\n"),
+        ]
+    );
+    assert!(
+        edits("<<<<<<< SEARCH\nx\n", FlowEditFormat::Blocks, &["a".to_owned()])
+            .unwrap_err()
+            .contains("=======")
+    );
+}
+
+#[test]
+fn a_block_that_holds_only_a_path_names_the_next_one() {
+    let answer = "```\n/somewhere/else/solution.py\n```\n```python\nfixed = 1\n```\n\n```\n/somewhere/else/test_solution.py\n```\n```python\nimport unittest\nimport solution\n```\n";
+    let edits = edits(answer, FlowEditFormat::Whole, &["solution.py".to_owned()]).unwrap();
+    assert_eq!(
+        edits,
+        [
+            write("solution.py", "fixed = 1\n"),
+            write("/somewhere/else/test_solution.py", "import unittest\nimport solution\n")
+        ]
+    );
+}
+
+#[test]
+fn a_path_that_is_the_whole_content_is_content_where_no_block_follows() {
+    let answer = "Here it is:\n```\nREADME.md\n```\nThat is all.\n";
+    let edits = edits(answer, FlowEditFormat::Whole, &["index.txt".to_owned()]).unwrap();
+    assert_eq!(edits, [write("index.txt", "README.md\n")]);
+}

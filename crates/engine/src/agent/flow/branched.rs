@@ -1,0 +1,161 @@
+//! `branched` mode: makes a plan, then runs each planned task as a part of its own, in order of priority.
+
+use fusee_journal::RunAborted;
+
+use super::settings::{FlowSettings, PlanMode, RuntimeAction};
+use super::stage_notes;
+use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
+use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
+use crate::agent::{AgentTask, PlannedTask, TaskOutcome};
+
+/// Verbs of read-only tasks.
+const LOOKING: &[&str] = &[
+    "analyse",
+    "analyze",
+    "browse",
+    "examine",
+    "explore",
+    "find",
+    "identify",
+    "inspect",
+    "investigate",
+    "list",
+    "locate",
+    "look",
+    "open",
+    "read",
+    "review",
+    "search",
+    "study",
+    "understand",
+    "view",
+];
+
+/// Words that mark a task as more than read-only, whatever it begins with.
+const ACTING: &[&str] = &[
+    "add",
+    "change",
+    "correct",
+    "create",
+    "delete",
+    "edit",
+    "fix",
+    "implement",
+    "install",
+    "insert",
+    "modify",
+    "move",
+    "patch",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rewrite",
+    "run",
+    "update",
+    "write",
+];
+
+/// Makes the plan and runs it.
+pub(crate) async fn work(
+    main: &AgentTask,
+    flow: &FlowSettings,
+    started_ms: i64,
+) -> Result<TaskOutcome, RunAborted> {
+    let mut parts = StageRunner::new(main, flow, started_ms);
+    parts.begin();
+    if let Err(failed) = parts.part(planning(flow)).await? {
+        return parts.end(*failed).await;
+    }
+    let mut tasks = parts.plan.tasks().to_vec();
+    tasks.sort_by_key(|task| task.priority.unwrap_or(i64::MAX));
+    let count = tasks.len();
+    for (n, task) in tasks.iter().enumerate() {
+        let label = stage_notes::one_line(&task.description, 80);
+        if let Some(verb) = flow.skip_readonly.then(|| only_looks(&task.description)).flatten() {
+            parts.skipped(&task.id, &label, &format!("skipped: read-only task (`{verb}`)"));
+            continue;
+        }
+        if let Err(failed) = parts.part(planned(flow, task, &label, n, count)).await? {
+            return parts.end(*failed).await;
+        }
+    }
+    let done = parts.completed();
+    parts.end(done).await
+}
+
+fn planning(flow: &FlowSettings) -> StageSpec {
+    let how = match flow.plan_mode {
+        PlanMode::First => "Nothing but planning is open.",
+        PlanMode::Explore => "You may look first; nothing can be changed yet.",
+        PlanMode::None => "You may look first.",
+    };
+    let mut rules = TaskRules::of_session(flow, FlowShape::Planning(flow.plan_mode));
+    rules.verify = None;
+    rules.before = flow.before.clone();
+    StageSpec {
+        id: "plan".to_owned(),
+        label: "plan".to_owned(),
+        description: "plan".to_owned(),
+        task: format!(
+            "First make a plan: call plan_tasks with action \"create\" and a short list of tasks. Each task is then \
+             worked on by itself. {how}"
+        ),
+        again: None,
+        rules,
+        attempts: flow.stage_retries + 1,
+        window: flow.context_window,
+        needs: StageNecessity::Required,
+        model: None,
+    }
+}
+
+fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count: usize) -> StageSpec {
+    let last = n + 1 == count;
+    let course =
+        StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
+    let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+    rules.verify = flow.verify.clone().filter(|_| last);
+    rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
+    rules.edit_format = flow.edit_format;
+    rules.further_attempts = flow.replan_max;
+    let mut words = format!(
+        "Work on task {} of {count} of the plan now, and on nothing else: {}",
+        n + 1,
+        task.description
+    );
+    if let Some(goal) = &task.goal {
+        words.push_str(&format!("\nIts goal: {goal}"));
+    }
+    if let Some(priority) = task.priority {
+        words.push_str(&format!("\nIts priority: {priority}"));
+    }
+    words.push_str("\nWhen it is done, answer in one or two sentences, without a call.");
+    StageSpec {
+        id: format!("task-{}", n + 1),
+        label: label.to_owned(),
+        description: task.description.clone(),
+        task: words,
+        again: None,
+        rules,
+        attempts: flow.replan_max + 1,
+        window: flow.context_window,
+        needs: StageNecessity::Required,
+        model: None,
+    }
+}
+
+/// The verb that marks a task as read-only, if it is.
+fn only_looks(description: &str) -> Option<&'static str> {
+    let words: Vec<String> = description
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let first = words.first()?;
+    let verb = LOOKING.iter().find(|verb| *verb == first)?;
+    (!words.iter().any(|word| ACTING.contains(&word.as_str()))).then_some(*verb)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! Enforces the rules of one task: which calls may run, which part of the work it is in, and whether it may
+//! end. It has no effects; the agent's driver queries it with the facts so far and acts on the result.
+
+use fusee_journal::event::{Event, PhaseSource};
+use fusee_tools::{ToolDefinition, ToolOutput};
+use serde_json::Value;
+
+use super::task_rules::{FlowShape, RequiredReads, StageRequirements, StageSignal, TaskRules, ToolAccess};
+use super::tool_gate::{self, StagedPart, ToolRef};
+use crate::agent::{Facts, Plan};
+
+/// The rules of a task and its progress under them.
+#[derive(Debug)]
+pub(crate) struct FlowState {
+    reach: ToolAccess,
+    course: FlowShape,
+    part: StagedPart,
+    /// Arguments of the model's `flow_stage_done` call.
+    payload: Option<Value>,
+}
+
+/// Input for a decision.
+#[derive(Clone, Copy)]
+pub(crate) struct Progress<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) plan: &'a Plan,
+}
+
+/// Message for the model in place of what it attempted. `sort` is counted in the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Feedback {
+    pub(crate) text: String,
+    pub(crate) sort: &'static str,
+}
+
+impl FlowState {
+    pub(crate) fn new(rules: &TaskRules) -> Self {
+        let part = match &rules.course {
+            FlowShape::Stage(StageRequirements { part: Some(part), .. }) => *part,
+            FlowShape::Staged(_) => StagedPart::Explore,
+            _ => StagedPart::Implement,
+        };
+        Self { reach: rules.reach.clone(), course: rules.course.clone(), part, payload: None }
+    }
+
+    /// Whether a tool is in the list that the model sees.
+    pub(crate) fn offers(&self, tool: &ToolDefinition) -> bool {
+        if self.reach.bare {
+            return false;
+        }
+        let tool = ToolRef::of(tool);
+        let offered = &self.reach.offered;
+        if tool.name == "flow_stage_done" {
+            return self.has_signal();
+        }
+        let asked = || offered.iter().chain(&self.reach.allow).any(|name| name == tool.name);
+        if tool.name == "think" && matches!(self.course, FlowShape::Free) && !asked() {
+            // With all tools open, a model thinks in its replies, and the definition is not worth its tokens.
+            return false;
+        }
+        let steers = tool.category == fusee_tools::Access::Control;
+        let named = offered.is_empty() || steers || offered.iter().any(|name| name == tool.name);
+        named && (!self.reach.hides || tool_gate::open_by_lists(&self.reach, tool))
+    }
+
+    fn has_signal(&self) -> bool {
+        matches!(&self.course, FlowShape::Stage(stage) if stage.signal != StageSignal::None)
+    }
+
+    /// The event for the initial phase, if the task has phases.
+    pub(crate) fn first_state(&self) -> Option<Event> {
+        matches!(self.course, FlowShape::Staged(_)).then(|| Event::PhaseState {
+            phase: self.part.name().to_owned(),
+            source: PhaseSource::Flow,
+            turn_index: 0,
+        })
+    }
+
+    /// Whether a call may run now. `all` are the tools on offer.
+    pub(crate) fn judge<'a>(
+        &self,
+        tool: ToolRef<'_>,
+        all: impl Iterator<Item = &'a ToolDefinition>,
+        known: Progress<'_>,
+    ) -> Result<(), Feedback> {
+        if self.payload.is_some() {
+            let text = "Not run: the stage is over.".to_owned();
+            return Err(Feedback { text, sort: "after_stage_end" });
+        }
+        if self.is_open(tool, known) {
+            return Ok(());
+        }
+        let open = self.open_among(all, known);
+        let text = tool_gate::refusal(tool.name, &self.place(), open, &self.opens_when(known));
+        Err(Feedback { text, sort: "gated_call" })
+    }
+
+    /// Whether some tools may be closed.
+    pub(crate) fn is_gated(&self) -> bool {
+        let lists = !self.reach.allow.is_empty() || !self.reach.block.is_empty();
+        lists || !matches!(self.course, FlowShape::Free)
+    }
+
+    /// Filters the tools that may be called now.
+    pub(crate) fn open_among<'a>(
+        &self,
+        all: impl Iterator<Item = &'a ToolDefinition>,
+        known: Progress<'_>,
+    ) -> impl Iterator<Item = &'a str> {
+        all.map(ToolRef::of).filter(move |tool| self.is_open(*tool, known)).map(|tool| tool.name)
+    }
+
+    /// Whether this tool makes progress in the current phase of a staged task.
+    pub(crate) fn brings_on(&self, tool: ToolRef<'_>) -> bool {
+        matches!(self.course, FlowShape::Staged(_)) && tool_gate::brings_on(self.part, tool)
+    }
+
+    /// Whether a staged task has reached the phase that changes files.
+    pub(crate) fn changes_now(&self) -> bool {
+        matches!(self.course, FlowShape::Staged(_)) && self.part == StagedPart::Implement
+    }
+
+    /// Hash of the progress in the current phase; unchanged while there is no progress.
+    pub(crate) fn standing(&self, known: Progress<'_>) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut hasher = std::collections::hash_map::DefaultHasher::new();
+        let (read, planned) = (known.facts.files_read().count(), known.plan.tasks().len());
+        (self.part.name(), read, planned, known.facts.state()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn is_open(&self, tool: ToolRef<'_>, known: Progress<'_>) -> bool {
+        let by_course = match &self.course {
+            FlowShape::Free => true,
+            FlowShape::Staged(_) => tool_gate::open_in(self.part, tool),
+            FlowShape::Planning(mode) => {
+                !known.plan.tasks().is_empty() || tool_gate::open_before_plan(*mode, tool)
+            }
+            FlowShape::Stage(stage) => stage.part.is_none_or(|part| tool_gate::open_in(part, tool)),
+        };
+        let offered = &self.reach.offered;
+        let steers = tool.category == fusee_tools::Access::Control;
+        !self.reach.bare
+            && by_course
+            && tool_gate::open_by_lists(&self.reach, tool)
+            && (offered.is_empty() || steers || offered.iter().any(|name| name == tool.name))
+    }
+
+    fn place(&self) -> String {
+        match &self.course {
+            FlowShape::Free => "this task".to_owned(),
+            FlowShape::Staged(_) => format!("the {} phase", self.part.name()),
+            FlowShape::Planning(_) => "this task before there is a plan".to_owned(),
+            FlowShape::Stage(stage) => format!("the stage `{}`", stage.id),
+        }
+    }
+
+    fn opens_when(&self, known: Progress<'_>) -> String {
+        match &self.course {
+            FlowShape::Free => "It is not open in this task.".to_owned(),
+            FlowShape::Staged(required) => match self.part {
+                StagedPart::Explore => format!(
+                    "Planning opens once {}; changing files opens with the plan.",
+                    missing_reads(required, known.facts)
+                ),
+                _ => "The rest opens once a plan is made: plan_tasks with action \"create\".".to_owned(),
+            },
+            FlowShape::Planning(_) => {
+                "The rest opens once a plan is made: plan_tasks with action \"create\".".to_owned()
+            }
+            FlowShape::Stage(stage) if stage.signal == StageSignal::None => {
+                "It may open in a later stage: end this one by answering in words.".to_owned()
+            }
+            FlowShape::Stage(stage) => format!(
+                "It may open in a later stage: when this one is done, call flow_stage_done with stage \"{}\".",
+                stage.id
+            ),
+        }
+    }
+
+    /// Advances to the next phase if the facts allow it; each change is an event.
+    pub(crate) fn moved(&mut self, known: Progress<'_>, turn_index: u32) -> Vec<Event> {
+        let FlowShape::Staged(required) = &self.course else { return Vec::new() };
+        let mut events = Vec::new();
+        loop {
+            let (next, reason) = match self.part {
+                StagedPart::Explore if has_read(required, known.facts) => {
+                    (StagedPart::Plan, "the required files were read")
+                }
+                StagedPart::Plan if !known.plan.tasks().is_empty() => {
+                    (StagedPart::Implement, "a plan was made")
+                }
+                _ => return events,
+            };
+            events.push(Event::PhaseTransition {
+                from: self.part.name().to_owned(),
+                to: next.name().to_owned(),
+                source: PhaseSource::Flow,
+                turn_index,
+                reason: reason.to_owned(),
+            });
+            self.part = next;
+        }
+    }
+
+    /// Whether the task may end here, by an answer or by `finish`.
+    pub(crate) fn may_end(&self, known: Progress<'_>) -> Result<(), Feedback> {
+        let text = match &self.course {
+            FlowShape::Free | FlowShape::Stage(_) | FlowShape::Planning(super::PlanMode::None) => {
+                return Ok(());
+            }
+            FlowShape::Planning(_) if !known.plan.tasks().is_empty() => return Ok(()),
+            FlowShape::Planning(_) => {
+                "There is no plan yet. Make one: call plan_tasks with action \"create\" and a list of tasks."
+                    .to_owned()
+            }
+            FlowShape::Staged(required) => match self.part {
+                StagedPart::Explore => format!(
+                    "You are in the explore phase. Go on with the reading tools: planning opens once {}.",
+                    missing_reads(required, known.facts)
+                ),
+                StagedPart::Plan => {
+                    "You are in the plan phase. Call plan_tasks with action \"create\" and a list of tasks; \
+                               then the tools that change files open."
+                        .to_owned()
+                }
+                StagedPart::Implement if known.facts.has_changes() => return Ok(()),
+                StagedPart::Implement => {
+                    "Nothing has changed in the workspace yet. Make the change now with write_file, \
+                                    edit_file or apply_patch."
+                        .to_owned()
+                }
+            },
+        };
+        Err(Feedback { text, sort: "early_end" })
+    }
+
+    /// Handles the signal that ends a stage: accepts it, or returns what is wrong or missing.
+    pub(crate) fn signal(&mut self, arguments: Value, known: Progress<'_>) -> Result<ToolOutput, Feedback> {
+        let FlowShape::Stage(stage) = &self.course else {
+            let text = "There are no stages in this task.".to_owned();
+            return Err(Feedback { text, sort: "wrong_stage" });
+        };
+        let named = arguments.get("stage").and_then(Value::as_str).unwrap_or_default().trim();
+        if !named.eq_ignore_ascii_case(&stage.id) {
+            let text = format!(
+                "This stage is `{}`, not `{named}`. Call flow_stage_done with stage \"{}\".",
+                stage.id, stage.id
+            );
+            return Err(Feedback { text, sort: "wrong_stage" });
+        }
+        let missing = unmet(stage, known);
+        if !missing.is_empty() {
+            let text = format!("The stage `{}` is not done yet: {}.", stage.id, missing.join("; "));
+            return Err(Feedback { text, sort: "stage_unmet" });
+        }
+        let answer = ToolOutput::done(format!("The stage `{}` is done.", stage.id));
+        self.payload = Some(arguments);
+        Ok(answer)
+    }
+
+    /// The answer, if the calls so far ended the task: its stage was declared done, or the requested plan
+    /// exists.
+    pub(crate) fn is_over(&self, known: Progress<'_>) -> Option<String> {
+        match &self.course {
+            FlowShape::Stage(_) => self.payload.as_ref().map(|payload| text_of(payload, "summary")),
+            FlowShape::Planning(_) if !known.plan.tasks().is_empty() => Some(known.plan.render()),
+            _ => None,
+        }
+    }
+
+    /// Arguments with which the model ended the stage.
+    pub(crate) fn into_payload(self) -> Option<Value> {
+        self.payload
+    }
+
+    /// Requirements of a stage that are not met.
+    pub(crate) fn unmet(&self, known: Progress<'_>) -> Vec<String> {
+        let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
+        unmet(stage, known)
+    }
+
+    /// Everything a finished stage still lacks, including its signal.
+    pub(crate) fn lacks(&self, known: Progress<'_>) -> Vec<String> {
+        let FlowShape::Stage(stage) = &self.course else { return Vec::new() };
+        let mut missing = unmet(stage, known);
+        if stage.signal == StageSignal::Required && self.payload.is_none() {
+            missing.insert(0, format!("flow_stage_done was not called with stage \"{}\"", stage.id));
+        }
+        missing
+    }
+}
+
+fn text_of(payload: &Value, key: &str) -> String {
+    payload.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn unmet(stage: &StageRequirements, known: Progress<'_>) -> Vec<String> {
+    let mut missing = Vec::new();
+    let read = known.facts.files_read().filter(|path| !stage.read_before.contains(*path)).count();
+    let read = u32::try_from(read + stage.read_before.len()).unwrap_or(u32::MAX);
+    if read < stage.files_read {
+        missing.push(format!("{} must be read, so far {read}", files(stage.files_read)));
+    }
+    let calls = known.facts.successful_calls();
+    if calls < stage.calls {
+        let word = if stage.calls == 1 { "call" } else { "calls" };
+        missing.push(format!("at least {} successful tool {word} must be made, so far {calls}", stage.calls));
+    }
+    if stage.change && !known.facts.has_changes() {
+        missing.push("no file has changed".to_owned());
+    }
+    missing
+}
+
+fn files(count: u32) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+fn has_read(required: &RequiredReads, facts: &Facts) -> bool {
+    if required.files.is_empty() {
+        return facts.files_read().count() >= required.least as usize;
+    }
+    required.files.iter().all(|path| facts.has_read(path))
+}
+
+fn missing_reads(required: &RequiredReads, facts: &Facts) -> String {
+    if required.files.is_empty() {
+        return format!(
+            "{} read",
+            if required.least == 1 {
+                "a file was".to_owned()
+            } else {
+                format!("{} files were", required.least)
+            }
+        );
+    }
+    let missing: Vec<&str> =
+        required.files.iter().map(String::as_str).filter(|path| !facts.has_read(path)).collect();
+    format!("these were read: {}", missing.join(", "))
+}

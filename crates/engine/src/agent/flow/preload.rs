@@ -1,0 +1,133 @@
+//! Reads files on behalf of the model: the files that a stage names are found and read in one step, so that a
+//! small model does not get lost searching for them.
+
+use std::io::Read;
+
+use fusee_tools::workspace::OpenedPath;
+use fusee_tools::{ContentHash, Workspace};
+use serde::{Deserialize, Serialize};
+
+use super::request_files::{RequestFiles, is_test};
+
+/// Maximum bytes read per file and in total.
+const FILE_BYTES: usize = 48 * 1024;
+const ALL_BYTES: usize = 160 * 1024;
+
+/// Maximum number of files; more cannot be what a stage is about.
+const MOST_FILES: usize = 40;
+
+/// If a request names no file and the project has more sources than this, there is no target.
+const MOST_GUESSED: usize = 6;
+
+/// A file as shown to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PreloadedFile {
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) hash: ContentHash,
+    /// Whether the end was truncated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) cut: bool,
+    /// Whether the task is about this file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) target: bool,
+}
+
+/// Reads the named files: globs, `@target`, `@tests`.
+pub(crate) fn read(named: &[String], request: &str, workspace: &Workspace) -> Vec<PreloadedFile> {
+    let subject = RequestFiles::find(request, workspace);
+    let all = workspace.files(20_000);
+    let mut paths: Vec<(String, bool)> = Vec::new();
+    for name in named {
+        let found: Vec<(String, bool)> = match name.as_str() {
+            "@target" => targets(&subject, &all).into_iter().map(|path| (path, true)).collect(),
+            "@tests" => tests(&subject, &all).into_iter().map(|path| (path, false)).collect(),
+            glob => fusee_tools::matching(glob, &all).map(|path| (path.clone(), false)).collect(),
+        };
+        for (path, target) in found {
+            match paths.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, known)) => *known |= target,
+                None => paths.push((path, target)),
+            }
+        }
+    }
+    let mut left = ALL_BYTES;
+    let mut materials = Vec::new();
+    for (path, target) in paths.into_iter().take(MOST_FILES) {
+        if let Some(material) = material(workspace, path, target, left.min(FILE_BYTES)) {
+            left = left.saturating_sub(material.text.len());
+            materials.push(material);
+        }
+    }
+    materials
+}
+
+/// The files a task is about: those it names, otherwise all sources if there are only a few.
+fn targets(subject: &RequestFiles, all: &[String]) -> Vec<String> {
+    if !subject.named.is_empty() {
+        return subject.named.clone();
+    }
+    let sources: Vec<String> = all.iter().filter(|path| is_source(path) && !is_test(path)).cloned().collect();
+    if sources.len() <= MOST_GUESSED { sources } else { Vec::new() }
+}
+
+fn tests(subject: &RequestFiles, all: &[String]) -> Vec<String> {
+    if !subject.tests.is_empty() {
+        return subject.tests.clone();
+    }
+    let tests: Vec<String> = all.iter().filter(|path| is_source(path) && is_test(path)).cloned().collect();
+    if tests.len() <= MOST_GUESSED { tests } else { Vec::new() }
+}
+
+/// Whether a path looks like a source file.
+fn is_source(path: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "c", "cc", "clj", "cpp", "cs", "cxx", "dart", "elm", "erl", "ex", "exs", "f90", "go", "h", "hpp",
+        "hs", "java", "jl", "js", "jsx", "kt", "lua", "m", "mjs", "ml", "nim", "php", "pl", "py", "r", "rb",
+        "rs", "scala", "sh", "sql", "swift", "ts", "tsx", "vue", "zig",
+    ];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').is_some_and(|(_, end)| ENDS.contains(&end.to_ascii_lowercase().as_str()))
+}
+
+fn material(workspace: &Workspace, path: String, target: bool, most: usize) -> Option<PreloadedFile> {
+    let located = workspace.locate(&path).ok()?;
+    let OpenedPath::File { file, .. } = workspace.open_to_read(&located).ok()? else { return None };
+    let mut content = Vec::new();
+    file.take(16 << 20).read_to_end(&mut content).ok()?;
+    let hash = ContentHash::of(&content);
+    if content.iter().take(8192).any(|byte| *byte == 0) {
+        return None;
+    }
+    let mut text = String::from_utf8_lossy(&content).into_owned();
+    let cut = text.len() > most;
+    if cut {
+        let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+    }
+    Some(PreloadedFile { path: located.as_str().to_owned(), text, hash, cut, target })
+}
+
+/// Renders the files for the model, each in a fence longer than any it contains.
+pub(crate) fn shown(materials: &[PreloadedFile]) -> String {
+    let mut text = String::new();
+    for material in materials {
+        let longest = material
+            .text
+            .lines()
+            .map(|line| line.trim_start().chars().take_while(|c| *c == '`').count())
+            .max()
+            .unwrap_or_default();
+        let fence = "`".repeat(longest.max(2) + 1);
+        let newline = if material.text.ends_with('\n') || material.text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{}\n{fence}\n{}{newline}{fence}\n", material.path, material.text));
+        if material.cut {
+            text.push_str("[the rest of this file is left out]\n");
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Runs the main task of a run in the configured shape: in one session, or in parts that are tasks of their
+//! own. Parts run one after the other, each on its own journal branch, so a killed run resumes within the
+//! part it was in.
+
+use std::sync::Arc;
+
+use fusee_journal::event::{ErrorCode, Event, TaskError, TaskStatus};
+use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::protected_tests::ProtectedTests;
+use super::request_files::RequestFiles;
+use super::settings::{FlowEditFormat, FlowMode, FlowSettings, RuntimeAction};
+use super::stage::Stage;
+use super::stage_runner::{StageNecessity, StageRunner, StageSpec};
+use super::task_rules::{FlowShape, StageRequirements, StageSignal, TaskRules};
+use super::{branched, tool_gate};
+use crate::agent::{AgentTask, TaskOutcome};
+
+const CONTEXT: &str = "This is the first of three stages: context. Find out what matters for the request: list, search \
+    and read files. Nothing can be changed yet. When you know enough, answer in a few sentences, without a call: which \
+    files matter, what they do, what has to change.";
+const PLAN: &str = "This is the second of three stages: plan. Call plan_tasks with action \"create\" and a short list of \
+    tasks; only planning is open. Then answer in one sentence, without a call.";
+const IMPLEMENT: &str = "This is the last of three stages: implement. Carry out the plan: change the files now, and verify \
+    what you did. When it is done, answer in a few sentences, without a call.";
+const DIRECT: &str = "the complete new content of each file that has to change: first the file's path on a \
+    line of its own, then the whole file in a fenced block. Leave out files that stay as they are.";
+
+/// Runs the task.
+pub(crate) async fn work(
+    mut main: AgentTask,
+    flow: &FlowSettings,
+    started_ms: i64,
+) -> Result<TaskOutcome, RunAborted> {
+    if flow.benchmark.is_some_and(|benchmark| benchmark.protects_tests) {
+        let workspace = main.session.workspace.clone();
+        let protected = look(&main, "protected", move || ProtectedTests::take(&workspace)).await?;
+        main.rules.protected = Some(Arc::new(protected));
+    }
+    let course = match (flow.stages.is_empty(), flow.mode) {
+        (false, _) => return StageRunner::new(&main, flow, started_ms).through(stages(flow)).await,
+        (true, FlowMode::Flat) => FlowShape::Free,
+        (true, FlowMode::Staged) => {
+            let subject = subject(&main).await?;
+            FlowShape::Staged(subject.required(flow.phase_control.rules.min_files_read_for_plan))
+        }
+        (true, FlowMode::Staged3) => {
+            return StageRunner::new(&main, flow, started_ms).through(staged3(flow)).await;
+        }
+        (true, FlowMode::Branched) => return branched::work(&main, flow, started_ms).await,
+        (true, FlowMode::Direct) => {
+            return StageRunner::new(&main, flow, started_ms).through(direct(flow)).await;
+        }
+    };
+    let (protected, parent) = (main.rules.protected.clone(), main.rules.parent.clone());
+    main.ruled(TaskRules { protected, parent, ..TaskRules::of_session(flow, course) }).run(started_ms).await
+}
+
+/// The files the request is about, looked up once.
+async fn subject(main: &AgentTask) -> Result<RequestFiles, RunAborted> {
+    let (workspace, request) = (main.session.workspace.clone(), main.request.clone());
+    look(main, "subject", move || RequestFiles::find(&request, &workspace)).await
+}
+
+/// Examines the workspace once, as a step.
+async fn look<T: Default + Serialize + DeserializeOwned + Send + 'static>(
+    main: &AgentTask,
+    what: &str,
+    find: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RunAborted> {
+    let call = StepRequest {
+        branch: main.branch.clone(),
+        kind: StepKind::Environment,
+        callee: what.to_owned(),
+        args: Value::Null,
+    };
+    let body = Box::new(move || {
+        let find = async move {
+            let found = tokio::task::spawn_blocking(find).await;
+            serde_json::to_value(found.unwrap_or_default()).unwrap_or_default()
+        };
+        Box::pin(find) as BoxFuture<'_, Value>
+    });
+    main.engine.step(call, body).await?.read()
+}
+
+/// The configured stages.
+fn stages(flow: &FlowSettings) -> Vec<StageSpec> {
+    let count = flow.stages.len();
+    let part = |(n, stage): (usize, &Stage)| {
+        let mut rules = TaskRules::of_stage(flow, stage, Default::default());
+        rules.edit_format = stage.edit_format.unwrap_or(flow.edit_format);
+        rules.before = merged(&flow.before, &stage.before, n == 0);
+        rules.after = merged(&flow.after, &stage.after, n + 1 == count);
+        if n + 1 == count {
+            rules.verify = rules.verify.or_else(|| flow.verify.clone());
+        }
+        let signal = stage.done_hint.clone().unwrap_or_else(|| {
+            format!(
+                "When this stage is done, call flow_stage_done with stage \"{}\" and a short summary.",
+                stage.id
+            )
+        });
+        let title = format!("Stage {} of {count}: {}", n + 1, stage.shown());
+        let task = [stage.prompt.trim(), signal.trim()].join("\n\n");
+        StageSpec {
+            id: stage.id.clone(),
+            label: stage.shown().to_owned(),
+            description: stage.shown().to_owned(),
+            task: format!("{title}\n\n{}", task.trim()),
+            again: None,
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: stage.context_window.unwrap_or(flow.context_window),
+            needs: if flow.stage_required { StageNecessity::Required } else { StageNecessity::Optional },
+            model: stage.model.clone(),
+        }
+    };
+    flow.stages.iter().enumerate().map(part).collect()
+}
+
+/// Adds the flow's actions to those of its first or last stage.
+fn merged(flow: &RuntimeAction, stage: &RuntimeAction, here: bool) -> RuntimeAction {
+    if !here || flow.is_empty() {
+        return stage.clone();
+    }
+    RuntimeAction {
+        read: [flow.read.as_slice(), stage.read.as_slice()].concat(),
+        run: stage.run.clone().or_else(|| flow.run.clone()),
+    }
+}
+
+/// The parts context, plan and implement.
+fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
+    let parts = [
+        ("context", CONTEXT, tool_gate::StagedPart::Explore),
+        ("plan", PLAN, tool_gate::StagedPart::Plan),
+        ("implement", IMPLEMENT, tool_gate::StagedPart::Implement),
+    ];
+    let part = |(id, task, gates): (&str, &str, tool_gate::StagedPart)| {
+        let last = gates == tool_gate::StagedPart::Implement;
+        let course = StageRequirements {
+            id: id.to_owned(),
+            signal: StageSignal::None,
+            calls: 1,
+            change: last,
+            part: Some(gates),
+            ..StageRequirements::default()
+        };
+        let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+        rules.verify = flow.verify.clone().filter(|_| last);
+        rules.before = if gates == tool_gate::StagedPart::Explore {
+            flow.before.clone()
+        } else {
+            RuntimeAction::default()
+        };
+        rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
+        rules.edit_format = if last { flow.edit_format } else { FlowEditFormat::Tools };
+        StageSpec {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            description: id.to_owned(),
+            task: task.to_owned(),
+            again: None,
+            rules,
+            attempts: flow.stage_retries + 1,
+            window: flow.context_window,
+            needs: StageNecessity::Required,
+            model: None,
+        }
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// The model answers once with the new file; each retry starts over with the failure.
+fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
+    let course = StageRequirements {
+        id: "direct".to_owned(),
+        signal: StageSignal::None,
+        change: true,
+        ..StageRequirements::default()
+    };
+    let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+    rules.reach.bare = true;
+    rules.one_answer = true;
+    rules.edit_format = match flow.edit_format {
+        FlowEditFormat::Tools => FlowEditFormat::Whole,
+        other => other,
+    };
+    rules.before = RuntimeAction {
+        read: if flow.before.read.is_empty() {
+            ["@target", "@tests"].map(str::to_owned).to_vec()
+        } else {
+            flow.before.read.clone()
+        },
+        run: flow.before.run.clone(),
+    };
+    rules.after = flow.after.clone();
+    rules.further_attempts = flow.replan_max;
+    let what = match rules.edit_format {
+        FlowEditFormat::Blocks => {
+            "search and replace blocks: the file's path on a line of its own, then <<<<<<< SEARCH, the old \
+             lines, =======, the new lines, >>>>>>> REPLACE, each mark on a line of its own."
+        }
+        FlowEditFormat::Whole | FlowEditFormat::Tools => DIRECT,
+    };
+    vec![StageSpec {
+        id: "direct".to_owned(),
+        label: "direct".to_owned(),
+        description: "direct".to_owned(),
+        task: format!("Answer with {what}"),
+        // A small model that has to say what is wrong finds it more often.
+        again: Some(format!("First say in one sentence what is wrong. Then answer with {what}")),
+        rules,
+        attempts: flow.replan_max + 1,
+        window: 0,
+        needs: StageNecessity::Required,
+        model: None,
+    }]
+}
+
+/// The error for a stage that did not complete and has no error of its own.
+pub(crate) fn unmet(part: &str, lacks: &[String]) -> TaskError {
+    TaskError {
+        code: ErrorCode::TurnFailed,
+        reason: "subtask_failure".to_owned(),
+        message: format!("the stage `{part}` did not complete: {}", lacks.join("; ")),
+    }
+}
+
+/// The error event of a failed task.
+pub(crate) fn error_event(outcome: &TaskOutcome) -> Option<Event> {
+    let error = outcome.error.as_ref().filter(|_| outcome.status == TaskStatus::Failed)?;
+    Some(Event::Error { code: error.code, message: error.message.clone() })
+}

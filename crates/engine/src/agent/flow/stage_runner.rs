@@ -1,0 +1,358 @@
+//! Runs a task in parts. Each part is a sub-run with its own session, events and report. Only short notes,
+//! the plan and the facts about files read and changed pass from one part to the next.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+
+use fusee_journal::event::{
+    ErrorCode, Event, FlowStageReport, StageStatus, TaskComplete, TaskError, TaskStarted, TaskStatus,
+};
+use fusee_journal::{Branch, RunAborted};
+use fusee_model::Usage;
+
+use super::phases::Phases;
+use super::run_flow::{error_event, unmet};
+use super::settings::FlowSettings;
+use super::stage_notes::{self, StageNote};
+use super::task_rules::{FlowShape, TaskRules};
+use crate::agent::{AgentTask, Facts, FactsEnd, FinishedTask, Plan, TaskOutcome};
+
+/// One part of the work, before it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct StageSpec {
+    pub(crate) id: String,
+    pub(crate) label: String,
+    /// Description in the report.
+    pub(crate) description: String,
+    /// Instructions for the model.
+    pub(crate) task: String,
+    /// Instructions for a retry that is told why the last attempt failed, if they differ.
+    pub(crate) again: Option<String>,
+    pub(crate) rules: TaskRules,
+    /// Maximum number of attempts.
+    pub(crate) attempts: u32,
+    /// Number of notes from earlier parts to include.
+    pub(crate) window: i64,
+    pub(crate) needs: StageNecessity,
+    pub(crate) model: Option<String>,
+}
+
+/// Whether the rest of the task depends on a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StageNecessity {
+    /// A failure ends the task.
+    Required,
+    /// A failure is ignored.
+    Optional,
+}
+
+/// Runner and accumulated state of the parts.
+pub(crate) struct StageRunner<'a> {
+    main: &'a AgentTask,
+    flow: &'a FlowSettings,
+    started_ms: i64,
+    last_ms: i64,
+    active_ms: u64,
+    model_ms: u64,
+    peak_context_tokens: u64,
+    pub(crate) facts: Facts,
+    pub(crate) plan: Plan,
+    pub(crate) notes: Vec<StageNote>,
+    phases: Option<Phases>,
+    turns: u32,
+    usage: Usage,
+    answer: String,
+    /// Sections opened so far; they stay open in later parts.
+    opened: BTreeSet<String>,
+}
+
+impl<'a> StageRunner<'a> {
+    /// A runner that has not run any part.
+    pub(crate) fn new(main: &'a AgentTask, flow: &'a FlowSettings, started_ms: i64) -> Self {
+        Self {
+            main,
+            flow,
+            started_ms,
+            last_ms: started_ms,
+            active_ms: 0,
+            model_ms: 0,
+            peak_context_tokens: 0,
+            facts: Facts::default(),
+            plan: main.earlier.plan.clone(),
+            notes: Vec::new(),
+            phases: Phases::begin(flow),
+            turns: 0,
+            usage: Usage::default(),
+            answer: String::new(),
+            opened: BTreeSet::new(),
+        }
+    }
+
+    /// Runs the parts in order until the end or the first failure of a required part.
+    pub(crate) async fn through(mut self, parts: Vec<StageSpec>) -> Result<TaskOutcome, RunAborted> {
+        self.begin();
+        for part in parts {
+            if let Err(failed) = self.part(part).await? {
+                return self.end(*failed).await;
+            }
+        }
+        let done = self.completed();
+        self.end(done).await
+    }
+
+    /// Emits the start events of the main task.
+    pub(crate) fn begin(&self) {
+        let main = self.main;
+        if main.is_announced() {
+            return;
+        }
+        self.emit(Event::TaskStarted(TaskStarted {
+            submission_id: main.submission_id.clone(),
+            turn_type: main.turn_type,
+            timestamp: self.started_ms,
+            request: main.request.clone(),
+            model: main.session.model.name().to_owned(),
+            sandbox: main.session.sandbox.clone(),
+            parent: main.rules.parent.as_ref().map(ToString::to_string),
+            continues: main.session.continues.as_ref().map(ToString::to_string),
+        }));
+        if let Some(event) = main.earlier.compaction(self.started_ms) {
+            self.emit(event);
+        }
+    }
+
+    /// Runs one part with its retries. The inner error is the outcome of the task if the part failed.
+    pub(crate) async fn part(&mut self, part: StageSpec) -> Result<Result<(), Box<TaskOutcome>>, RunAborted> {
+        let (mut attempt, mut facts, mut hint) = (0, Facts::default(), None);
+        let (worked, lacks) = loop {
+            attempt += 1;
+            self.emit(Event::StageStarted { stage: part.id.clone(), label: part.label.clone(), attempt });
+            let worked = self.attempt(&part, attempt, hint.as_deref(), &facts).await?;
+            self.take(&worked);
+            facts.absorb(&worked.facts);
+            let lacks = shortfall(&worked);
+            if lacks.is_empty() || attempt >= part.attempts || is_final(&worked.outcome) {
+                break (worked, lacks);
+            }
+            hint = self.flow.retry_hints.then(|| lacks.join("; "));
+            self.facts.fed_back("stage_retry");
+        };
+        let completed = lacks.is_empty();
+        let summary = if completed { worked.outcome.answer.clone() } else { lacks.join("; ") };
+        self.notes.push(StageNote::of(&part.label, &summary, worked.payload.as_ref(), &facts));
+        self.report(&part, completed, attempt, &facts, &summary, worked.payload.clone());
+        let fatal = worked.outcome.status == TaskStatus::Cancelled || worked.outcome.unreachable;
+        if completed {
+            self.answer = worked.outcome.answer;
+            return Ok(Ok(()));
+        }
+        if part.needs == StageNecessity::Optional && !fatal {
+            return Ok(Ok(()));
+        }
+        Ok(Err(Box::new(self.failed(&part.id, worked.outcome, &lacks))))
+    }
+
+    /// Reports a part that is skipped.
+    pub(crate) fn skipped(&mut self, id: &str, label: &str, why: &str) {
+        self.emit(Event::FlowStageReport(FlowStageReport {
+            stage: id.to_owned(),
+            label: label.to_owned(),
+            status: StageStatus::Skipped,
+            attempts: 0,
+            files_read: Vec::new(),
+            files_changed: Vec::new(),
+            summary: why.to_owned(),
+            payload: None,
+        }));
+        self.emit(Event::StageComplete { stage: id.to_owned(), status: StageStatus::Skipped });
+    }
+
+    async fn attempt(
+        &mut self,
+        part: &StageSpec,
+        attempt: u32,
+        hint: Option<&str>,
+        so_far: &Facts,
+    ) -> Result<FinishedTask, RunAborted> {
+        let main = self.main;
+        let name = if attempt == 1 { part.id.clone() } else { format!("{}.{attempt}", part.id) };
+        let mut rules = part.rules.clone();
+        rules.parent = Some(main.branch.clone());
+        rules.attempt = attempt;
+        rules.used_ms = self.active_ms;
+        rules.protected = main.rules.protected.clone();
+        rules.request = Some(main.request.clone());
+        rules.description = Some(part.description.clone());
+        rules.phases = self.phases.clone();
+        rules.already_read = self.facts.contents().clone();
+        if let FlowShape::Stage(stage) = &mut rules.course {
+            stage.read_before = self.facts.files_read().chain(so_far.files_read()).cloned().collect();
+        }
+        let session = match &part.model {
+            Some(model) => Arc::new(main.session.with_model(model)),
+            None => Arc::clone(&main.session),
+        };
+        let mut task = AgentTask::new(
+            session,
+            Arc::clone(&main.engine),
+            main.branch.child(&name),
+            main.submission_id.clone(),
+            main.system.clone(),
+            self.input(part, hint),
+            main.turn_type,
+        )
+        .watched(main.cancel.clone(), Arc::clone(&main.progress))
+        .ruled(rules);
+        if !part.rules.reach.bare {
+            task.disclosure = main.disclosure.clone().map(|disclosure| disclosure.opened_too(&self.opened));
+            task.spawn = main.spawn.clone();
+        }
+        task.earlier.known = main.earlier.known.clone();
+        if !matches!(part.rules.course, FlowShape::Planning(_)) {
+            task.earlier.plan = self.plan.clone();
+        }
+        Box::pin(task.run_whole(self.last_ms)).await
+    }
+
+    /// First message of a part: the request, the notes so far, the plan, the instructions.
+    fn input(&self, part: &StageSpec, hint: Option<&str>) -> String {
+        let mut pieces = vec![self.main.request.clone()];
+        pieces.extend(stage_notes::shown(&self.notes, part.window));
+        if !self.plan.tasks().is_empty() && !matches!(part.rules.course, FlowShape::Planning(_)) {
+            pieces.push(format!("The plan:\n{}", self.plan.render()));
+        }
+        pieces.extend(hint.map(|hint| format!("The last attempt did not succeed: {hint}")));
+        pieces.push(part.again.as_ref().filter(|_| hint.is_some()).unwrap_or(&part.task).clone());
+        pieces.join("\n\n")
+    }
+
+    fn take(&mut self, worked: &FinishedTask) {
+        self.facts.absorb(&worked.facts);
+        self.phases = worked.phases.clone();
+        self.opened.extend(worked.opened.iter().cloned());
+        if !worked.plan.tasks().is_empty() {
+            self.plan = worked.plan.clone();
+        }
+        self.turns += worked.outcome.total_turns;
+        let (sum, usage) = (&mut self.usage, &worked.outcome.usage);
+        sum.input_tokens += usage.input_tokens;
+        sum.output_tokens += usage.output_tokens;
+        sum.cached_tokens += usage.cached_tokens;
+        sum.reasoning_tokens += usage.reasoning_tokens;
+        self.active_ms = worked.active_ms;
+        self.model_ms += worked.outcome.model_ms;
+        self.peak_context_tokens = self.peak_context_tokens.max(worked.outcome.peak_context_tokens);
+        self.last_ms = self.last_ms.max(worked.last_ms);
+    }
+
+    fn report(
+        &self,
+        part: &StageSpec,
+        completed: bool,
+        attempts: u32,
+        facts: &Facts,
+        summary: &str,
+        payload: Option<serde_json::Value>,
+    ) {
+        let status = if completed { StageStatus::Completed } else { StageStatus::Failed };
+        self.emit(Event::FlowStageReport(FlowStageReport {
+            stage: part.id.clone(),
+            label: part.label.clone(),
+            status,
+            attempts,
+            files_read: facts.files_read().cloned().collect(),
+            files_changed: facts.changed().map(|(path, _)| path.to_owned()).collect(),
+            summary: stage_notes::one_line(summary, 1000),
+            payload,
+        }));
+        self.emit(Event::StageComplete { stage: part.id.clone(), status });
+    }
+
+    fn base(&self) -> TaskOutcome {
+        TaskOutcome {
+            status: TaskStatus::Completed,
+            blocked: false,
+            answer: self.answer.clone(),
+            error: None,
+            unreachable: false,
+            total_turns: self.turns,
+            usage: self.usage,
+            active_ms: self.active_ms,
+            peak_context_tokens: self.peak_context_tokens,
+            model_ms: self.model_ms,
+            objects: false,
+            result: None,
+        }
+    }
+
+    /// Outcome of a successful task.
+    pub(crate) fn completed(&self) -> TaskOutcome {
+        self.base()
+    }
+
+    /// Outcome of a task whose part failed, with the part's own error if it has one.
+    fn failed(&self, part: &str, outcome: TaskOutcome, lacks: &[String]) -> TaskOutcome {
+        let base = TaskOutcome { answer: outcome.answer, unreachable: outcome.unreachable, ..self.base() };
+        if outcome.blocked {
+            return TaskOutcome { blocked: true, ..base };
+        }
+        let error = match outcome.error {
+            Some(error) => TaskError { message: format!("in `{part}`: {}", error.message), ..error },
+            None => unmet(part, lacks),
+        };
+        let status =
+            if error.code == ErrorCode::Cancelled { TaskStatus::Cancelled } else { TaskStatus::Failed };
+        TaskOutcome { status, error: Some(error), ..base }
+    }
+
+    /// Reports on the entire task and ends it.
+    pub(crate) async fn end(mut self, outcome: TaskOutcome) -> Result<TaskOutcome, RunAborted> {
+        crate::agent::task_report::settle_changes(self.main, &mut self.facts).await?;
+        error_event(&outcome).into_iter().for_each(|event| self.emit(event));
+        let end = FactsEnd {
+            status: outcome.status,
+            plan_steps: u32::try_from(self.plan.tasks().len()).unwrap_or(u32::MAX),
+            attempts: 1,
+            replan_max: self.flow.replan_max,
+            error: outcome.error.as_ref().map(|error| error.message.as_str()),
+        };
+        let report = self.facts.report(&self.main.branch, &self.main.request, end);
+        self.emit(crate::agent::task_report::checked(report));
+        self.emit(Event::TaskComplete(TaskComplete {
+            submission_id: self.main.submission_id.clone(),
+            total_turns: outcome.total_turns,
+            total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+            cached_tokens: outcome.usage.cached_tokens,
+            duration_ms: u64::try_from(self.last_ms - self.started_ms).unwrap_or_default(),
+            status: outcome.status,
+            answer: outcome.answer.clone(),
+            cost_usd: self.main.session.price.map(|price| price.cost_usd(&outcome.usage)),
+            error: outcome.error.clone(),
+        }));
+        *self.main.progress.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.status);
+        Ok(outcome)
+    }
+
+    fn emit(&self, event: Event) {
+        let branch: &Branch = &self.main.branch;
+        self.main.engine.emit(branch, event);
+    }
+}
+
+/// The reasons why a part did not succeed.
+fn shortfall(worked: &FinishedTask) -> Vec<String> {
+    match &worked.outcome {
+        TaskOutcome { error: Some(error), .. } => vec![error.message.clone()],
+        TaskOutcome { blocked: true, answer, .. } => vec![format!("the model is blocked: {}", answer.trim())],
+        _ => worked.lacks.clone(),
+    }
+}
+
+/// Whether a retry would be pointless: the task was cancelled, the model is unreachable or refused, or a
+/// limit is exhausted.
+fn is_final(outcome: &TaskOutcome) -> bool {
+    let code = outcome.error.as_ref().map(|error| error.code);
+    let declined = outcome.error.as_ref().is_some_and(|error| error.reason == "llm_error");
+    let spent = matches!(code, Some(ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Budget));
+    outcome.status == TaskStatus::Cancelled || outcome.unreachable || spent || declined
+}

@@ -1,0 +1,132 @@
+//! Interrupting a turn without ending its task: the running work is cancelled, and the user is asked how to
+//! continue. The user interface decides which key interrupts, and when a second key ends the entire run.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_model::{CancellationToken, Message};
+use serde_json::{Value, json};
+
+use super::runner::TaskRunner;
+use crate::agent::tool_calls::user_wait::within;
+
+/// Reason shown with the question.
+const REASON: &str = "the turn was stopped";
+
+/// The question shown to the user.
+const QUESTION: &str = "What now? Enter a message for the model, or nothing to continue; ctrl-c ends the run";
+
+/// Stands in for the interrupted reply: user and assistant messages must alternate.
+const UNSAID: &str = "[stopped by the user before a reply came]";
+
+/// Stops the running turns of a run. All clones share the same state.
+#[derive(Clone, Debug, Default)]
+pub struct TurnInterrupt(Arc<Mutex<InterruptState>>);
+
+#[derive(Debug, Default)]
+struct InterruptState {
+    next: u64,
+    under_way: BTreeMap<u64, CancellationToken>,
+}
+
+impl TurnInterrupt {
+    /// Stops all running turns. Returns false if none is running.
+    pub fn stop(&self) -> bool {
+        let turning = self.locked();
+        let running = turning.under_way.values().filter(|token| !token.is_cancelled());
+        running.inspect(|token| token.cancel()).count() > 0
+    }
+
+    /// Registers a task whose turns can be stopped.
+    pub(crate) fn begin(&self, task: &CancellationToken) -> InterruptibleTurn {
+        let token = task.child_token();
+        let mut turning = self.locked();
+        let number = turning.next;
+        turning.next += 1;
+        turning.under_way.insert(number, token.clone());
+        InterruptibleTurn { stop: self.clone(), number, token }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, InterruptState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Registration of a running task; its turns can be stopped until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InterruptibleTurn {
+    stop: TurnInterrupt,
+    number: u64,
+    pub(crate) token: CancellationToken,
+}
+
+impl Drop for InterruptibleTurn {
+    fn drop(&mut self) {
+        self.stop.locked().under_way.remove(&self.number);
+    }
+}
+
+impl TaskRunner<'_> {
+    /// Handles a cancellation. Whether it affected only the turn is a step, and so is the user's answer;
+    /// returns false if the task is over.
+    pub(crate) async fn goes_on(&mut self) -> Result<bool, RunAborted> {
+        // Nothing runs while the user decides, so another signal is meant for the run.
+        self.under_way = None;
+        let cancel = &self.task.cancel;
+        let look = move || Box::pin(async move { json!(!cancel.is_cancelled()) }) as BoxFuture<'_, Value>;
+        let turn_only: bool = self.engine().step(self.wait_call("stopped"), Box::new(look)).await?.read()?;
+        if !turn_only {
+            return Ok(false);
+        }
+        let words = self.what_now().await?;
+        self.under_way = Some(self.session().turn_stop.begin(&self.task.cancel));
+        let Some(words) = words else { return Ok(false) };
+        if !words.trim().is_empty() {
+            if let Some(Message::User { .. }) = self.conversation.messages().last() {
+                let (text, reasoning, tool_calls) = (UNSAID.to_owned(), None, Vec::new());
+                self.conversation.push(Message::Assistant { text, reasoning, tool_calls });
+            }
+            self.say(words.trim());
+        }
+        Ok(true)
+    }
+
+    async fn what_now(&mut self) -> Result<Option<String>, RunAborted> {
+        self.stops += 1;
+        let call_id = format!("stopped-{}", self.stops);
+        self.emit(Event::ApprovalRequested {
+            call_id: call_id.clone(),
+            name: crate::agent::tool_calls::control_tools::ASK_USER.to_owned(),
+            arguments: json!({ "question": QUESTION }),
+            reason: REASON.to_owned(),
+        });
+        let (approver, cancel) = (&self.session().gatekeeper.approver, &self.task.cancel);
+        let limit_s = self.session().limits.approval_timeout_s;
+        let ask = move || {
+            let said = async move {
+                let said = within(limit_s, cancel, approver.after_stop(QUESTION)).await;
+                json!(said.ok().flatten())
+            };
+            Box::pin(said) as BoxFuture<'_, Value>
+        };
+        let step = self.engine().step(self.wait_call("after_stop"), Box::new(ask));
+        let words: Option<String> = step.await?.read()?;
+        let reason = match words.as_deref().map(str::trim) {
+            None => Some("the run ends".to_owned()),
+            Some("") => None,
+            Some(words) => Some(words.to_owned()),
+        };
+        self.emit(Event::ApprovalResolved { call_id, approved: words.is_some(), reason });
+        Ok(words)
+    }
+
+    fn wait_call(&self, callee: &str) -> StepRequest {
+        let branch = self.task.branch.clone();
+        StepRequest { branch, kind: StepKind::Wait, callee: callee.to_owned(), args: Value::Null }
+    }
+}
+
+#[cfg(test)]
+mod tests;

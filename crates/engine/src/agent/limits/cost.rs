@@ -1,0 +1,69 @@
+//! Cost of a task so far, and whether the budget covers the next request. `turns.rs` checks before each
+//! request.
+
+use fusee_journal::event::Event;
+use fusee_model::{Reply, Usage};
+
+use crate::agent::limits::Limits;
+
+/// Bytes per token, for servers that report no usage.
+const BYTES_A_TOKEN: usize = 4;
+
+/// Money spent.
+#[derive(Debug, Default)]
+pub(crate) struct Cost {
+    usd: f64,
+    /// Output tokens of the longest reply so far, used as the estimate for the next reply.
+    longest: u64,
+    warned: bool,
+}
+
+impl Cost {
+    /// Records a reply to a request that left the context at `tokens`.
+    pub(crate) fn spent(&mut self, limits: &Limits, reply: &Reply, tokens: u64) {
+        let usage = reply.usage.unwrap_or_else(|| {
+            let output_tokens = (reply.text.len() / BYTES_A_TOKEN) as u64;
+            Usage { input_tokens: tokens, output_tokens, ..Usage::default() }
+        });
+        self.longest = self.longest.max(usage.output_tokens);
+        self.usd += limits.price.map_or(0.0, |price| price.cost_usd(&usage));
+    }
+
+    /// Adds the usage of another task.
+    pub(crate) fn charge(&mut self, limits: &Limits, usage: &Usage) {
+        self.usd += limits.price.map_or(0.0, |price| price.cost_usd(usage));
+    }
+
+    /// The error if a request of `tokens` would exceed the budget.
+    pub(crate) fn too_much(&self, limits: &Limits, tokens: u64) -> Option<String> {
+        let (budget, price) = (limits.budget_usd?, limits.price?);
+        let next = Usage { input_tokens: tokens, output_tokens: self.longest, ..Usage::default() };
+        let next = price.cost_usd(&next);
+        (self.usd + next > budget).then(|| {
+            format!(
+                "the budget of ${budget} is exhausted: the task has cost about ${:.4} and the next request \
+                 would cost about ${next:.4}; raise it with `--budget-usd`",
+                self.usd
+            )
+        })
+    }
+
+    /// A warning, emitted once, that the budget is nearly used up or that the price is unknown.
+    pub(crate) fn warning(&mut self, limits: &Limits) -> Option<Event> {
+        let budget = limits.budget_usd?;
+        let (code, message) = match limits.price {
+            None => (
+                "unknown_price",
+                "the price of this model is unknown, so the budget cannot be enforced; set price.input and \
+                 price.output (US dollars per million tokens) in the configuration"
+                    .to_owned(),
+            ),
+            Some(_) if self.usd * 5.0 >= budget * 4.0 => {
+                ("limit_cost", format!("used ${:.4} of ${budget}", self.usd))
+            }
+            Some(_) => return None,
+        };
+        let first = !std::mem::replace(&mut self.warned, true);
+        first.then(|| Event::Warning { code: code.to_owned(), message })
+    }
+}

@@ -1,0 +1,47 @@
+//! Limits and approval policy of a task, and how a resume changes them.
+//!
+//! A change applies from the step that was next when the run was resumed. This position is stored with the
+//! change, so a later resume or a replay applies it at exactly the same point.
+
+use std::collections::BTreeMap;
+
+use fusee_journal::Branch;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::limits::Limits;
+use crate::approval::ApprovalMode;
+
+/// The policy for the calls and requests of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPolicy {
+    /// Resource limits.
+    pub limits: Limits,
+    /// When to ask for approval.
+    pub approve: ApprovalMode,
+    /// Whether commands are sandboxed, or the user has allowed them to run unsandboxed.
+    pub commands_settled: bool,
+}
+
+/// A policy change and its position.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PolicyChange {
+    /// Number of steps each branch had at that point; 0 for branches not listed.
+    pub after: BTreeMap<Branch, u64>,
+    /// The policy from then on.
+    pub terms: RunPolicy,
+}
+
+/// The policy in force at a position: that of the last change before it.
+pub(crate) fn at(
+    first: RunPolicy,
+    amendments: &[PolicyChange],
+    branch: &Branch,
+    next_step: u64,
+) -> RunPolicy {
+    let made =
+        |amendment: &&PolicyChange| next_step >= amendment.after.get(branch).copied().unwrap_or_default();
+    amendments.iter().rev().find(made).map_or(first, |amendment| amendment.terms)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! One attempt at a model request: sending it, its result, and the form the journal stores.
+
+use std::time::Duration;
+
+use fusee_journal::StepKind;
+use fusee_journal::event::EventDelta;
+use fusee_model::{
+    CancellationToken, Conversation, ErrorKind, Model, ModelError, Reply, ReplyDelta as Piece, RequestOptions,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::conversation::external_changes::FileSnapshot;
+use crate::agent::task::AgentTask;
+
+/// Timeout for tasks without a time limit; the model client still limits how long a server may stay silent.
+const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// One attempt at a request, as stored in the journal.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Attempt {
+    /// Text added to the conversation right before sending, because files had changed since the run was
+    /// interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) preface: Option<String>,
+    /// The files named in `preface`, so that each change is reported once.
+    #[serde(default, skip_serializing_if = "FileSnapshot::is_empty")]
+    pub(crate) told: FileSnapshot,
+    #[serde(flatten)]
+    pub(crate) result: AttemptResult,
+}
+
+impl Attempt {
+    /// An attempt without a preface.
+    pub(crate) fn of(result: AttemptResult) -> Self {
+        Self { preface: None, told: FileSnapshot::default(), result }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AttemptResult {
+    Reply(Reply),
+    Error {
+        error: ModelError,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_ms: Option<u64>,
+    },
+    /// The task's own time limit was reached first.
+    OutOfTime(bool),
+}
+
+impl AttemptResult {
+    /// Tells the model about a reply it gave in an earlier process.
+    pub(crate) fn tell(&self, model: &dyn Model) {
+        match self {
+            Self::Reply(reply) => model.replayed(Ok(reply)),
+            Self::Error { error, .. } => model.replayed(Err(error)),
+            Self::OutOfTime(_) => {}
+        }
+    }
+}
+
+/// Tells a model about every reply in the journal. Without this, tasks running concurrently could take
+/// replies from a script that another task had already consumed.
+pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
+    for step in steps.iter().filter(|step| step.kind == StepKind::Model) {
+        let Some(result) = step.result.clone() else { continue };
+        if let Ok(attempt) = serde_json::from_value::<Attempt>(result) {
+            attempt.result.tell(model);
+        }
+    }
+}
+
+/// First pause while a server loads its model; doubles with each retry up to `LONGEST_LOADING_PAUSE_MS`.
+const LOADING_PAUSE_MS: u64 = 500;
+const LONGEST_LOADING_PAUSE_MS: u64 = 5_000;
+
+/// Tracks the wait for a server that is loading its model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerLoading {
+    /// Working time at the first such response.
+    pub(crate) since_ms: u64,
+    /// Number of such responses.
+    pub(crate) tries: u32,
+}
+
+impl ServerLoading {
+    /// The next pause in milliseconds; `None` once the loading timeout is exhausted.
+    fn pause(self, now_ms: u64, limit_s: u64, asked_ms: Option<u64>) -> Option<u64> {
+        let left = limit_s.saturating_mul(1000).checked_sub(now_ms.saturating_sub(self.since_ms))?;
+        let own = (LOADING_PAUSE_MS << self.tries.min(8)).min(LONGEST_LOADING_PAUSE_MS);
+        (left > 0).then(|| asked_ms.unwrap_or(own).max(1).min(left))
+    }
+}
+
+/// State of one attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttemptState {
+    /// Counts from 1; attempts answered with "still loading" are not counted.
+    pub(crate) attempt: u32,
+    /// Working time before the attempt.
+    pub(crate) now_ms: u64,
+    /// Remaining working time, if limited.
+    pub(crate) left_ms: Option<u64>,
+    /// Set while the server is loading its model.
+    pub(crate) loading: Option<ServerLoading>,
+}
+
+/// Sends the request once. A failure includes the delay before the next attempt, if there is to be one.
+pub(crate) async fn send(
+    task: &AgentTask,
+    conversation: &Conversation,
+    options: &RequestOptions,
+    this: AttemptState,
+    cancel: &CancellationToken,
+) -> AttemptResult {
+    let (engine, branch) = (&task.engine, &task.branch);
+    let mut show = |piece: Piece<'_>| match piece {
+        Piece::Text(text) => engine.pass(branch, EventDelta::Text(text.to_owned())),
+        Piece::Reasoning(text) => engine.pass(branch, EventDelta::Reasoning(text.to_owned())),
+        Piece::Waiting { .. } | Piece::Started | Piece::ToolCall { .. } | Piece::ToolArguments { .. } => {}
+    };
+    let session = &task.session;
+    let reply = session.model.send(conversation, options, &mut show, cancel);
+    match within(this.left_ms, reply).await {
+        AttemptResult::Error { error, .. } => {
+            let (limits, asked) = (session.limits, error.retry_after_ms);
+            let after_ms = if error.kind == ErrorKind::Loading {
+                let loading = this.loading.unwrap_or(ServerLoading { since_ms: this.now_ms, tries: 0 });
+                loading.pause(this.now_ms, limits.loading_timeout_s, asked)
+            } else if error.kind.retriable() {
+                let delay = limits.retry_policy.delay(this.attempt, asked, (session.jitter)());
+                delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+            } else {
+                None
+            };
+            AttemptResult::Error { error, after_ms }
+        }
+        other => other,
+    }
+}
+
+/// Awaits a reply within the remaining time.
+pub(crate) async fn within(
+    left_ms: Option<u64>,
+    reply: impl Future<Output = Result<Reply, ModelError>>,
+) -> AttemptResult {
+    let limit = left_ms.map_or(FOREVER, Duration::from_millis);
+    match tokio::time::timeout(limit, reply).await {
+        Ok(Ok(reply)) => AttemptResult::Reply(reply),
+        Ok(Err(error)) => AttemptResult::Error { error, after_ms: None },
+        Err(_) => AttemptResult::OutOfTime(true),
+    }
+}

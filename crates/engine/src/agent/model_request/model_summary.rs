@@ -1,0 +1,141 @@
+//! Compaction summary written by the model, if configured: one request outside the conversation, recorded as
+//! a step so that it is never sent twice. If it fails in any way, the rule-based summary is kept.
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest};
+use fusee_model::{Conversation, Message, Reply, StopReason};
+use serde_json::{Value, json};
+
+use crate::agent::conversation::compaction::{Compacted, summary_in_words};
+use crate::agent::model_request::attempt::{Attempt, AttemptResult, within};
+use crate::agent::runner::{TaskRunner, to_value};
+
+/// Argument name that marks the step; no other model request uses it.
+pub(crate) const ARGUMENT: &str = "summarise";
+
+const SYSTEM: &str = "You summarise the beginning of a task for the assistant that goes on with it and will no longer see \
+                      it. Write short lines, one fact a line: what was found out, what was decided and why, what was \
+                      changed, what was tried and failed, what is still to be done. Name files, functions and commands \
+                      exactly. Invent nothing. Call no tool.";
+
+/// Maximum bytes shown of one message, counted from the end, which is the most informative part of a long
+/// output.
+const MESSAGE_BYTES: usize = 4_000;
+
+/// Divisor of the context size that the material may fill.
+const MATERIAL_SHARE: usize = 2;
+
+impl TaskRunner<'_> {
+    /// Replaces the rule-based summary with one written by the model.
+    pub(crate) async fn summarise(&mut self, compacted: &mut Compacted) -> Result<(), RunAborted> {
+        let Some(told) = compacted.told.clone() else { return Ok(()) };
+        let by_rule = compacted.messages.get(told.at).map(Message::text).unwrap_or_default().to_owned();
+        let left = &self.conversation.messages()[told.turns];
+        let room = self.material_bytes();
+        let request = format!("{}\n\nAn index of it, made by rule:\n{by_rule}", material(left, room));
+        match self.ask_for_summary(request).await? {
+            Ok(text) => {
+                let words = summary_in_words(&text, told.bytes);
+                if let (Some(text), Some(message)) = (words, compacted.messages.get_mut(told.at)) {
+                    *message = Message::User { text };
+                }
+            }
+            Err(why) => self.emit(Event::Warning {
+                code: "compaction_summary".to_owned(),
+                message: format!(
+                    "the model did not write the compaction summary ({why}); used the rule-based summary instead"
+                ),
+            }),
+        }
+        Ok(())
+    }
+
+    fn material_bytes(&self) -> usize {
+        let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
+        (self.max_tokens() as f64 * per_token) as usize / MATERIAL_SHARE
+    }
+
+    /// Requests the summary. The inner error says why there is none.
+    async fn ask_for_summary(&mut self, request: String) -> Result<Result<String, String>, RunAborted> {
+        let session = self.session();
+        let call = StepRequest {
+            branch: self.task.branch.clone(),
+            kind: StepKind::Model,
+            callee: session.model.name().to_owned(),
+            args: json!({ ARGUMENT: request }),
+        };
+        let (cancel, left_ms) = (self.cancel().clone(), self.left_ms());
+        let send = async move {
+            let mut conversation = Conversation::new(session.model.dialect(), SYSTEM.to_owned(), Vec::new());
+            conversation.push(Message::User { text: request });
+            let mut unseen = |_: fusee_model::ReplyDelta<'_>| {};
+            let reply = session.model.send(&conversation, &session.options, &mut unseen, &cancel);
+            to_value(&Attempt::of(within(left_ms, reply).await))
+        };
+        let body = Box::new(move || Box::pin(send) as BoxFuture<'_, Value>);
+        let mut recorded = self.engine().step(call, body).await?;
+        let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
+            .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+        self.came(&attempt.result, &recorded);
+        Ok(match attempt.result {
+            AttemptResult::Reply(reply) => {
+                let tokens = self.occupancy.estimate(reply.text.len());
+                self.turns.spent_beside(&reply, tokens);
+                usable(reply)
+            }
+            AttemptResult::Error { error, .. } => Err(error.message),
+            AttemptResult::OutOfTime(_) => Err("out of time".to_owned()),
+        })
+    }
+}
+
+fn usable(reply: Reply) -> Result<String, String> {
+    match reply.stop {
+        StopReason::Refusal => Err("it refused".to_owned()),
+        StopReason::Length => Err("its reply was cut off".to_owned()),
+        _ if !reply.tool_calls.is_empty() => Err("it called a tool instead".to_owned()),
+        _ if reply.text.trim().is_empty() => Err("its reply was empty".to_owned()),
+        _ => Ok(reply.text),
+    }
+}
+
+/// The removed messages as text of at most `room` bytes: the newest that fit, and the number of the others.
+fn material(messages: &[Message], room: usize) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    let mut left = room;
+    for message in messages.iter().rev() {
+        let text = one(message);
+        let Some(rest) = left.checked_sub(text.len()) else { break };
+        left = rest;
+        shown.push(text);
+    }
+    let skipped = messages.len() - shown.len();
+    if skipped > 0 {
+        shown.push(format!("[{skipped} earlier messages]"));
+    }
+    shown.reverse();
+    shown.join("\n\n")
+}
+
+fn one(message: &Message) -> String {
+    match message {
+        Message::User { text } => format!("user: {}", end(text)),
+        Message::Assistant { text, tool_calls, .. } => {
+            let calls =
+                tool_calls.iter().map(|call| format!("\ncall {}: {}", call.name, end(&call.arguments)));
+            format!("assistant: {}{}", end(text), calls.collect::<String>())
+        }
+        Message::Tool { name, content, .. } => format!("result of {name}: {}", end(content)),
+    }
+}
+
+fn end(text: &str) -> String {
+    let mut from = text.len().saturating_sub(MESSAGE_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    if from == 0 { text.to_owned() } else { format!("[…]{}", &text[from..]) }
+}
+
+#[cfg(test)]
+mod tests;

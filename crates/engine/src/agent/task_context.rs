@@ -1,0 +1,120 @@
+//! The dependencies of a task, which it cannot change: model, tools, workspace, limits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fusee_journal::{Branch, RunId};
+use fusee_model::{Model, Price, RequestOptions, ToolSpec};
+use fusee_tools::{Secrets, ToolDefinition, Toolbox, Workspace};
+
+use super::interrupt::TurnInterrupt;
+use super::limits::Limits;
+use super::review_policy::ReviewPolicy;
+use crate::agent::limits::policy_change::{self, PolicyChange, RunPolicy};
+use crate::agent::tool_calls::control_tools;
+use crate::approval::ApprovalPolicy;
+
+/// Dependencies of one task; nothing leaks from one task to another.
+pub struct TaskContext {
+    /// The model that works on the task.
+    pub model: Arc<dyn Model>,
+    /// Models for the stages that name one.
+    pub others: std::collections::BTreeMap<String, Arc<dyn Model>>,
+    /// Options of each request.
+    pub options: RequestOptions,
+    /// Price of the model's tokens, if known.
+    pub price: Option<Price>,
+    /// The tools on offer.
+    pub toolbox: Toolbox,
+    /// The workspace the tools act on.
+    pub workspace: Arc<Workspace>,
+    /// Resource limits.
+    pub limits: Limits,
+    /// Secrets that are removed from all output.
+    pub secrets: Secrets,
+    /// Stops single turns.
+    pub turn_stop: TurnInterrupt,
+    /// Approval policy.
+    pub gatekeeper: ApprovalPolicy,
+    /// Changes of limits and approval made on resume, in order.
+    pub amendments: Vec<PolicyChange>,
+    /// Set in review mode.
+    pub review: Option<ReviewPolicy>,
+    /// Description of the sandbox, for the events.
+    pub sandbox: String,
+    /// Random source for retry jitter: returns a number from -1 to 1.
+    pub jitter: fn() -> f64,
+    /// Whether an earlier process worked on this run, so files may have changed meanwhile. Cleared by the
+    /// first request that takes this into account.
+    pub resumed: AtomicBool,
+    /// The run in which the conversation began, if it is another one.
+    pub continues: Option<RunId>,
+}
+
+impl TaskContext {
+    /// Dependencies of a subtask, with its own limits.
+    pub(crate) fn for_child(&self, limits: Limits) -> Self {
+        Self {
+            model: Arc::clone(&self.model),
+            others: self.others.clone(),
+            options: self.options.clone(),
+            price: self.price,
+            toolbox: self.toolbox.clone(),
+            workspace: Arc::clone(&self.workspace),
+            limits,
+            secrets: self.secrets.clone(),
+            turn_stop: self.turn_stop.clone(),
+            gatekeeper: self.gatekeeper.clone(),
+            // Limit changes apply to the parent task only; the child keeps what it was granted.
+            amendments: self
+                .amendments
+                .iter()
+                .map(|amendment| PolicyChange {
+                    after: amendment.after.clone(),
+                    terms: RunPolicy { limits, ..amendment.terms },
+                })
+                .collect(),
+            review: self.review.clone(),
+            sandbox: self.sandbox.clone(),
+            jitter: self.jitter,
+            resumed: AtomicBool::new(self.resumed.load(Ordering::Relaxed)),
+            continues: None,
+        }
+    }
+
+    /// The policy in force when `next_step` is the next step of a branch.
+    pub(crate) fn terms_at(&self, branch: &Branch, next_step: u64) -> RunPolicy {
+        let ApprovalPolicy { approve, commands_settled, .. } = self.gatekeeper;
+        let first = RunPolicy { limits: self.limits, approve, commands_settled };
+        policy_change::at(first, &self.amendments, branch, next_step)
+    }
+
+    /// The same dependencies with another model; an unknown name keeps the current model.
+    pub(crate) fn with_model(&self, name: &str) -> Self {
+        let model = Arc::clone(self.others.get(name).unwrap_or(&self.model));
+        let (amendments, continues) = (self.amendments.clone(), self.continues.clone());
+        Self { model, price: None, amendments, continues, ..self.for_child(self.limits) }
+    }
+
+    /// All tools on offer, in the order the model sees them.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.toolbox.definitions().chain(control_tools::definitions())
+    }
+
+    pub(crate) fn specs(&self, offered: impl Fn(&ToolDefinition) -> bool) -> Vec<ToolSpec> {
+        self.definitions()
+            .filter(|definition| offered(definition))
+            .map(|definition| ToolSpec {
+                name: definition.name.to_string(),
+                description: definition.description.to_string(),
+                parameters: if Toolbox::is_standard(&definition.name)
+                    || control_tools::is_one(&definition.name)
+                {
+                    definition.short_parameters()
+                } else {
+                    definition.parameters.clone()
+                },
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! `ask_user`: a question from the model to the user. The answer is a journal step; the approver does the
+//! asking.
+
+use fusee_journal::event::Event;
+use fusee_journal::{BoxFuture, RunAborted, StepKind, StepRequest, StepResult};
+use fusee_model::ToolCall;
+use fusee_tools::ToolOutput;
+use serde_json::{Value, json};
+
+use crate::agent::runner::TaskRunner;
+use crate::agent::tool_calls::tool_executor::CallRecord;
+use crate::agent::tool_calls::user_wait::{NoAnswer, within};
+
+/// Reason shown with the question.
+const REASON: &str = "the model has a question";
+
+/// Result for the model when there is no answer.
+const NOBODY: &str = "Nobody is there to answer. Decide yourself and say in your answer what you assumed, or \
+                      finish as blocked.";
+
+impl TaskRunner<'_> {
+    /// Asks the user. The wait does not count as working time.
+    pub(crate) async fn ask_person(
+        &mut self,
+        call: &ToolCall,
+        question: String,
+    ) -> Result<(CallRecord, StepResult), RunAborted> {
+        self.emit(Event::ApprovalRequested {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: json!({ "question": question }),
+            reason: REASON.to_owned(),
+        });
+        let step = StepRequest {
+            branch: self.task.branch.clone(),
+            kind: StepKind::Wait,
+            callee: "ask_user".to_owned(),
+            args: json!({ "question": question }),
+        };
+        let (approver, cancel) = (&self.session().gatekeeper.approver, self.cancel());
+        let limit_s = self.session().limits.approval_timeout_s;
+        let body = Box::new(move || {
+            let ask = async move {
+                match within(limit_s, cancel, approver.ask_user(&question)).await {
+                    Ok(words) => json!(words),
+                    Err(why) => json!({ "unanswered": why }),
+                }
+            };
+            Box::pin(ask) as BoxFuture<'_, Value>
+        });
+        let said = self.engine().step(step, body).await?.value;
+        let answer = said.as_str().map(str::to_owned);
+        self.emit(Event::ApprovalResolved {
+            call_id: call.id.clone(),
+            approved: answer.is_some(),
+            reason: answer.clone().or_else(|| Some("nobody answered".to_owned())),
+        });
+        if said["unanswered"] == json!(NoAnswer::Cancelled) {
+            return self.answer_step(call, CallRecord::stopped()).await;
+        }
+        let output = answer.map_or_else(|| ToolOutput::error(NOBODY), ToolOutput::done);
+        self.answer_step(call, CallRecord::plain(output)).await
+    }
+}

@@ -1,0 +1,126 @@
+//! Performs prepared calls that have effects, and detects the effects of commands: which files they changed,
+//! and whether they touched protected files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fusee_journal::BoxFuture;
+use fusee_tools::workspace::InitialBackups;
+use fusee_tools::{CallContext, PreparedCall, RetrySafety, Tool, ToolOutput, Workspace};
+use serde_json::Value;
+
+use crate::agent::flow::{ProtectedTests, protected_answer};
+use crate::agent::tool_calls::tool_executor::CallRecord;
+
+/// Maximum number of files named.
+const MOST_NAMES: usize = 20;
+
+/// Performs a call. For commands, the workspace is examined before and after.
+pub(crate) async fn perform(
+    tool: &dyn Tool,
+    prepared: Option<PreparedCall>,
+    context: &CallContext,
+    left_ms: Option<u64>,
+    protected: Option<Arc<ProtectedTests>>,
+) -> CallRecord {
+    let Some(prepared) = prepared else {
+        return CallRecord::plain(ToolOutput::error("the call was not prepared"));
+    };
+    if tool.repeat() != RetrySafety::Never {
+        return CallRecord::plain(within(left_ms, context, tool.perform(prepared, context)).await);
+    }
+    if !context.workspace.is_watched() {
+        // After a crash: the backups of this snapshot, if any, were recorded with the intent of the first
+        // attempt.
+        drop(watching(&context.workspace, Workspace::watch_for_changes).await);
+    }
+    if !context.workspace.is_first_look_saved() {
+        watching(&context.workspace, Workspace::save_first_look).await;
+    }
+    let mut called = CallRecord::plain(within(left_ms, context, tool.perform(prepared, context)).await);
+    put_back(&mut called, protected, &context.workspace).await;
+    if !context.workspace.is_unmoved() {
+        called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
+        called.output.directories = context.workspace.take_directory_changes().into();
+    }
+    called
+}
+
+/// Restores protected files that a command changed, and adds a note to the output.
+pub(crate) async fn put_back(
+    called: &mut CallRecord,
+    protected: Option<Arc<ProtectedTests>>,
+    workspace: &Arc<Workspace>,
+) {
+    let Some(protected) = protected else { return };
+    let workspace = Arc::clone(workspace);
+    let restored = tokio::task::spawn_blocking(move || protected.restore(&workspace)).await;
+    called.protected = restored.unwrap_or_default();
+    if !called.protected.is_empty() {
+        let told = protected_answer(&called.protected);
+        called.output.content.push_str(&format!("\n[{told} They were restored.]"));
+    }
+}
+
+/// Determines what an interrupted command had changed, as far as the files show it: the snapshot taken before
+/// the run's first command survives the crash.
+pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut CallRecord, workspace: &Arc<Workspace>) {
+    if tool.repeat() != RetrySafety::Never {
+        return;
+    }
+    called.output.changed = watching(workspace, Workspace::look_for_changes).await;
+    called.output.directories = workspace.take_directory_changes().into();
+    let names: Vec<&str> =
+        called.output.changed.iter().map(|change| change.path.as_str()).take(MOST_NAMES).collect();
+    if !names.is_empty() {
+        let told = format!("\n[These files changed since it began: {}.]", names.join(", "));
+        called.output.content.push_str(&told);
+    }
+}
+
+/// Before the first command of a run: adds the backups needed for undo to its intent. Returns a warning about
+/// files that were not backed up.
+pub(crate) async fn keep_for_undo(
+    tool: &dyn Tool,
+    intent: &mut Value,
+    workspace: &Arc<Workspace>,
+) -> Option<String> {
+    let fields = intent.as_object_mut().filter(|_| tool.repeat() == RetrySafety::Never)?;
+    if workspace.is_watched() {
+        return None;
+    }
+    let InitialBackups { kept, left, left_bytes } = watching(workspace, Workspace::watch_for_changes).await;
+    if !kept.is_empty() {
+        fields.insert("kept".to_owned(), serde_json::to_value(kept).unwrap_or_default());
+    }
+    let files = if left == 1 { "1 file".to_owned() } else { format!("{left} files") };
+    let megabytes = left_bytes.div_ceil(1 << 20);
+    (left > 0).then(|| {
+        format!(
+            "too large to back up and not in git: {files} ({megabytes} MB); `fusee runs undo` cannot restore what commands change there"
+        )
+    })
+}
+
+/// Runs a workspace scan on a blocking thread, because it may wait for the disk.
+async fn watching<T: Default + Send + 'static>(workspace: &Arc<Workspace>, look: fn(&Workspace) -> T) -> T {
+    let workspace = Arc::clone(workspace);
+    tokio::task::spawn_blocking(move || look(&workspace)).await.unwrap_or_default()
+}
+
+/// Cancels the call when the task's time is up, and still returns its output.
+pub(crate) async fn within(
+    left_ms: Option<u64>,
+    context: &CallContext,
+    call: BoxFuture<'_, ToolOutput>,
+) -> ToolOutput {
+    let Some(left) = left_ms else { return call.await };
+    let mut call = call;
+    tokio::select! {
+        output = &mut call => output,
+        () = tokio::time::sleep(Duration::from_millis(left)) => {
+            context.cancel.cancel();
+            call.await
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Executes one tool call as journal steps of a branch: the approval question, the call itself, and recovery
+//! after a crash. `tool_calls.rs` uses it for a model's calls, the workflow driver for those of a program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusee_journal::event::{CallFate, Event, EventDelta};
+use fusee_journal::{
+    BoxFuture, Branch, DurableRun, Intention, OnceOutcome, RunAborted, StepKind, StepRequest, StepResult,
+};
+use fusee_model::CancellationToken;
+use fusee_tools::{CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Secrets, Tool, ToolOutput};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::conversation::sectioned_prompt::Expansion;
+use crate::agent::flow::{ProtectedTests, protected_answer};
+use crate::agent::runner::to_value;
+use crate::agent::task_context::TaskContext;
+use crate::agent::tool_calls::command_effects::{
+    keep_for_undo, look_after_crash, perform, put_back, within as within_time,
+};
+use crate::agent::tool_calls::user_wait::{NoAnswer, within};
+use crate::approval::rules::ApprovalRule;
+use crate::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalScope};
+
+/// Appended to the refusal when an approval question got no answer.
+pub(crate) const UNANSWERED_ADVICE: &str = "; go on without it, or finish as blocked";
+
+/// The result of a call, as stored in the journal.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CallRecord {
+    #[serde(flatten)]
+    pub(crate) output: ToolOutput,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fate: Option<CallFate>,
+    /// Prompt sections opened by the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expansion: Option<Expansion>,
+    /// Protected files the call tried to change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) protected: Vec<String>,
+}
+
+impl CallRecord {
+    /// A call that ran to completion.
+    pub(crate) fn plain(output: ToolOutput) -> Self {
+        Self { output, fate: None, expansion: None, protected: Vec::new() }
+    }
+
+    /// A call that ended with another fate.
+    pub(crate) fn ended(output: ToolOutput, fate: CallFate) -> Self {
+        Self { fate: Some(fate), ..Self::plain(output) }
+    }
+
+    /// A call cancelled before it started.
+    pub(crate) fn stopped() -> Self {
+        Self::ended(ToolOutput::aborted("Not run: it was cancelled before it began."), CallFate::Aborted)
+    }
+
+    /// A call that was refused, with the reason.
+    pub(crate) fn refused(why: &str) -> Self {
+        Self::ended(ToolOutput::error(format!("Not run: {why}.")), CallFate::Refused)
+    }
+}
+
+/// Result of waiting for an approval, as stored in the journal.
+#[derive(Serialize, Deserialize)]
+struct ApprovalWait {
+    #[serde(flatten)]
+    answer: ApprovalAnswer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unanswered: Option<NoAnswer>,
+}
+
+impl ApprovalWait {
+    fn of(waited: Result<ApprovalAnswer, NoAnswer>, limit_s: u64) -> Self {
+        let why = match waited {
+            Ok(answer) => return Self { answer, unanswered: None },
+            Err(why) => why,
+        };
+        let answer = match why {
+            NoAnswer::Cancelled => ApprovalAnswer::no("cancelled"),
+            NoAnswer::OutOfTime => {
+                ApprovalAnswer::no(format!("nobody answered within {limit_s} s{UNANSWERED_ADVICE}"))
+            }
+        };
+        Self { answer, unanswered: Some(why) }
+    }
+}
+
+/// Everything needed to execute calls on one branch.
+pub(crate) struct ToolExecutor<'a> {
+    pub(crate) session: &'a TaskContext,
+    pub(crate) engine: &'a Arc<dyn DurableRun>,
+    pub(crate) branch: &'a Branch,
+    pub(crate) cancel: &'a CancellationToken,
+    /// Remaining working time, if limited.
+    pub(crate) left_ms: Option<u64>,
+    /// Step kind of effectful calls: the runtime's own calls differ from a model's.
+    pub(crate) kind: StepKind,
+    /// Files that no call may change.
+    pub(crate) protected: Option<Arc<ProtectedTests>>,
+    /// Maximum bytes of images in one result; 0 if the model takes no images.
+    pub(crate) image_bytes: usize,
+}
+
+impl ToolExecutor<'_> {
+    /// Asks for approval of a call; the answer is a step of its own. Returns the call's result if it was
+    /// refused.
+    pub(crate) async fn ask(&self, question: ApprovalQuestion) -> Result<Option<CallRecord>, RunAborted> {
+        self.ask_for_longer(question).await.map(|(refusal, _)| refusal)
+    }
+
+    /// Like [`Self::ask`], and also returns the rules that a lasting approval adds.
+    pub(crate) async fn ask_for_longer(
+        &self,
+        question: ApprovalQuestion,
+    ) -> Result<(Option<CallRecord>, Vec<ApprovalRule>), RunAborted> {
+        let (call_id, lasting) = (question.call_id.clone(), question.lasting());
+        self.engine.emit(
+            self.branch,
+            Event::ApprovalRequested {
+                call_id: call_id.clone(),
+                name: question.name.clone(),
+                arguments: question.arguments.clone(),
+                reason: question.reason.clone(),
+            },
+        );
+        let step = self.step(StepKind::Wait, "approval", to_value(&question));
+        let (approver, cancel) = (&self.session.gatekeeper.approver, self.cancel);
+        let limit_s = self.session.limits.approval_timeout_s;
+        let body = Box::new(move || {
+            let ask = async move {
+                let waited = within(limit_s, cancel, approver.ask(&question)).await;
+                to_value(&ApprovalWait::of(waited, limit_s))
+            };
+            Box::pin(ask) as BoxFuture<'_, Value>
+        });
+        // The step's duration is not counted: waiting for the user is not working time.
+        let ApprovalWait { answer, unanswered } = self.engine.step(step, body).await?.read()?;
+        let (approved, reason) = (answer.approved, answer.reason.clone());
+        self.engine.emit(self.branch, Event::ApprovalResolved { call_id, approved, reason });
+        if unanswered == Some(NoAnswer::Cancelled) {
+            return Ok((Some(CallRecord::stopped()), Vec::new()));
+        }
+        let why = answer.reason.as_deref().unwrap_or("a person said no");
+        let lasting =
+            if answer.approved && answer.lasts != ApprovalScope::Once { lasting } else { Vec::new() };
+        Ok(((!answer.approved).then(|| CallRecord::refused(why)), lasting))
+    }
+
+    /// Records a result that needs no execution. It is still a step, because every call has exactly one.
+    pub(crate) async fn answer(
+        &self,
+        callee: &str,
+        args: Value,
+        called: CallRecord,
+    ) -> Result<(CallRecord, StepResult), RunAborted> {
+        let step = self.step(StepKind::Tool, callee, args);
+        let body = Box::new(move || Box::pin(async move { to_value(&called) }) as BoxFuture<'_, Value>);
+        read(self.engine.step(step, body).await?)
+    }
+
+    /// Executes the call.
+    pub(crate) async fn make(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(CallRecord, StepResult), RunAborted> {
+        match tool.repeat() {
+            RetrySafety::Harmless => self.harmless(call_id, tool, arguments).await,
+            RetrySafety::Settled | RetrySafety::Never => self.effectful(call_id, tool, arguments).await,
+        }
+    }
+
+    async fn harmless(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(CallRecord, StepResult), RunAborted> {
+        let step = self.step(StepKind::Tool, &tool.definition().name, arguments.clone());
+        let (context, left) = (self.context(call_id), self.left_ms);
+        let secrets = &self.session.secrets;
+        let body = Box::new(move || {
+            let run = async move {
+                let output = match tool.prepare(arguments, &context).await {
+                    Ok(prepared) => within_time(left, &context, tool.perform(prepared, &context)).await,
+                    Err(answer) => answer,
+                };
+                to_value(&CallRecord::plain(clean(secrets, output)))
+            };
+            Box::pin(run) as BoxFuture<'_, Value>
+        });
+        read(self.engine.step(step, body).await?)
+    }
+
+    async fn effectful(
+        &self,
+        call_id: &str,
+        tool: &Arc<dyn Tool>,
+        arguments: Value,
+    ) -> Result<(CallRecord, StepResult), RunAborted> {
+        let step = self.step(self.kind, &tool.definition().name, arguments.clone());
+        let (context, left) = (self.context(call_id), self.left_ms);
+        let secrets = &self.session.secrets;
+        let guarded = self.protected.clone();
+        let plan: Mutex<Option<PreparedCall>> = Mutex::new(None);
+        let (context_now, plan_now, asked) = (&context, &plan, arguments.clone());
+        let intend = Box::new(move || {
+            let prepare = async move {
+                match tool.prepare(asked, context_now).await {
+                    Err(output) => Intention::Answer(to_value(&CallRecord::plain(clean(secrets, output)))),
+                    Ok(prepared) if !self.protected_in(&prepared.intent).is_empty() => {
+                        let protected = self.protected_in(&prepared.intent);
+                        let output = ToolOutput::error(format!("Not run. {}", protected_answer(&protected)));
+                        let called = CallRecord { protected, ..CallRecord::ended(output, CallFate::Refused) };
+                        Intention::Answer(to_value(&called))
+                    }
+                    Ok(prepared) => {
+                        let mut intent = prepared.intent.clone();
+                        let warning = keep_for_undo(&**tool, &mut intent, &context_now.workspace).await;
+                        if let Some(message) = warning {
+                            let event = Event::Warning { code: "not_undoable".to_owned(), message };
+                            self.engine.note(self.branch, event);
+                        }
+                        withhold(secrets, &mut intent);
+                        *plan_now.lock().unwrap_or_else(PoisonError::into_inner) = Some(prepared);
+                        Intention::Go(intent)
+                    }
+                }
+            };
+            Box::pin(prepare) as BoxFuture<'_, Intention>
+        });
+        let body = Box::new(move || {
+            let run = async move {
+                let prepared = plan_now.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let called = perform(&**tool, prepared, context_now, left, guarded).await;
+                to_value(&CallRecord { output: clean(secrets, called.output), ..called })
+            };
+            Box::pin(run) as BoxFuture<'_, Value>
+        });
+        match self.engine.once(step, intend, body).await? {
+            OnceOutcome::Done(recorded) => read(recorded),
+            OnceOutcome::Interrupted { key, intent } => {
+                let (arguments, context) = (&arguments, &context);
+                let guarded = self.protected.clone();
+                let body = Box::new(move || {
+                    let end = async move {
+                        let mut called = settle(&**tool, arguments, &intent, context).await;
+                        put_back(&mut called, guarded, &context.workspace).await;
+                        look_after_crash(&**tool, &mut called, &context.workspace).await;
+                        to_value(&CallRecord { output: clean(secrets, called.output), ..called })
+                    };
+                    Box::pin(end) as BoxFuture<'_, Value>
+                });
+                read(self.engine.conclude(key, body).await?)
+            }
+        }
+    }
+
+    /// The protected files that a prepared change would touch.
+    fn protected_in(&self, intent: &Value) -> Vec<String> {
+        let Some(protected) = &self.protected else { return Vec::new() };
+        let changes = intent.get("changes").and_then(Value::as_array);
+        let paths = changes.into_iter().flatten().filter_map(|change| change["path"].as_str());
+        paths.filter(|path| protected.covers(path)).map(str::to_owned).collect()
+    }
+
+    fn step(&self, kind: StepKind, callee: &str, args: Value) -> StepRequest {
+        StepRequest { branch: self.branch.clone(), kind, callee: callee.to_owned(), args }
+    }
+
+    /// Builds the context passed to the tool along with its arguments.
+    pub(crate) fn context(&self, call_id: &str) -> CallContext {
+        let (engine, branch) = (Arc::clone(self.engine), self.branch.clone());
+        let (call_id, secrets) = (call_id.to_owned(), self.session.secrets.clone());
+        CallContext {
+            workspace: Arc::clone(&self.session.workspace),
+            call_id: call_id.clone(),
+            cancel: self.cancel.child_token(),
+            progress: Arc::new(move |text| {
+                let mut text = text.to_owned();
+                secrets.remove_from(&mut text);
+                engine.pass(&branch, EventDelta::Output { call_id: call_id.clone(), text });
+            }),
+            limits: fusee_tools::CallLimits {
+                image_bytes: self.image_bytes,
+                ..fusee_tools::CallLimits::default()
+            },
+        }
+    }
+}
+
+/// Removes known secrets from the output of a tool.
+fn clean(secrets: &Secrets, mut output: ToolOutput) -> ToolOutput {
+    secrets.remove_from(&mut output.content);
+    output
+}
+
+/// Removes known secrets from an intent before it is written to the journal.
+fn withhold(secrets: &Secrets, value: &mut Value) {
+    match value {
+        Value::String(text) => secrets.remove_from(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| withhold(secrets, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| withhold(secrets, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn read(mut recorded: StepResult) -> Result<(CallRecord, StepResult), RunAborted> {
+    let value = std::mem::take(&mut recorded.value);
+    let called = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+    Ok((called, recorded))
+}
+
+/// Determines the outcome of a call interrupted by a crash, and completes it where that is safe.
+async fn settle(tool: &dyn Tool, arguments: &Value, intent: &Value, context: &CallContext) -> CallRecord {
+    match tool.settle(arguments, intent, context).await {
+        InterruptedOutcome::Done(output) => CallRecord::plain(output),
+        InterruptedOutcome::Unknown(output) => CallRecord::ended(output, CallFate::Interrupted),
+        InterruptedOutcome::Redo => {
+            let output = match tool.prepare(arguments.clone(), context).await {
+                Ok(prepared) => tool.perform(prepared, context).await,
+                Err(answer) => answer,
+            };
+            CallRecord::plain(output)
+        }
+    }
+}

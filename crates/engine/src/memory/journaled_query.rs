@@ -1,0 +1,79 @@
+//! Queries the index as a journaled step, so that a replay gets the same result after the files have changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fusee_journal::{BoxFuture, Branch, DurableRun, RunAborted, StepBody, StepKind, StepRequest, StepResult};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{MemoryAnswer, MemoryQuery, MemorySystem};
+
+/// Maximum number of symbols listed per file.
+const SYMBOLS: usize = 12;
+
+/// Whether descriptions of the files are included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Details {
+    Left,
+    Told,
+}
+
+/// The result, with a description per file if requested.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct QueryRecord {
+    pub(super) found: MemoryAnswer,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) about: BTreeMap<String, String>,
+}
+
+/// Runs the query as a step; the inner error says why the index could not answer.
+pub(super) async fn asked(
+    memory: &Arc<MemorySystem>,
+    engine: &dyn DurableRun,
+    branch: &Branch,
+    query: MemoryQuery,
+    details: Details,
+) -> Result<(Result<QueryRecord, String>, StepResult), RunAborted> {
+    let mut args = json!(query);
+    if details == Details::Told {
+        args["details"] = true.into();
+    }
+    let call = StepRequest {
+        branch: branch.clone(),
+        kind: StepKind::Environment,
+        callee: "memory".to_owned(),
+        args,
+    };
+    let memory = Arc::clone(memory);
+    let body: StepBody<'_> = Box::new(move || {
+        let ask = async move {
+            match tokio::task::spawn_blocking(move || look(&memory, &query, details)).await {
+                Ok(Ok(looked)) => json!(looked),
+                Ok(Err(problem)) => json!({ "problem": problem }),
+                Err(lost) => json!({ "problem": lost.to_string() }),
+            }
+        };
+        Box::pin(ask) as BoxFuture<'_, Value>
+    });
+    let mut recorded = engine.step(call, body).await?;
+    if let Some(problem) = recorded.value.get("problem").and_then(Value::as_str) {
+        return Ok((Err(problem.to_owned()), recorded));
+    }
+    let value = std::mem::take(&mut recorded.value);
+    let looked = serde_json::from_value(value).map_err(|error| RunAborted::Unreadable(error.to_string()))?;
+    Ok((Ok(looked), recorded))
+}
+
+fn look(memory: &MemorySystem, query: &MemoryQuery, details: Details) -> Result<QueryRecord, String> {
+    let found = memory.relevant(query)?;
+    let mut about = BTreeMap::new();
+    if details == Details::Told {
+        for path in found.matches.iter().map(|found| &found.path) {
+            let Some(entry) = memory.entry(path)? else { continue };
+            let symbols: Vec<&str> = entry.symbols.iter().take(SYMBOLS).map(String::as_str).collect();
+            about.insert(path.clone(), format!("{} [{}]", entry.summary, symbols.join(" ")));
+        }
+    }
+    Ok(QueryRecord { found, about })
+}

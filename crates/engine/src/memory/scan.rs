@@ -1,0 +1,139 @@
+//! Scans a work tree in parallel, honouring ignore files and reading only what changed.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::UNIX_EPOCH;
+
+use ignore::{WalkBuilder, WalkState};
+
+use super::entry::{FileEntry, FileStat};
+use super::index::{EntryLocation, IndexLookup};
+use super::tokenizer::hash_bytes;
+
+/// Maximum number of files in an index; the update reports when there are more.
+pub const MOST_FILES: usize = 500_000;
+/// Bytes read per file: enough for its symbols.
+const HEAD: u64 = 256 * 1024;
+/// Maximum number of scanner threads.
+const THREADS: usize = 8;
+
+/// Differences found by a scan.
+#[derive(Default)]
+pub(super) struct ScanResult {
+    /// Number of files found.
+    pub(super) files: usize,
+    /// New and changed files, unordered.
+    pub(super) entries: Vec<FileEntry>,
+    /// Files with a new mtime but unchanged content.
+    pub(super) touched: Vec<(EntryLocation, i64)>,
+    /// Whether files were left out because of [`MOST_FILES`].
+    pub(super) cut: bool,
+}
+
+/// State of a file relative to the index.
+enum FileChangeState {
+    Same,
+    Touched(EntryLocation, i64),
+    Read(Box<FileEntry>),
+}
+
+/// Scans `root`; unchanged files are marked as seen but not read.
+pub(super) fn walk(root: &Path, known: &IndexLookup<'_>, commit: Option<&str>) -> Result<ScanResult, String> {
+    if !root.is_dir() {
+        return Err(format!("{} is not a directory", root.display()));
+    }
+    let files = AtomicUsize::new(0);
+    let all: Mutex<ScanResult> = Mutex::default();
+    let threads = std::thread::available_parallelism().map_or(2, |count| count.get().min(THREADS));
+    let mut builder = WalkBuilder::new(root);
+    builder
+        .hidden(false)
+        .git_global(false)
+        .require_git(false)
+        .follow_links(false)
+        .threads(threads)
+        .filter_entry(|entry| {
+            entry.depth() == 0 || !is_state(entry.file_name()) && fusee_tools::workspace::walk::ends(entry)
+        });
+    fusee_tools::workspace::walk::keep_from_reading_for_ever(&mut builder, root);
+    builder.build_parallel().run(|| {
+        let mut mine = ThreadFindings { all: &all, walked: ScanResult::default() };
+        let files = &files;
+        Box::new(move |found| {
+            let Ok(found) = found else { return WalkState::Continue };
+            if !found.file_type().is_some_and(|kind| kind.is_file()) {
+                return WalkState::Continue;
+            }
+            if files.fetch_add(1, Ordering::Relaxed) >= MOST_FILES {
+                mine.walked.cut = true;
+                return WalkState::Quit;
+            }
+            let Some(look) = look(root, found.path(), found.metadata().ok().as_ref(), known, commit) else {
+                return WalkState::Continue;
+            };
+            mine.walked.files += 1;
+            match look {
+                FileChangeState::Same => {}
+                FileChangeState::Touched(place, mtime) => mine.walked.touched.push((place, mtime)),
+                FileChangeState::Read(entry) => mine.walked.entries.push(*entry),
+            }
+            WalkState::Continue
+        })
+    });
+    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Findings of one thread, merged into the total when it is dropped.
+struct ThreadFindings<'a> {
+    all: &'a Mutex<ScanResult>,
+    walked: ScanResult,
+}
+
+impl Drop for ThreadFindings<'_> {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.files += self.walked.files;
+        all.entries.append(&mut self.walked.entries);
+        all.touched.append(&mut self.walked.touched);
+        all.cut |= self.walked.cut;
+    }
+}
+
+fn look(
+    root: &Path,
+    path: &Path,
+    metadata: Option<&Metadata>,
+    known: &IndexLookup<'_>,
+    commit: Option<&str>,
+) -> Option<FileChangeState> {
+    // Names that are not UTF-8 cannot be passed to a model.
+    let relative = path.strip_prefix(root).ok()?.to_str()?;
+    let metadata = metadata?;
+    let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
+    let stat = FileStat { size: metadata.len(), mtime };
+    // A different size means different content, whatever the head says.
+    let old = known.see(relative).filter(|old| old.size == stat.size);
+    if old.as_ref().is_some_and(|old| old.mtime == stat.mtime) {
+        return Some(FileChangeState::Same);
+    }
+    let mut head = Vec::with_capacity(stat.size.min(HEAD) as usize);
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    if read.is_err() {
+        // Unreadable: the existing entry is no longer true.
+        known.unsee(relative);
+        return None;
+    }
+    if let Some(old) = old.filter(|old| old.hash == hash_bytes(&head)) {
+        return Some(FileChangeState::Touched(old.place, stat.mtime));
+    }
+    Some(FileChangeState::Read(Box::new(FileEntry::new(relative.to_owned(), &stat, &head, commit))))
+}
+
+fn is_state(name: &std::ffi::OsStr) -> bool {
+    [".git", ".fusee", ".jj", ".hg", ".svn"].iter().any(|state| name == *state)
+}

@@ -1,0 +1,79 @@
+//! Continuation of an earlier run: its conversation is read from the journal once, as a journaled step, so
+//! that resuming and replaying do not need the earlier run. [`PriorConversation`] defines what is carried over.
+
+use fusee_journal::event::Event;
+use fusee_journal::{Branch, DurableRun, Journal, JournalError, RunAborted, RunId, RunStatus, StepKind};
+use serde_json::Value;
+
+use super::{CarryOver, RunSpec, StartError, call, settings_of, value_body};
+use crate::agent::{EARLIER_STEP, PriorConversation};
+
+/// Number of events read at once.
+const PAGE: usize = 512;
+
+/// Checks that a run can be continued.
+pub(super) fn check(journal: &Journal, run: &RunId) -> Result<(), StartError> {
+    if journal.run(run.as_str())?.status == RunStatus::Open {
+        return Err(StartError::NotEnded { run: run.clone() });
+    }
+    settings_of(journal, run).map(drop)
+}
+
+/// Returns the carried-over conversation, if the run continues another one.
+pub(super) async fn earlier(
+    engine: &dyn DurableRun,
+    branch: &Branch,
+    journal: &Journal,
+    settings: &RunSpec,
+) -> Result<Option<PriorConversation>, RunAborted> {
+    let Some(run) = settings.continues.clone() else { return Ok(None) };
+    let read = async move {
+        match gather(journal, &run) {
+            Ok(earlier) => {
+                let shortened = match settings.carry {
+                    CarryOver::Whole => None,
+                    CarryOver::Shortened => earlier.shortened(&settings.limits),
+                };
+                let earlier = shortened.map_or(earlier, |(shortened, _)| shortened);
+                serde_json::to_value(earlier).unwrap_or_default()
+            }
+            Err(error) => Value::String(format!("cannot continue run {run}: {error}")),
+        }
+    };
+    let recorded = engine.step(call(branch, StepKind::Environment, EARLIER_STEP), value_body(read)).await?;
+    match &recorded.value {
+        Value::String(problem) => Err(RunAborted::Unreadable(problem.clone())),
+        _ => recorded.read().map(Some),
+    }
+}
+
+/// Collects what a run leaves to its continuation.
+pub(super) fn gather(journal: &Journal, run: &RunId) -> Result<PriorConversation, String> {
+    let steps = journal.steps(run).map_err(|error| error.to_string())?;
+    let settings = settings_of(journal, run).map_err(|error| error.to_string())?;
+    // A template or workflow has its own conversations; in the surrounding one it is a request and an answer.
+    let aside = settings.continues.is_some() && !settings.work.is_request();
+    let earlier = if aside { PriorConversation::before(&steps)? } else { PriorConversation::of(&steps)? };
+    let mut earlier = if settings.work.is_request() { earlier.with_parts(&steps) } else { earlier };
+    earlier.opened.extend(settings.opened.iter().cloned());
+    if !earlier.messages.is_empty() && !aside {
+        return Ok(earlier);
+    }
+    let answer = answer_of(journal, run).map_err(|error| error.to_string())?;
+    Ok(earlier.spoken(&settings.request, &answer))
+}
+
+/// Returns the final answer of a run.
+fn answer_of(journal: &Journal, run: &RunId) -> Result<String, JournalError> {
+    let (mut after, mut answer) = (0, String::new());
+    loop {
+        let page = journal.events(run, after, u64::MAX, PAGE)?;
+        let Some(last) = page.last() else { return Ok(answer) };
+        after = last.seq;
+        for stamped in page {
+            if let Event::TaskComplete(complete) = stamped.event {
+                answer = complete.answer;
+            }
+        }
+    }
+}

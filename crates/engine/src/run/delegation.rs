@@ -1,0 +1,33 @@
+//! Sets up delegation for a run whose prompt allows it. The task system runs the delegated parts.
+
+use std::sync::Arc;
+
+use super::{RunSpec, TemplateSource};
+use crate::agent::AgentTask;
+use crate::memory::MemorySystem;
+use crate::prompt::EnvironmentSnapshot;
+use crate::task_system::{InheritedContext, SubtaskRequest, Subtasks, TaskScope, TaskSystem};
+
+/// Adds the delegation tool to the task if its prompt has a delegation section.
+pub(super) fn delegating(
+    task: AgentTask,
+    settings: &RunSpec,
+    environment: &EnvironmentSnapshot,
+    templates: TemplateSource,
+    started_ms: i64,
+) -> AgentTask {
+    let delegation = task.disclosure.as_ref().and_then(|disclosure| disclosure.delegation()).cloned();
+    let Some(delegation) = delegation else { return task };
+    let system = TaskSystem {
+        registry: templates.registry,
+        memory: Arc::new(MemorySystem::new(&settings.workspace, templates.memory_file)),
+        base: Arc::clone(&task.session),
+        engine: Arc::clone(&task.engine),
+        environment: environment.clone(),
+    };
+    let place = TaskScope::main(started_ms, task.cancellation(), Arc::clone(&task.progress));
+    // Registered as its own ancestor: a task that delegates its own request verbatim would recurse forever.
+    let own = SubtaskRequest { description: Some(settings.request.clone()), ..SubtaskRequest::default() };
+    let subtasks = Subtasks::new(Arc::new(system), &place, &own, InheritedContext::default());
+    task.spawning(Arc::new(subtasks.delegating(delegation)))
+}

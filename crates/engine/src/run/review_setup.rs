@@ -1,0 +1,67 @@
+//! Sets up a run of the code reviewer: collects its context as a step, and configures its task.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fusee_journal::{Branch, DurableRun, RunAborted, StepKind};
+use fusee_tools::{Access, Toolbox, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use super::{RunSpec, call, value_body};
+use crate::agent::AgentTask;
+use crate::prompt::EnvironmentSnapshot;
+use crate::review::{self, CodeReview, FindingsCheck, ReviewContext, ReviewSources};
+
+/// Collects the context of a code review; `None` if the run is not one.
+pub(super) async fn material(
+    engine: &dyn DurableRun,
+    branch: &Branch,
+    settings: &RunSpec,
+    environment: &EnvironmentSnapshot,
+    workspace: &Arc<Workspace>,
+    toolbox: &Toolbox,
+    digests: PathBuf,
+) -> Result<Option<ReviewContext>, RunAborted> {
+    let Some(review) = &settings.code_review else { return Ok(None) };
+    let place = ReviewSources {
+        directory: settings.workspace.clone(),
+        digests,
+        branch: environment.branch.clone(),
+        workspace: Arc::clone(workspace),
+        shell: toolbox.find("shell").cloned(),
+        cancel: CancellationToken::new(),
+    };
+    let look =
+        async move { serde_json::to_value(ReviewContext::gather(review, &place).await).unwrap_or_default() };
+    let recorded = engine.step(call(branch, StepKind::Environment, "review"), value_body(look)).await?;
+    recorded.read().map(Some)
+}
+
+/// Returns the read-only tools.
+pub(super) fn looking(toolbox: &Toolbox) -> Toolbox {
+    let mut looking = Toolbox::new();
+    for tool in toolbox.iter().filter(|tool| tool.definition().category != Access::Write) {
+        // Names are unique in the source toolbox.
+        let _ = looking.insert(Arc::clone(tool));
+    }
+    looking
+}
+
+/// Adds the reviewer's prompt and the check of its findings to the task.
+pub(super) fn dressed(
+    task: AgentTask,
+    settings: &RunSpec,
+    review: &CodeReview,
+    material: ReviewContext,
+    environment: &EnvironmentSnapshot,
+    opened: BTreeSet<String>,
+) -> Result<AgentTask, String> {
+    if let Some(problem) = material.problem {
+        return Ok(task.impossible(problem));
+    }
+    let background = settings.background.as_deref();
+    let (disclosure, notices) =
+        review::disclosure(review, &settings.request, background, &material, environment, opened)?;
+    Ok(task.noticing(notices).disclosing(disclosure).answering(Arc::new(FindingsCheck::new(review)?)))
+}

@@ -1,0 +1,86 @@
+//! The work of a run: a request, a workflow, or a template's task. It is part of the settings, so a run ends
+//! on the text it started with.
+
+use std::collections::BTreeMap;
+
+use fusee_lang::Callable;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::task_system::LimitOverrides;
+
+/// Work that a run executes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// The request, as one task.
+    #[default]
+    Request,
+    /// A workflow.
+    Workflow(Box<WorkflowRun>),
+    /// The task of a template.
+    Template(Box<TemplateRun>),
+}
+
+impl RunKind {
+    /// Whether this is the default, which is not serialised; older journals do not have the field.
+    pub(crate) fn is_request(&self) -> bool {
+        *self == Self::Request
+    }
+}
+
+/// Form of the JSON output. It is stored, so that a resumed run prints the same form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JsonOutput {
+    /// Events, one per line.
+    #[default]
+    Events,
+    /// The task's result, as one object.
+    Result,
+}
+
+impl JsonOutput {
+    /// Whether this is the default, which is not serialised; older journals do not have the field.
+    pub(crate) fn is_events(&self) -> bool {
+        *self == Self::Events
+    }
+}
+
+/// A workflow with everything that determines its execution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowRun {
+    /// Name used in diagnostics and errors: the file, or a placeholder for inline text.
+    pub name: String,
+    /// Source text.
+    pub text: String,
+    /// Loaded files, by the name they are referenced by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Values of its parameters.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Value>,
+    /// Templates and workflows registered at the start; the text was checked against these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Callable>,
+    /// Registered workflows by name, including those they call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub library: BTreeMap<String, WorkflowRun>,
+}
+
+/// A template's task with everything that determines its execution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TemplateRun {
+    /// Name of the template.
+    pub name: String,
+    /// File it was read from, or a placeholder if there is none.
+    pub file: String,
+    /// Source text of the template.
+    pub text: String,
+    /// Input values.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Value>,
+    /// Limits that the user set for this run; they override the template's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitOverrides>,
+}

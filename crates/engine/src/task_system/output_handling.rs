@@ -1,0 +1,195 @@
+//! Handles a model's answer: checks it against the declared format, or runs the continuation it requests.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusee_journal::event::{ErrorCode, TaskError as EventError};
+use fusee_journal::{BoxFuture, RunAborted};
+use fusee_model::Message;
+use serde_json::Value;
+
+use super::error::{ErrorCause, ErrorType, Mismatch, Reason, TemplateTaskError};
+use super::output::{self, OutputSchema, OutputVerdict};
+use super::request::SubtaskRequest;
+use super::result::TaskResult;
+use super::subtasks::{FinishedSubtask, Subtasks, history};
+use crate::agent::{AnswerHandler, Conclusion, Remaining, Spent, TaskOutcome};
+use crate::template::{OutputFormat, Template};
+
+/// Checks the answer of one task.
+pub(super) struct OutputJudge {
+    format: Option<OutputFormat>,
+    schema: Option<OutputSchema>,
+    repair: bool,
+    subtasks: Arc<Subtasks>,
+    /// Result of the continuation, if the answer requested one.
+    continued: Mutex<Option<ContinuationResult>>,
+}
+
+/// A finished continuation.
+#[derive(Clone)]
+struct ContinuationResult {
+    result: TaskResult,
+    /// Content of the answer that requested it.
+    before: String,
+}
+
+impl OutputJudge {
+    pub(super) fn new(template: &Template, schema: Option<OutputSchema>, subtasks: Arc<Subtasks>) -> Self {
+        // Templates with manual XML pass the answer on verbatim.
+        let format = template.output_format.clone().filter(|_| !template.manual_xml);
+        Self { format, schema, repair: !template.disable_reparsing, subtasks, continued: Mutex::new(None) }
+    }
+
+    fn judge(&self, answer: &str) -> OutputVerdict {
+        output::judge(answer, self.format.as_ref(), self.schema.as_ref(), self.repair)
+    }
+
+    fn continued(&self) -> Option<ContinuationResult> {
+        self.continued.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl AnswerHandler for OutputJudge {
+    fn conclude<'a>(
+        &'a self,
+        answer: String,
+        left: Remaining,
+        said: &'a [Message],
+    ) -> BoxFuture<'a, Result<(Conclusion, Spent), RunAborted>> {
+        Box::pin(async move {
+            let mut used = Spent::default();
+            let answer = match continuation(&answer) {
+                None => answer,
+                Some(ContinuationRequest { request, before }) => {
+                    let history = history(&request, said);
+                    let FinishedSubtask { result, spent, .. } =
+                        self.subtasks.run(request, left, None, history).await?;
+                    used = spent;
+                    let failed = result.error();
+                    let content = result.content.clone();
+                    let content =
+                        if failed.is_some() && content.is_empty() { before.clone() } else { content };
+                    *self.continued.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(ContinuationResult { result, before });
+                    if let Some(error) = failed {
+                        let failed = Conclusion::Failed { answer: content, error: event_error(&error) };
+                        return Ok((failed, used));
+                    }
+                    content
+                }
+            };
+            let conclusion = match self.judge(&answer) {
+                OutputVerdict::Mismatched(mismatch) => {
+                    let error = mismatched(mismatch);
+                    Conclusion::Failed { answer, error: event_error(&error) }
+                }
+                OutputVerdict::Text | OutputVerdict::Parsed(_) | OutputVerdict::Unparsed(_) => {
+                    Conclusion::Answer(answer)
+                }
+            };
+            Ok((conclusion, used))
+        })
+    }
+}
+
+/// A continuation requested by an answer.
+struct ContinuationRequest {
+    request: Result<SubtaskRequest, String>,
+    /// Content of the requesting answer.
+    before: String,
+}
+
+/// Parses the continuation of an answer: `{"status": "CONTINUATION", "notes": {"subtask_request": {…}}}`.
+fn continuation(answer: &str) -> Option<ContinuationRequest> {
+    let OutputVerdict::Parsed(value) = output::judge(
+        answer,
+        Some(&OutputFormat { kind: crate::template::OutputKind::Json, schema: None }),
+        None,
+        false,
+    ) else {
+        return None;
+    };
+    if value.get("status").and_then(Value::as_str) != Some("CONTINUATION") {
+        return None;
+    }
+    let request = value.get("notes")?.get("subtask_request")?.clone();
+    let before = value.get("content").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(ContinuationRequest {
+        request: serde_json::from_value(request).map_err(|error| error.to_string()),
+        before,
+    })
+}
+
+fn mismatched(mismatch: Mismatch) -> TemplateTaskError {
+    let message = format!("the answer does not match the declared output format: {}", mismatch.message);
+    TemplateTaskError::failure(Reason::OutputFormatFailure, message).caused_by(ErrorCause::Mismatch(mismatch))
+}
+
+fn event_error(error: &TemplateTaskError) -> EventError {
+    let code = match error.kind {
+        ErrorType::ResourceExhaustion => error.code(),
+        _ => ErrorCode::TurnFailed,
+    };
+    let reason = error.reason.map_or("unexpected_error", Reason::as_str).to_owned();
+    EventError { code, reason, message: error.message.clone() }
+}
+
+/// Builds the result of a finished task.
+pub(super) fn result_of(outcome: &TaskOutcome, finishing: &OutputJudge) -> TaskResult {
+    let metrics = super::error::ResourceMetrics::of(outcome);
+    let Some(ContinuationResult { result: continued, before }) = finishing.continued() else {
+        return judged(outcome, finishing, metrics);
+    };
+    // A failure of the continuation is a failure of this task; its answer must match this task's format.
+    let mut result = match continued.error() {
+        Some(error) => {
+            let partial = if continued.content.is_empty() { before } else { continued.content };
+            TaskResult::failed(&error.measured(metrics), partial)
+        }
+        None => judged(outcome, finishing, metrics),
+    };
+    result.note("subtask", Value::Object(continued.notes));
+    result
+}
+
+fn judged(
+    outcome: &TaskOutcome,
+    finishing: &OutputJudge,
+    metrics: super::error::ResourceMetrics,
+) -> TaskResult {
+    let answer = outcome.answer.as_str();
+    if outcome.blocked {
+        let error = TemplateTaskError {
+            reason: None,
+            ..TemplateTaskError::failure(Reason::ExecutionHalted, blocked(answer))
+        };
+        return TaskResult::failed(&error.measured(metrics), answer);
+    }
+    match (TemplateTaskError::of(outcome), finishing.judge(answer)) {
+        (Some(error), OutputVerdict::Mismatched(mismatch))
+            if error.reason == Some(Reason::OutputFormatFailure) =>
+        {
+            TaskResult::failed(&mismatched(mismatch).measured(metrics), answer)
+        }
+        (Some(error), _) => TaskResult::failed(&error, answer),
+        (None, OutputVerdict::Parsed(value)) => {
+            TaskResult { parsed_content: Some(value), ..TaskResult::complete(answer) }
+        }
+        (None, OutputVerdict::Unparsed(problem)) => {
+            let mut result = TaskResult::complete(answer);
+            result.note("parseError", problem);
+            result
+        }
+        // Only for a multi-stage flow, whose stages end by other rules.
+        (None, OutputVerdict::Mismatched(mismatch)) => {
+            let mut result = TaskResult::complete(answer);
+            result.note("parseError", mismatched(mismatch).message);
+            result
+        }
+        (None, OutputVerdict::Text) => TaskResult::complete(answer),
+    }
+}
+
+fn blocked(answer: &str) -> String {
+    format!("the model reports that it is blocked: {answer}")
+}

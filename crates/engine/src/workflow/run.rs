@@ -1,0 +1,194 @@
+//! Runs a workflow from its text to its outcome.
+
+use std::sync::{Arc, Mutex};
+
+use fusee_journal::event::{ErrorCode, Event, TaskComplete, TaskError, TaskStarted, TaskStatus, TurnType};
+use fusee_journal::{Branch, DurableRun, RunAborted};
+use fusee_lang::{Compiled, EvaluationLimits as LanguageLimits, Machine, Program, compile};
+use fusee_model::{CancellationToken, Message};
+use fusee_text::{Severity, Source};
+use serde_json::{Map, Value as Json};
+
+use super::catalog;
+use super::driver::{BranchEnd, WorkflowDriver};
+use super::loader::WorkflowLoader;
+use super::outcome::{self, TokensUsed};
+use super::workflow_context::{EffectTrace, WorkflowContext};
+use crate::agent::{FactsEnd, TaskContext, TaskOutcome};
+use crate::memory::MemorySystem;
+use crate::prompt::EnvironmentSnapshot;
+use crate::run::{TemplateSource, WorkflowRun};
+
+/// How the execution of a workflow was left.
+pub(crate) enum WorkflowExit {
+    /// The workflow ended.
+    Ended(TaskOutcome),
+    /// The workflow was cancelled; a resume continues it.
+    Cancelled(TaskOutcome),
+}
+
+/// Dependencies of a workflow run.
+pub(crate) struct WorkflowScope {
+    pub(crate) session: TaskContext,
+    pub(crate) engine: Arc<dyn DurableRun>,
+    pub(crate) branch: Branch,
+    pub(crate) environment: EnvironmentSnapshot,
+    pub(crate) templates: TemplateSource,
+    /// Conversation that the run continues.
+    pub(crate) history: Arc<Vec<Message>>,
+    pub(crate) started_ms: i64,
+    pub(crate) trace: Option<EffectTrace>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Compiles a workflow without running it, against the tools of its session.
+pub(crate) fn compiled(workflow: &WorkflowRun, session: &TaskContext) -> Compiled {
+    let catalog = catalog(session.toolbox.definitions(), &workflow.tasks);
+    let source = Source::new(workflow.name.as_str(), workflow.text.as_str());
+    compile(&source, &catalog, &mut WorkflowLoader::kept(workflow.files.clone()))
+}
+
+/// Runs a workflow, with start and end events on its own branch.
+pub(crate) async fn run(
+    workflow: &WorkflowRun,
+    request: &str,
+    place: WorkflowScope,
+) -> Result<WorkflowExit, RunAborted> {
+    let WorkflowScope { session, engine, branch, environment, templates, history, started_ms, trace, cancel } =
+        place;
+    let submission_id = engine.run().to_string();
+    engine.emit(
+        &branch,
+        Event::TaskStarted(TaskStarted {
+            submission_id,
+            turn_type: TurnType::User,
+            timestamp: started_ms,
+            request: request.to_owned(),
+            model: session.model.name().to_owned(),
+            sandbox: session.sandbox.clone(),
+            parent: None,
+            continues: None,
+        }),
+    );
+    let compiled = compiled(workflow, &session);
+    let memory = MemorySystem::new(session.workspace.root(), templates.memory_file);
+    let world = WorkflowContext {
+        session: Arc::new(session),
+        engine,
+        environment,
+        registry: templates.registry,
+        memory: Arc::new(memory),
+        history,
+        started_ms,
+        library: workflow.library.clone(),
+        trace,
+        used: Mutex::default(),
+        unreachable: Mutex::default(),
+    };
+    let machine = machine(compiled, &workflow.inputs);
+    let mut driver = WorkflowDriver::main(&world, branch.clone());
+    let outcome = match machine {
+        Err(error) => outcome::not_begun(error),
+        Ok(mut machine) => {
+            let end = tokio::select! {
+                biased;
+                end = driver.drive(&mut machine) => end?,
+                () = cancel.cancelled() => return Ok(WorkflowExit::Cancelled(cancelled(&world))),
+            };
+            ended(end, &world, driver.active_ms)
+        }
+    };
+    report(&world, &driver, request, &outcome);
+    Ok(WorkflowExit::Ended(outcome))
+}
+
+fn machine(compiled: Compiled, inputs: &Map<String, Json>) -> Result<Machine, TaskError> {
+    let problems = compiled.diagnostics.into_sorted();
+    let first = problems.iter().find(|problem| problem.severity == Severity::Error);
+    let error = |reason: &str, message: String| TaskError {
+        code: ErrorCode::InitFailed,
+        reason: reason.to_owned(),
+        message,
+    };
+    let program: Arc<Program> = match (compiled.program, first) {
+        (Some(program), _) => program,
+        (None, problem) => {
+            let message = problem.map_or_else(
+                || "1:1: cannot parse the workflow".to_owned(),
+                |problem| format!("{}: {}", problem.start, problem.message),
+            );
+            return Err(error("configuration_error", message));
+        }
+    };
+    Machine::start(&program, inputs, LanguageLimits::default()).map_err(|problems| {
+        let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
+        error("input_validation_failure", format!("1:1: {}", messages.join("; ")))
+    })
+}
+
+fn ended(end: BranchEnd, world: &WorkflowContext, active_ms: u64) -> TaskOutcome {
+    let used = TokensUsed { active_ms, ..*world.used() };
+    match end {
+        BranchEnd::Done(value) => reached(outcome::of_value(&value, used), world),
+        BranchEnd::Failed(fault) => reached(outcome::of_fault(&fault, String::new(), used), world),
+        // A workflow's main branch is cancelled only when its run ends.
+        BranchEnd::Cancelled => cancelled(world),
+    }
+}
+
+/// Marks the outcome if it failed because a model was unreachable.
+fn reached(mut outcome: TaskOutcome, world: &WorkflowContext) -> TaskOutcome {
+    let unreachable = world.unreachable.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    outcome.unreachable = outcome.error.as_ref().is_some_and(|error| {
+        error.reason == "llm_error" && unreachable.iter().any(|message| error.message.contains(message))
+    });
+    outcome
+}
+
+fn cancelled(world: &WorkflowContext) -> TaskOutcome {
+    let message = "the workflow was cancelled; resume the run to continue".to_owned();
+    let error = TaskError { code: ErrorCode::Cancelled, reason: "cancelled".to_owned(), message };
+    let mut outcome = outcome::not_begun(error);
+    outcome.status = TaskStatus::Cancelled;
+    let used = *world.used();
+    (outcome.total_turns, outcome.usage) = (used.turns, used.usage);
+    outcome
+}
+
+/// Emits the final events of the workflow.
+fn report(world: &WorkflowContext, driver: &WorkflowDriver<'_>, request: &str, outcome: &TaskOutcome) {
+    let (engine, branch) = (&world.engine, &driver.branch);
+    let error = outcome.error.as_ref();
+    if let Some(error) = error {
+        engine.emit(branch, Event::Error { code: error.code, message: error.message.clone() });
+    }
+    let end = FactsEnd {
+        status: outcome.status,
+        plan_steps: 0,
+        attempts: 1,
+        replan_max: 0,
+        error: error.map(|error| error.message.as_str()),
+    };
+    engine.emit(branch, Event::TaskReport(driver.facts.report(branch, request, end)));
+    engine.emit(branch, Event::TaskComplete(complete(world, outcome)));
+}
+
+/// Builds the terminal event of an outcome.
+pub(crate) fn complete_event(run: &str, outcome: &TaskOutcome, cost_usd: Option<f64>) -> TaskComplete {
+    TaskComplete {
+        submission_id: run.to_owned(),
+        total_turns: outcome.total_turns,
+        total_tokens: outcome.usage.input_tokens + outcome.usage.output_tokens,
+        cached_tokens: outcome.usage.cached_tokens,
+        duration_ms: outcome.active_ms,
+        cost_usd,
+        status: outcome.status,
+        answer: outcome.answer.clone(),
+        error: outcome.error.clone(),
+    }
+}
+
+fn complete(world: &WorkflowContext, outcome: &TaskOutcome) -> TaskComplete {
+    let cost_usd = world.session.price.map(|price| price.cost_usd(&outcome.usage));
+    complete_event(&world.submission_id(), outcome, cost_usd)
+}

@@ -1,0 +1,155 @@
+//! Tool calls of a program: the same approval, intents and settling as a model's calls, with a result in the
+//! language's form.
+
+use std::sync::Arc;
+
+use fusee_journal::event::{CallFate, Event, ToolResult};
+use fusee_journal::{RunAborted, StepKind};
+use fusee_lang::{CallReply, ResumeInput, Status, ToolCall};
+use fusee_tools::{RetrySafety, Tool, ToolOutput, arguments};
+use serde_json::{Map, Value as Json, json};
+
+use super::driver::{EffectAnswer, WorkflowDriver};
+use super::run_script::{self, RunScript};
+use crate::agent::{CallRecord, ToolExecutor, change_of};
+use crate::approval::{ApprovalDecision, ApprovalPolicy, ApprovalQuestion};
+
+impl WorkflowDriver<'_> {
+    pub(super) async fn tool(&mut self, call: ToolCall) -> Result<EffectAnswer, RunAborted> {
+        let call_id = format!("{}:{}", self.branch, self.effects);
+        let ToolCall { name, arguments } = call;
+        let asked = Json::Object(arguments);
+        let (id, tool_name) = (call_id.clone(), name.to_string());
+        self.emit(Event::ToolCall { call_id: id, name: tool_name, arguments: asked.clone() });
+        let left_ms = self.budget.left_ms(self.active_ms);
+        let (called, recorded) = {
+            let calling = ToolExecutor {
+                kind: StepKind::Tool,
+                protected: None,
+                image_bytes: 0,
+                session: &self.world.session,
+                engine: &self.world.engine,
+                branch: &self.branch,
+                cancel: &self.cancel,
+                left_ms,
+            };
+            match self.find(&name, &asked) {
+                Err(complaint) => {
+                    let refused = CallRecord::ended(ToolOutput::error(complaint), CallFate::Refused);
+                    calling.answer(&name, asked, refused).await?
+                }
+                Ok((tool, arguments)) => match self.refused(&calling, &call_id, &*tool, &arguments).await? {
+                    Some(refusal) => calling.answer(&tool.definition().name, arguments, refusal).await?,
+                    None => calling.make(&call_id, &tool, arguments).await?,
+                },
+            }
+        };
+        self.passed(&recorded);
+        let CallRecord { output, fate, .. } = called;
+        let aborted = fate == Some(CallFate::Aborted) || (output.aborted && fate.is_none());
+        let fate = fate.or(aborted.then_some(CallFate::Aborted));
+        if fate != Some(CallFate::Refused) {
+            self.facts.called(&name, &output);
+        }
+        self.conclude(&call_id, &output, fate, recorded.duration_ms);
+        if aborted && self.budget.left_ms(self.active_ms) != Some(0) {
+            return Ok(EffectAnswer::Cancelled);
+        }
+        Ok(EffectAnswer::Go(ResumeInput::Reply(reply(&name, output, fate))))
+    }
+
+    /// Returns the tool and its parsed arguments, or what is wrong with the call.
+    fn find(&self, name: &str, arguments: &Json) -> Result<(Arc<dyn Tool>, Json), String> {
+        let toolbox = &self.world.session.toolbox;
+        let tool: Arc<dyn Tool> = match toolbox.find(name) {
+            Some(tool) => Arc::clone(tool),
+            None if name == run_script::definition().name => {
+                let shell = toolbox.find("shell").ok_or("commands are not available in this run")?;
+                Arc::new(RunScript(Arc::clone(shell)))
+            }
+            None => {
+                let names = toolbox.definitions().map(|definition| definition.name.as_ref());
+                let near = fusee_text::suggest::did_you_mean(name, names).unwrap_or_default();
+                return Err(format!("unknown tool `{name}`; {near}"));
+            }
+        };
+        let arguments = arguments::parse(&arguments.to_string(), tool.definition())?;
+        Ok((tool, arguments))
+    }
+
+    /// Returns the refusal if the approval policy or the user denies the call.
+    async fn refused(
+        &self,
+        calling: &ToolExecutor<'_>,
+        call_id: &str,
+        tool: &dyn Tool,
+        arguments: &Json,
+    ) -> Result<Option<CallRecord>, RunAborted> {
+        let definition = tool.definition();
+        let session = &self.world.session;
+        let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
+        let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
+        let policy = ApprovalPolicy::judge(&terms, definition.category, tool.repeat() == RetrySafety::Never);
+        match policy.ruled(decided, terms.approve) {
+            ApprovalDecision::Open => Ok(None),
+            ApprovalDecision::Shut(reason) => Ok(Some(CallRecord::refused(&reason))),
+            ApprovalDecision::Ask(reason) => {
+                let (call_id, name) = (call_id.to_owned(), definition.name.to_string());
+                calling.ask(ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason }).await
+            }
+        }
+    }
+
+    /// Emits the events of a result and updates the workspace.
+    fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<CallFate>, duration_ms: u64) {
+        self.world.session.workspace.recall(output);
+        for change in &output.changed {
+            if let Some(sort) = change_of(change) {
+                self.emit(Event::FileChanged { path: change.path.clone(), change: sort });
+            }
+        }
+        self.emit(Event::ToolResult(ToolResult {
+            call_id: call_id.to_owned(),
+            ok: output.ok,
+            content: output.content.clone(),
+            truncated: output.truncated,
+            duration_ms,
+            exit_code: output.exit_code,
+            fate,
+        }));
+    }
+}
+
+/// Converts a tool's output to a result.
+fn reply(name: &str, output: ToolOutput, fate: Option<CallFate>) -> CallReply {
+    let mut notes = Map::new();
+    notes.insert("execution_path".to_owned(), "tool".into());
+    notes.insert("tool".to_owned(), name.into());
+    if let Some(code) = output.exit_code {
+        notes.insert("exit_code".to_owned(), code.into());
+    }
+    if output.truncated {
+        notes.insert("truncated".to_owned(), true.into());
+    }
+    let mut content = output.content.clone();
+    if name == run_script::definition().name && output.exit_code.is_some() {
+        let printed = run_script::printed(&output);
+        notes.insert("stdout".to_owned(), printed.stdout.clone().into());
+        notes.insert("stderr".to_owned(), printed.stderr.into());
+        content = printed.stdout;
+    }
+    if !output.ok {
+        let message = match (output.exit_code, fate) {
+            (Some(code), _) => format!("the command exited with code {code}"),
+            (None, _) => output.content.lines().next().unwrap_or("it failed").to_owned(),
+        };
+        let error = json!({ "type": "TASK_FAILURE", "reason": "tool_execution_error", "message": message });
+        notes.insert("error".to_owned(), error);
+    }
+    CallReply {
+        status: if output.ok { Status::Complete } else { Status::Failed },
+        content,
+        parsed: None,
+        notes,
+    }
+}

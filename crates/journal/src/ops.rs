@@ -1,0 +1,127 @@
+//! The rows of a journal: write operations (`WriteOp`) and the SQL statements that execute them.
+
+use rusqlite::{Connection, params};
+
+use crate::blob::Hash;
+use crate::{Branch, RunStatus, StepKey, StepKind, checksum};
+
+/// One row to write, already encoded.
+pub(crate) enum WriteOp {
+    Intent {
+        key: StepKey,
+        kind: StepKind,
+        callee: String,
+        args: String,
+        intent: String,
+        at_ms: i64,
+    },
+    Step {
+        key: StepKey,
+        kind: StepKind,
+        callee: String,
+        args: String,
+        result: String,
+        at_ms: i64,
+        duration_ms: u64,
+    },
+    /// The result of a step whose intent is already recorded.
+    Conclusion {
+        key: StepKey,
+        result: String,
+        at_ms: i64,
+        duration_ms: u64,
+    },
+    Event {
+        /// Assigned when the batch is submitted.
+        seq: u64,
+        task: Branch,
+        k: Option<u64>,
+        ts_ms: i64,
+        body: String,
+    },
+    Content {
+        hash: Hash,
+        text: String,
+    },
+    /// Deletes an external answer that a step of this batch has consumed.
+    Taken {
+        signal: i64,
+    },
+    Status {
+        status: RunStatus,
+        at_ms: i64,
+    },
+}
+
+pub(crate) fn write(connection: &Connection, run: i64, op: &WriteOp) -> rusqlite::Result<()> {
+    match op {
+        WriteOp::Intent { key, kind, callee, args, intent, at_ms } => {
+            let kind = kind.as_str();
+            let asked = checksum::asked(run, key, kind, callee, args, Some(intent));
+            connection
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, intent, asked_sum, at_ms) \
+                     VALUES (?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, key.branch.as_str(), key.n, kind, callee, args, intent, asked, at_ms])?
+        }
+        WriteOp::Step { key, kind, callee, args, result, at_ms, duration_ms } => {
+            let (branch, kind) = (key.branch.as_str(), kind.as_str());
+            let asked = checksum::asked(run, key, kind, callee, args, None);
+            let done = checksum::done(run, key, result, *at_ms, *duration_ms);
+            connection
+                .prepare_cached(
+                    "INSERT INTO steps (run, branch, n, kind, callee, args, asked_sum, result, at_ms, \
+                     duration_ms, done_sum) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                )?
+                .execute(params![
+                    run,
+                    branch,
+                    key.n,
+                    kind,
+                    callee,
+                    args,
+                    asked,
+                    result,
+                    at_ms,
+                    duration_ms,
+                    done
+                ])?
+        }
+        WriteOp::Conclusion { key, result, at_ms, duration_ms } => {
+            let done = checksum::done(run, key, result, *at_ms, *duration_ms);
+            connection
+                .prepare_cached(
+                    "UPDATE steps SET result = ?, at_ms = ?, duration_ms = ?, done_sum = ? \
+                     WHERE run = ? AND branch = ? AND n = ?",
+                )?
+                .execute(params![result, at_ms, duration_ms, done, run, key.branch.as_str(), key.n])?
+        }
+        WriteOp::Event { seq, task, k, ts_ms, body } => {
+            let task = task.as_str();
+            let sum = checksum::event(run, *seq, task, *k, *ts_ms, body);
+            connection
+                .prepare_cached(
+                    "INSERT INTO events (run, seq, task, k, ts_ms, body, sum) VALUES (?,?,?,?,?,?,?)",
+                )?
+                .execute(params![run, seq, task, k, ts_ms, body, sum])?
+        }
+        WriteOp::Content { hash, text } => {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO blobs (hash, text) VALUES (?,?)")?
+                .execute(params![hash, text])?;
+            connection
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO refs (run, blob) SELECT ?, id FROM blobs WHERE hash = ?",
+                )?
+                .execute(params![run, hash])?
+        }
+        WriteOp::Taken { signal } => {
+            connection.prepare_cached("DELETE FROM signals WHERE id = ?")?.execute(params![signal])?
+        }
+        WriteOp::Status { status, at_ms } => connection
+            .prepare_cached("UPDATE runs SET status = ?1, ended_ms = ?2 WHERE id = ?3 AND status != ?1")?
+            .execute(params![status.as_str(), at_ms, run])?,
+    };
+    Ok(())
+}

@@ -1,0 +1,334 @@
+//! The in-process engine: a run on a SQLite journal.
+//!
+//! Writes are batched (`pending.rs`) and committed before anything becomes visible outside: before a model
+//! request, before a command starts, and at the end. A turn with one command therefore costs two commits.
+//! `asked.rs` implements the [`DurableRun`] trait on top of this.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use self::pending::PendingWrites;
+use crate::broadcast::Broadcast;
+use crate::lock::RunLock;
+use crate::ops::WriteOp;
+use crate::subscription::EventStream;
+use crate::writer::QueueSlot;
+use crate::{
+    BoxFuture, Branch, ChildFailure, Divergence, DurableRun, Event, Journal, JournalError, RunAborted, RunId,
+    RunStatus, StepKey, StepRequest, StepRow,
+};
+
+mod fan_out;
+mod pending;
+mod steps;
+
+/// How a run treats steps that are not in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunMode {
+    /// They run. Recorded steps must match in kind and callee.
+    Live,
+    /// They are an error. Recorded steps and events must match exactly.
+    Replay,
+}
+
+/// Executes the calls of [`DurableRun::fan_out`], each on its own branch.
+pub trait ChildBody: Send + Sync {
+    /// Runs one call to completion.
+    fn perform(
+        &self,
+        engine: Arc<dyn DurableRun>,
+        call: StepRequest,
+    ) -> BoxFuture<'static, Result<Value, ChildFailure>>;
+}
+
+/// One run on a SQLite journal.
+pub struct SqliteRun {
+    this: Weak<Self>,
+    mode: RunMode,
+    journal: Journal,
+    hub: Arc<Broadcast>,
+    perform: Option<Arc<dyn ChildBody>>,
+    lock: Mutex<Option<RunLock>>,
+    recorded: RecordedRun,
+    state: Mutex<RunState>,
+    answers: Mutex<Signals>,
+    answered: Notify,
+}
+
+/// Contents of the journal when the run was opened.
+#[derive(Default)]
+struct RecordedRun {
+    /// Number of the newest event.
+    last_seq: u64,
+    /// Step count per branch.
+    steps: HashMap<Branch, u64>,
+    /// Number of program events per branch.
+    events: HashMap<Branch, u64>,
+}
+
+/// Answers received from outside the run.
+#[derive(Default)]
+struct Signals {
+    /// Sent to this process and not consumed yet, by name.
+    given: HashMap<String, Value>,
+    /// Ids of the signals consumed from the file.
+    taken: HashSet<i64>,
+}
+
+#[derive(Default)]
+struct RunState {
+    pending: PendingWrites,
+    progress: HashMap<Branch, BranchPosition>,
+    stopped: Option<RunAborted>,
+}
+
+/// The program's position on a branch.
+#[derive(Default)]
+struct BranchPosition {
+    steps: u64,
+    events: u64,
+    /// In a replay, the number of the last event compared.
+    seq: u64,
+    /// Step bodies currently running: 0 or 1.
+    bodies: u32,
+}
+
+impl SqliteRun {
+    /// Starts a new run and takes its lock.
+    pub async fn begin(
+        journal: &Journal,
+        run: &RunId,
+        title: &str,
+        perform: Option<Arc<dyn ChildBody>>,
+    ) -> Result<Arc<Self>, JournalError> {
+        let lock = RunLock::take(journal.path(), run)?;
+        let key = journal.begin(run, title).await?;
+        Ok(Self::new(journal, run, key, RunMode::Live, RecordedRun::default(), perform, Some(lock)))
+    }
+
+    /// Continues a run after its last committed step and takes its lock.
+    pub fn resume(
+        journal: &Journal,
+        run: &RunId,
+        perform: Option<Arc<dyn ChildBody>>,
+    ) -> Result<Arc<Self>, JournalError> {
+        let lock = RunLock::take(journal.path(), run)?;
+        Self::reopen(journal, run, RunMode::Live, perform, Some(lock))
+    }
+
+    /// Runs the program again from the journal alone. Takes no lock and writes nothing.
+    pub fn replay(
+        journal: &Journal,
+        run: &RunId,
+        perform: Option<Arc<dyn ChildBody>>,
+    ) -> Result<Arc<Self>, JournalError> {
+        Self::reopen(journal, run, RunMode::Replay, perform, None)
+    }
+
+    fn reopen(
+        journal: &Journal,
+        run: &RunId,
+        mode: RunMode,
+        perform: Option<Arc<dyn ChildBody>>,
+        lock: Option<RunLock>,
+    ) -> Result<Arc<Self>, JournalError> {
+        let key = journal.run(run.as_str())?.key;
+        let recorded = journal.read(|reader| {
+            let (steps, events) = (reader.branch_lengths(key)?, reader.event_counts(key)?);
+            Ok(RecordedRun { last_seq: reader.last_seq(key)?, steps, events })
+        })?;
+        Ok(Self::new(journal, run, key, mode, recorded, perform, lock))
+    }
+
+    fn new(
+        journal: &Journal,
+        run: &RunId,
+        key: i64,
+        mode: RunMode,
+        recorded: RecordedRun,
+        perform: Option<Arc<dyn ChildBody>>,
+        lock: Option<RunLock>,
+    ) -> Arc<Self> {
+        let hub = Broadcast::new(run.clone(), key, journal.path().to_owned(), recorded.last_seq);
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            mode,
+            journal: journal.clone(),
+            hub: Arc::new(hub),
+            perform,
+            lock: Mutex::new(lock),
+            recorded,
+            state: Mutex::default(),
+            answers: Mutex::default(),
+            answered: Notify::new(),
+        })
+    }
+
+    /// Subscribes to the events from the opening of this run onwards.
+    pub fn events(&self) -> EventStream {
+        EventStream::new(Arc::clone(&self.hub), self.journal.clone(), self.recorded.last_seq)
+    }
+
+    /// Number of the last event in the journal when this run was opened.
+    pub fn resumed_from(&self) -> u64 {
+        self.recorded.last_seq
+    }
+
+    /// Step count of each branch when this run was opened.
+    pub fn recorded_steps(&self) -> impl Iterator<Item = (&Branch, u64)> {
+        self.recorded.steps.iter().map(|(branch, steps)| (branch, *steps))
+    }
+
+    /// Answers the current or next wait of this name. An answer that has not been consumed yet is replaced.
+    pub fn signal(&self, name: &str, value: Value) {
+        self.answers().given.insert(name.to_owned(), value);
+        self.answered.notify_waiters();
+    }
+
+    /// Records the final status and closes the event stream. A replay must have consumed everything recorded.
+    pub async fn finish(&self, status: RunStatus) -> Result<(), RunAborted> {
+        let result = match self.mode {
+            RunMode::Live => {
+                let at_ms = self.journal.now_ms();
+                self.state().pending.push(WriteOp::Status { status, at_ms });
+                self.commit().await
+            }
+            RunMode::Replay => self.going().and_then(|()| self.check_leftovers()),
+        };
+        self.hub.close();
+        self.unlock();
+        result
+    }
+
+    /// Ends a run whose journal failed: subscribers receive `last`; the run stays open and can be resumed.
+    pub fn abandon(&self, task: &Branch, last: Event) {
+        self.hub.close_with(task, self.journal.now_ms(), last);
+        self.unlock();
+    }
+
+    fn unlock(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn check_leftovers(&self) -> Result<(), RunAborted> {
+        let state = self.state();
+        let used = |branch: &Branch| state.progress.get(branch);
+        leftover("steps", &self.recorded.steps, |branch| used(branch).map_or(0, |progress| progress.steps))?;
+        leftover("events", &self.recorded.events, |branch| used(branch).map_or(0, |progress| progress.events))
+    }
+
+    fn state(&self) -> MutexGuard<'_, RunState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Signals> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if the run has been stopped or its journal has failed.
+    fn going(&self) -> Result<(), RunAborted> {
+        match (&self.state().stopped, self.hub.failed()) {
+            (Some(stop), _) => Err(stop.clone()),
+            (None, Some(error)) => Err(error.into()),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Stops the run permanently and returns the reason; the first reason given wins.
+    fn stop(&self, stop: RunAborted) -> RunAborted {
+        self.state().stopped.get_or_insert(stop).clone()
+    }
+
+    /// Submits all pending writes and waits until everything submitted so far is committed.
+    async fn commit(&self) -> Result<(), RunAborted> {
+        self.going()?;
+        if !self.state().pending.is_empty() {
+            let place = self.journal.place().await?;
+            self.hand_over(place);
+        }
+        Ok(self.hub.all_settled().await?)
+    }
+
+    fn hand_over(&self, place: QueueSlot<'_>) {
+        let mut state = self.state();
+        // Drained and submitted under one lock: two branches cannot overtake each other here, and a cancelled
+        // caller cannot lose writes.
+        let turn = state.pending.batch(&self.hub).and_then(|batch| place.hand_over(batch));
+        drop(state);
+        if let Some(turn) = turn {
+            turn.commit();
+        }
+    }
+
+    /// Allocates the next step of the call's branch. Returns its key and, if it is recorded, its row after
+    /// checking it against the call.
+    fn asked(&self, call: &StepRequest) -> Result<(StepKey, Option<StepRow>), RunAborted> {
+        self.going()?;
+        let key = self.state().next_step(&call.branch);
+        match self.find(&key, call) {
+            Ok(row) => Ok((key, row)),
+            Err(stop) => Err(self.stop(stop)),
+        }
+    }
+
+    fn find(&self, key: &StepKey, call: &StepRequest) -> Result<Option<StepRow>, RunAborted> {
+        if key.n >= self.recorded.steps.get(&key.branch).copied().unwrap_or_default() {
+            return match self.mode {
+                RunMode::Live => Ok(None),
+                RunMode::Replay => Err(RunAborted::EndOfJournal(key.clone())),
+            };
+        }
+        let (number, run) = (self.hub.key, &self.hub.run);
+        let row = self.journal.read(|reader| reader.step(number, run, key))?.ok_or_else(|| {
+            JournalError::damaged(self.journal.path(), &format!("{key} of run {run} is missing"))
+        })?;
+        if row.kind != call.kind || row.callee != call.callee {
+            return Err(RunAborted::Diverged(Box::new(Divergence::callee(key, row.kind, &row.callee, call))));
+        }
+        if self.mode == RunMode::Replay && row.args != call.args {
+            return Err(RunAborted::Diverged(Box::new(Divergence::arguments(key, &row.args, call))));
+        }
+        if self.mode == RunMode::Replay && row.result.is_none() {
+            return Err(RunAborted::EndOfJournal(key.clone()));
+        }
+        Ok(Some(row))
+    }
+}
+
+/// Reports the first branch by name, so that the same journal always yields the same message.
+fn leftover(
+    what: &str,
+    recorded: &HashMap<Branch, u64>,
+    used: impl Fn(&Branch) -> u64,
+) -> Result<(), RunAborted> {
+    let left = recorded.iter().map(|(branch, count)| (branch, count.saturating_sub(used(branch))));
+    match left.filter(|(_, left)| *left > 0).min() {
+        Some((branch, left)) => {
+            let at = format!("the {what} of {branch}");
+            Err(RunAborted::Diverged(Box::new(Divergence::leftover(at, left))))
+        }
+        None => Ok(()),
+    }
+}
+
+impl Drop for SqliteRun {
+    fn drop(&mut self) {
+        // A dropped run emits no more events, so its subscribers must not wait for any.
+        self.hub.close();
+    }
+}
+
+impl RunState {
+    fn progress(&mut self, branch: &Branch) -> &mut BranchPosition {
+        self.progress.entry(branch.clone()).or_default()
+    }
+
+    fn next_step(&mut self, branch: &Branch) -> StepKey {
+        let progress = self.progress(branch);
+        progress.steps += 1;
+        StepKey { branch: branch.clone(), n: progress.steps - 1 }
+    }
+}

@@ -1,0 +1,309 @@
+//! [`DurableRun`] for a run: each request is looked up in the journal, or executed and recorded.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::fan_out::ChildOutcome;
+use super::{RunMode, SqliteRun};
+use crate::event::EventDelta;
+use crate::ops::WriteOp;
+use crate::{
+    BoxFuture, Branch, ChildFailure, Divergence, DurableRun, Event, IntentFn, Intention, OnceOutcome,
+    RunAborted, RunId, StepBody, StepKey, StepKind, StepRequest, StepResult, StepRow,
+};
+
+/// How often a wait polls the file for an answer left by another process.
+const SIGNAL_POLL: Duration = Duration::from_secs(1);
+
+impl DurableRun for SqliteRun {
+    fn run(&self) -> &RunId {
+        &self.hub.run
+    }
+
+    fn step<'a>(
+        &'a self,
+        call: StepRequest,
+        body: StepBody<'a>,
+    ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            if let Some(recorded) = row.and_then(replayed) {
+                return Ok(recorded);
+            }
+            if call.kind.is_visible_outside() {
+                self.commit().await?;
+            }
+            Ok(self.execute(key, (!begun).then_some(call), body).await)
+        })
+    }
+
+    fn once<'a>(
+        &'a self,
+        call: StepRequest,
+        intend: IntentFn<'a>,
+        body: StepBody<'a>,
+    ) -> BoxFuture<'a, Result<OnceOutcome, RunAborted>> {
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            if let Some(mut row) = row {
+                let intent = row.intent.take().unwrap_or_default();
+                let recorded = replayed(row).map(OnceOutcome::Done);
+                return Ok(recorded.unwrap_or(OnceOutcome::Interrupted { key, intent }));
+            }
+            let inside = StepGuard::new(self, key.branch.clone());
+            let intention = intend().await;
+            drop(inside);
+            match intention {
+                Intention::Answer(value) => {
+                    let body: StepBody<'_> = Box::new(|| Box::pin(async { value }));
+                    Ok(OnceOutcome::Done(self.execute(key, Some(call), body).await))
+                }
+                Intention::Go(intent) => {
+                    self.intend(&key, call, &intent);
+                    self.commit().await?;
+                    Ok(OnceOutcome::Done(self.execute(key, None, body).await))
+                }
+            }
+        })
+    }
+
+    fn conclude<'a>(
+        &'a self,
+        key: StepKey,
+        body: StepBody<'a>,
+    ) -> BoxFuture<'a, Result<StepResult, RunAborted>> {
+        Box::pin(async move {
+            self.going()?;
+            Ok(self.execute(key, None, body).await)
+        })
+    }
+
+    fn fan_out<'a>(
+        &'a self,
+        branch: &'a Branch,
+        calls: Vec<StepRequest>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Result<Value, ChildFailure>>, RunAborted>> {
+        let args = calls
+            .iter()
+            .map(|call| json!({ "branch": call.branch, "callee": call.callee, "args": call.args }))
+            .collect();
+        let call = StepRequest {
+            branch: branch.clone(),
+            kind: StepKind::FanOut,
+            callee: "children".to_owned(),
+            args,
+        };
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            let recorded = match (self.mode, row.and_then(replayed)) {
+                (RunMode::Live, Some(recorded)) => recorded,
+                // Children are part of the program: their steps and events are compared as well.
+                (RunMode::Replay, Some(recorded)) => {
+                    let now = self.side_by_side(calls, limit).await;
+                    self.going()?;
+                    if recorded.value != now {
+                        let difference = Divergence::children(&key, &recorded.value, &now);
+                        return Err(self.stop(RunAborted::Diverged(Box::new(difference))));
+                    }
+                    recorded
+                }
+                (_, None) => {
+                    self.commit().await?;
+                    let started = Instant::now();
+                    let value = self.side_by_side(calls, limit).await;
+                    // A child that had to stop because the run stopped must not be recorded as a failed
+                    // child.
+                    self.going()?;
+                    self.record(key, (!begun).then_some(call), value, started, None)
+                }
+            };
+            let ends: Vec<ChildOutcome> = recorded.read()?;
+            Ok(ends.into_iter().map(ChildOutcome::into_result).collect())
+        })
+    }
+
+    fn wait<'a>(
+        &'a self,
+        branch: &'a Branch,
+        name: &'a str,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<Option<Value>, RunAborted>> {
+        let call = StepRequest {
+            branch: branch.clone(),
+            kind: StepKind::Wait,
+            callee: name.to_owned(),
+            args: Value::Null,
+        };
+        Box::pin(async move {
+            let (key, row) = self.asked(&call)?;
+            let begun = row.is_some();
+            let mut recorded = match row.and_then(replayed) {
+                Some(recorded) => recorded,
+                None => {
+                    self.commit().await?;
+                    let started = Instant::now();
+                    let (value, taken) = match tokio::time::timeout(limit, self.answer(name)).await {
+                        Ok(answer) => {
+                            let (answer, signal) = answer?;
+                            (json!({ "answer": answer }), signal.map(|signal| WriteOp::Taken { signal }))
+                        }
+                        Err(_) => (json!({}), None),
+                    };
+                    self.record(key, (!begun).then_some(call), value, started, taken)
+                }
+            };
+            Ok(recorded.value.get_mut("answer").map(Value::take))
+        })
+    }
+
+    fn position(&self, branch: &Branch) -> u64 {
+        self.state().progress.get(branch).map_or(0, |progress| progress.steps)
+    }
+
+    fn emit(&self, task: &Branch, event: Event) {
+        let mut state = self.state();
+        let progress = state.progress(task);
+        if progress.bodies > 0 {
+            drop(state);
+            return self.note(task, event);
+        }
+        let (k, after) = (progress.events, progress.seq);
+        progress.events += 1;
+        let known = k < self.recorded.events.get(task).copied().unwrap_or_default();
+        match self.mode {
+            RunMode::Live if known => {}
+            RunMode::Live => state.pending.event(task, Some(k), self.journal.now_ms(), event),
+            RunMode::Replay => {
+                drop(state);
+                self.compare_event(task, k, after, &event);
+            }
+        }
+    }
+
+    fn note(&self, task: &Branch, event: Event) {
+        if self.mode == RunMode::Live {
+            self.state().pending.event(task, None, self.journal.now_ms(), event);
+        }
+    }
+
+    fn pass(&self, task: &Branch, delta: EventDelta) {
+        self.hub.pass(task, self.journal.now_ms(), delta);
+    }
+
+    fn flush<'a>(&'a self) -> BoxFuture<'a, Result<(), RunAborted>> {
+        Box::pin(self.commit())
+    }
+}
+
+/// The recorded result of a row, if it has one.
+fn replayed(row: StepRow) -> Option<StepResult> {
+    let StepRow { result, at_ms, duration_ms, .. } = row;
+    result.map(|value| StepResult { value, at_ms, duration_ms, replayed: true })
+}
+
+impl SqliteRun {
+    fn intend(&self, key: &StepKey, call: StepRequest, intent: &Value) {
+        let (key, at_ms) = (key.clone(), self.journal.now_ms());
+        let mut state = self.state();
+        let (args, intent) = (state.pending.encode(&call.args), state.pending.encode(intent));
+        let StepRequest { kind, callee, .. } = call;
+        state.pending.push(WriteOp::Intent { key, kind, callee, args, intent, at_ms });
+    }
+
+    /// Runs a body and records its result. `call` is `None` if the step already has a row.
+    async fn execute(&self, key: StepKey, call: Option<StepRequest>, body: StepBody<'_>) -> StepResult {
+        let started = Instant::now();
+        let inside = StepGuard::new(self, key.branch.clone());
+        let value = body().await;
+        drop(inside);
+        self.record(key, call, value, started, None)
+    }
+
+    /// Records a result together with the signal it consumed, if any.
+    fn record(
+        &self,
+        key: StepKey,
+        call: Option<StepRequest>,
+        value: Value,
+        started: Instant,
+        taken: Option<WriteOp>,
+    ) -> StepResult {
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let at_ms = self.journal.now_ms();
+        let mut state = self.state();
+        let result = state.pending.encode(&value);
+        let op = match call {
+            Some(StepRequest { kind, callee, args, .. }) => {
+                let args = state.pending.encode(&args);
+                WriteOp::Step { key, kind, callee, args, result, at_ms, duration_ms }
+            }
+            None => WriteOp::Conclusion { key, result, at_ms, duration_ms },
+        };
+        state.pending.push(op);
+        if let Some(taken) = taken {
+            state.pending.push(taken);
+        }
+        StepResult { value, at_ms, duration_ms, replayed: false }
+    }
+
+    /// Stops the replay unless the event equals the recorded one.
+    fn compare_event(&self, task: &Branch, k: u64, after: u64, event: &Event) {
+        let (key, run) = (self.hub.key, &self.hub.run);
+        let now = serde_json::to_value(event).unwrap_or_default();
+        let at = format!("event {k} of {task}");
+        let stop = match self.journal.read(|reader| reader.program_event(key, run, task, after)) {
+            Ok(Some((seq, recorded))) if recorded == now => {
+                self.state().progress(task).seq = seq;
+                return;
+            }
+            Ok(Some((_, recorded))) => RunAborted::Diverged(Box::new(Divergence::event(at, &recorded, &now))),
+            Ok(None) => RunAborted::Diverged(Box::new(Divergence::surplus(at, &now))),
+            Err(error) => error.into(),
+        };
+        self.stop(stop);
+    }
+
+    /// Waits for an answer sent to this process or left in the file by another; the latter comes with its
+    /// signal id.
+    async fn answer(&self, name: &str) -> Result<(Value, Option<i64>), RunAborted> {
+        loop {
+            let mut answered = std::pin::pin!(self.answered.notified());
+            answered.as_mut().enable();
+            if let Some(value) = self.answers().given.remove(name) {
+                return Ok((value, None));
+            }
+            let left = self.journal.read(|reader| reader.signal(self.hub.key, name))?;
+            // The signal stays in the file until the step that consumed it is committed.
+            if let Some((signal, value)) = left
+                && self.answers().taken.insert(signal)
+            {
+                return Ok((value, Some(signal)));
+            }
+            // Check again after a notification or the poll interval, whichever comes first.
+            let _ = tokio::time::timeout(SIGNAL_POLL, answered).await;
+        }
+    }
+}
+
+/// Guard that marks a branch as running a body; also cleans up when the future is dropped.
+struct StepGuard<'a> {
+    engine: &'a SqliteRun,
+    branch: Branch,
+}
+
+impl<'a> StepGuard<'a> {
+    fn new(engine: &'a SqliteRun, branch: Branch) -> Self {
+        engine.state().progress(&branch).bodies += 1;
+        Self { engine, branch }
+    }
+}
+
+impl Drop for StepGuard<'_> {
+    fn drop(&mut self) {
+        self.engine.state().progress(&self.branch).bodies -= 1;
+    }
+}

@@ -1,0 +1,195 @@
+//! `defatom`: tasks defined by the workflow itself. Their definitions are read completely before the workflow
+//! runs.
+
+use std::sync::Arc;
+
+use fusee_text::sexpr::NodeId;
+use fusee_text::suggest;
+
+use super::compiler::{Compiler, TailPosition};
+use crate::bytecode::Op;
+use crate::defatom::{Atom, OutputFormat};
+use crate::value::Value;
+
+const CLAUSES: [&str; 7] =
+    ["params", "instructions", "description", "system", "subtype", "model", "output_format"];
+/// Valid values of `schema` in an output format, besides a path.
+const SCHEMAS: [&str; 6] = ["object", "array", "[]", "string[]", "number", "boolean"];
+
+impl<'t> Compiler<'t> {
+    /// Compiles the form in place: its value is the name of the task.
+    pub(super) fn defatom(&mut self, node: NodeId, tail: TailPosition) {
+        let tree = self.tree();
+        let name = self.arguments(node).first().and_then(|name| tree.symbol(*name)).unwrap_or("");
+        let constant = self.constant(Value::symbol(name));
+        self.leaf(Op::Const(constant), node, tail);
+    }
+
+    /// Reads and checks the definition of a `defatom` and registers the task.
+    pub(super) fn declare_atom(&mut self, node: NodeId) {
+        let tree = self.tree();
+        let Some((name_node, clauses)) = self.arguments(node).split_first() else {
+            return self.error("malformed-form", node, "a task needs a name");
+        };
+        let Some(name) = tree.symbol(*name_node) else {
+            return self.error("malformed-form", *name_node, "the name of a task must be a symbol");
+        };
+        if self.atoms.contains_key(name) || self.globals.contains_key(name) {
+            return self.duplicate(name, *name_node);
+        }
+        self.check_name(name, *name_node);
+        let mut atom = Atom { name: name.to_owned(), ..Atom::default() };
+        let mut seen: Vec<&str> = Vec::new();
+        let mut texts: Vec<NodeId> = Vec::new();
+        for clause in clauses {
+            let Some(key) = tree.head(*clause) else {
+                self.error("malformed-form", *clause, "a clause must be (key value)");
+                continue;
+            };
+            if seen.contains(&key) {
+                self.error("duplicate-parameter", *clause, format!("`{key}` is specified twice"));
+                continue;
+            }
+            seen.push(key);
+            self.atom_clause(&mut atom, key, *clause, &mut texts);
+        }
+        if !seen.contains(&"instructions") {
+            self.error("missing-parameter", *name_node, format!("the task `{name}` has no `instructions`"));
+        }
+        for text in texts {
+            self.check_placeholders(
+                text,
+                &atom.params.iter().map(|param| param.name.as_str()).collect::<Vec<_>>(),
+            );
+        }
+        let atom = Arc::new(atom);
+        self.atom_list.push(atom.clone());
+        self.atoms.insert(name, atom);
+    }
+
+    fn atom_clause(&mut self, atom: &mut Atom, key: &'t str, clause: NodeId, texts: &mut Vec<NodeId>) {
+        match key {
+            "params" => {
+                for declared in self.arguments(clause) {
+                    let Some((name, name_node, param)) = self.param(*declared) else { continue };
+                    if atom.params.iter().any(|known| known.name == name) {
+                        self.duplicate(name, name_node);
+                    } else {
+                        atom.params.push(param);
+                    }
+                }
+            }
+            "output_format" => atom.output_format = self.output_format(clause),
+            "instructions" | "description" | "system" | "subtype" | "model" => {
+                let Some((node, text)) = self.text_clause(clause) else { return };
+                if matches!(key, "instructions" | "description" | "system") {
+                    texts.push(node);
+                }
+                match key {
+                    "instructions" => atom.instructions = text,
+                    "description" => atom.description = Some(text),
+                    "system" => atom.system = Some(text),
+                    "subtype" => atom.subtype = Some(text),
+                    _ => atom.model = Some(text),
+                }
+            }
+            _ => {
+                let help = suggest::did_you_mean(key, CLAUSES);
+                let help = help.unwrap_or_else(|| format!("valid clauses are {}", CLAUSES.join(", ")));
+                self.error_with("unknown-parameter", clause, format!("unknown clause `{key}`"), Some(help));
+            }
+        }
+    }
+
+    fn text_clause(&mut self, clause: NodeId) -> Option<(NodeId, String)> {
+        let tree = self.tree();
+        match *self.arguments(clause) {
+            [value] if tree.string(value).is_some() => Some((value, tree.text(value).to_owned())),
+            _ => {
+                self.error("malformed-form", clause, "expected one string literal");
+                None
+            }
+        }
+    }
+
+    /// Parses `(output_format ((type "json") (schema "object")))`, with or without the inner list.
+    pub(super) fn output_format(&mut self, clause: NodeId) -> Option<OutputFormat> {
+        let tree = self.tree();
+        let entries = match self.arguments(clause) {
+            [list] if tree.head(*list).is_none() => tree.items(*list),
+            entries => entries,
+        };
+        let (mut kind, mut schema) = (None, None);
+        for entry in entries {
+            let value = match *tree.items(*entry) {
+                [_, value] => tree.string(value).or(tree.symbol(value)),
+                _ => None,
+            };
+            match (tree.head(*entry), value) {
+                (Some("type"), Some(value @ ("json" | "text"))) => kind = Some(value.to_owned()),
+                (Some("type"), _) => {
+                    self.error("wrong-type", *entry, "the type of an output must be \"json\" or \"text\"")
+                }
+                (Some("schema"), Some(value)) => {
+                    if !SCHEMAS.contains(&value) && !value.ends_with(".json") {
+                        let help = Some(format!(
+                            "valid schemas are {}, or a path to a .json file",
+                            SCHEMAS.join(", ")
+                        ));
+                        self.error_with(
+                            "wrong-type",
+                            *entry,
+                            format!("`{value}` is not a valid schema"),
+                            help,
+                        );
+                    }
+                    schema = Some(value.to_owned());
+                }
+                _ => self.error("malformed-form", *entry, "expected (type …) or (schema …)"),
+            }
+        }
+        if kind.is_none() {
+            self.error("missing-parameter", clause, "an output format needs a `type`");
+        }
+        kind.map(|kind| OutputFormat { kind, schema })
+    }
+
+    /// Reports every `{{name}}` in a text that does not match a parameter.
+    pub(super) fn check_placeholders(&mut self, node: NodeId, params: &[&str]) {
+        let tree = self.tree();
+        let Some(text) = tree.string(node) else { return };
+        let mut reported: Vec<&str> = Vec::new();
+        for name in placeholders(text) {
+            let root = name.split('.').next().unwrap_or(name);
+            if !params.contains(&root) && !reported.contains(&root) {
+                reported.push(root);
+                let help = suggest::did_you_mean(root, params.iter().copied())
+                    .unwrap_or_else(|| "write {{{{ for a literal {{".to_owned());
+                let message = format!("`{{{{{root}}}}}` is not a parameter of this task");
+                self.error_with("unknown-parameter", node, message, Some(help));
+            }
+        }
+    }
+}
+
+/// The names in `{{ }}` of a template text; `{{{{` is a literal `{{`.
+fn placeholders(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        rest = &rest[open + 2..];
+        if let Some(literal) = rest.strip_prefix("{{") {
+            rest = literal;
+            continue;
+        }
+        let Some(close) = rest.find("}}") else { break };
+        let name = rest[..close].trim();
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        if is_name {
+            names.push(name);
+            rest = &rest[close + 2..];
+        }
+    }
+    names
+}

@@ -1,0 +1,111 @@
+//! Sanitizes a server's tool list: valid tool names, and descriptions and schemas small enough to be sent
+//! with every model request.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::tool::Access;
+
+use super::ToolLists;
+
+/// Maximum bytes of a tool description; the rest is cut.
+const MOST_DESCRIPTION: usize = 2048;
+/// Maximum bytes of a tool's argument schema; tools with a larger one are left out.
+const MOST_SCHEMA: usize = 16 * 1024;
+/// Maximum tools per server; the rest are left out.
+const MOST_TOOLS: usize = 128;
+/// Maximum length of a tool name for a model.
+const MOST_NAME: usize = 64;
+
+/// A tool that a server offered when a run started. It is stored with the run, so replay and resume see the
+/// same tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTool {
+    /// Name of the server.
+    pub server: String,
+    /// Tool name used by the server.
+    pub tool: String,
+    /// Tool name used by the model.
+    pub name: String,
+    /// Description for the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+    /// `Read` if the server annotates the tool as read-only, otherwise `Write`.
+    pub category: Access,
+}
+
+/// The usable tools of a server, and the reasons why others were left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolList {
+    /// Usable tools.
+    pub tools: Vec<OfferedTool>,
+    /// One message per tool that was left out, with the reason.
+    pub left_out: Vec<String>,
+}
+
+impl ToolList {
+    /// Adds one page of the `tools/list` result.
+    pub(super) fn add(&mut self, listed: &[Value], server: &str, lists: &ToolLists) {
+        for tool in listed {
+            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
+            let allowed = lists.allow.as_ref().is_none_or(|allow| allow.iter().any(|known| known == name));
+            if !allowed || lists.block.iter().any(|known| known == name) {
+                continue;
+            }
+            if self.tools.len() >= MOST_TOOLS {
+                self.left_out.push(format!("`{name}`: more than {MOST_TOOLS} tools"));
+                continue;
+            }
+            match offered(tool, name, server) {
+                Ok(offered) if self.tools.iter().any(|known| known.name == offered.name) => {
+                    self.left_out.push(format!("`{name}`: another tool has the same name"));
+                }
+                Ok(offered) => self.tools.push(offered),
+                Err(why) => self.left_out.push(format!("`{name}`: {why}")),
+            }
+        }
+    }
+}
+
+fn offered(tool: &Value, name: &str, server: &str) -> Result<OfferedTool, String> {
+    let parameters = match tool.get("inputSchema") {
+        Some(schema) if schema.is_object() => schema.clone(),
+        _ => serde_json::json!({ "type": "object" }),
+    };
+    let size = parameters.to_string().len();
+    if size > MOST_SCHEMA {
+        return Err(format!("its schema has {size} bytes, more than {MOST_SCHEMA}"));
+    }
+    let mut description = tool.get("description").and_then(Value::as_str).unwrap_or(name).to_owned();
+    if description.len() > MOST_DESCRIPTION {
+        let end =
+            (0..=MOST_DESCRIPTION).rev().find(|at| description.is_char_boundary(*at)).unwrap_or_default();
+        description.truncate(end);
+        description.push('…');
+    }
+    let looks = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool) == Some(true);
+    Ok(OfferedTool {
+        server: server.to_owned(),
+        tool: name.to_owned(),
+        name: callable(server, name),
+        description,
+        parameters,
+        category: if looks { Access::Read } else { Access::Write },
+    })
+}
+
+/// Tool name for models, prefixed with the server's name: `^[a-zA-Z0-9_-]{1,64}$`.
+fn callable(server: &str, tool: &str) -> String {
+    let plain = |text: &str| -> String {
+        text.chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+            .collect()
+    };
+    let mut name = format!("{}_{}", plain(server), plain(tool));
+    name.truncate(MOST_NAME);
+    name
+}
+
+#[cfg(test)]
+mod tests;

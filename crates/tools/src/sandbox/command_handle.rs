@@ -1,0 +1,385 @@
+//! A command as seen from the main process: its output as it arrives, its end, and ways to stop it.
+
+use std::ffi::OsStr;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+
+use super::error::SandboxError;
+use super::fork_server::receive_with_descriptors;
+use super::limits::{ExceededLimit, ResourceLimits};
+use super::protected_paths::Undone;
+use super::{CommandEnvironment, ForkServer, Policy, Sandbox};
+use crate::sandbox::fork_server::exit_report::ExitReport;
+use crate::sandbox::fork_server::protocol::{self, EncodedConfinement, NamespaceJoin};
+use crate::sandbox::sys::process;
+
+/// Number of attempts, 1 ms apart, to send to a busy fork server. It needs less than a millisecond per
+/// command.
+const SEND_TRIES: u32 = 5000;
+
+/// Time limit for a supervisor that was asked to stop its command. It gives up earlier by itself.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time limit for an answer of the fork server. Creating a namespace sandbox takes a few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most commands end within this time; their output is then read once, at the end, instead of as it arrives.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// Size of the read buffer for output, in bytes.
+const PIECE: usize = 16 * 1024;
+
+/// Maximum size of an answer in bytes: an error message.
+pub(super) const MOST_ANSWER: usize = 4096;
+
+/// A command to run.
+#[derive(Debug)]
+pub struct CommandRequest<'r> {
+    /// Command line for `/bin/sh -c`.
+    pub command: &'r str,
+    /// Working directory, opened by the workspace and therefore inside it.
+    pub directory: OwnedFd,
+    /// Standard input; empty if `None`.
+    pub input: Option<&'r [u8]>,
+    /// Environment variables of the command.
+    pub environment: &'r CommandEnvironment,
+    /// Sandbox to run in.
+    pub sandbox: &'r Sandbox,
+    /// Resource limits.
+    pub allowance: ResourceLimits,
+}
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandFailure {
+    /// It cannot be passed to the system.
+    #[error("The command cannot be run: {0}.")]
+    Unfit(String),
+    /// The fork server is gone.
+    #[error("The process that starts commands is gone; no command can be run until Fusee is started again.")]
+    KeeperGone,
+    /// The system refused to start it.
+    #[error("The command could not be started: {0}.")]
+    NotStarted(io::Error),
+    /// Its sandbox could not be set up.
+    #[error("The command was not run, because its sandbox could not be set up: {0}.")]
+    NotConfined(String),
+    /// Its supervisor disappeared, so its result is unknown.
+    #[error("The command's supervisor was killed, and the command with it; its effects are unknown.")]
+    SupervisorGone,
+    /// Creating a pipe or socket for it failed.
+    #[error("The command could not be set up: {0}.")]
+    Setup(#[from] io::Error),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// It exited with this code.
+    Exited(i32),
+    /// It was killed by this signal.
+    Signalled(i32),
+}
+
+/// Result of a command that has ended, with everything it had started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinishedCommand {
+    /// How the command ended.
+    pub ending: CommandEnd,
+    /// Whether it was killed because `stop` completed.
+    pub stopped: bool,
+    /// Number of processes it had left running, which were killed.
+    pub ended: u32,
+    /// Number of processes that could not be killed.
+    pub left: u32,
+    /// Whether it had changed or created a protected path, which was reverted.
+    pub undone: bool,
+    /// The limit it exceeded, if it was killed for that.
+    pub exceeded: Option<ExceededLimit>,
+}
+
+impl ForkServer {
+    /// Runs a command to its end. Its output, both streams in the order in which they were written, is passed
+    /// to `output` in chunks. When `stop` completes, or when this future is dropped, the command and all its
+    /// descendants are killed.
+    pub async fn run(
+        &self,
+        request: CommandRequest<'_>,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        self.start(request, None).await?.until_its_end(output, stop).await
+    }
+
+    /// Like [`Self::run`], with an input that is written to while the command runs.
+    pub(crate) async fn run_reading(
+        &self,
+        request: CommandRequest<'_>,
+        input: OwnedFd,
+        output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        self.start(request, Some(input)).await?.until_its_end(output, stop).await
+    }
+
+    async fn start(
+        &self,
+        request: CommandRequest<'_>,
+        stream: Option<OwnedFd>,
+    ) -> Result<CommandHandle, CommandFailure> {
+        let EncodedRequest { message, doors } = self.put_into_words(&request).await?;
+        let setup = |error: Errno| CommandFailure::Setup(error.into());
+        let (control, their_control) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(setup)?;
+        let (output, their_output) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(setup)?;
+        let input = match stream {
+            Some(stream) => Some(stream),
+            None => request.input.map(holding).transpose()?,
+        };
+        let mut descriptors = vec![their_control.as_fd(), their_output.as_fd(), request.directory.as_fd()];
+        descriptors.extend(doors);
+        descriptors.extend(input.as_ref().map(OwnedFd::as_fd));
+        self.hand_over(&message, &descriptors).await?;
+        rustix::io::ioctl_fionbio(&control, true).map_err(setup)?;
+        Ok(CommandHandle { control: process::register(control)?, output, _keeper: self.clone() })
+    }
+
+    /// Encodes a command, and collects the descriptors of its sandbox.
+    async fn put_into_words<'r>(
+        &self,
+        request: &CommandRequest<'r>,
+    ) -> Result<EncodedRequest<'r>, CommandFailure> {
+        let words = |way: EncodedConfinement<'_>, environment: &CommandEnvironment| {
+            protocol::encode(way, &request.allowance, OsStr::new(request.command), environment.variables())
+                .map_err(|error| CommandFailure::Unfit(error.to_string()))
+        };
+        match request.sandbox {
+            Sandbox::Off => Ok(EncodedRequest {
+                message: words(EncodedConfinement::Free, request.environment)?,
+                doors: Vec::new(),
+            }),
+            Sandbox::Namespaces(room) => {
+                let standing = room.standing(self).await?;
+                let way = EncodedConfinement::Room(NamespaceJoin {
+                    users: standing.users(),
+                    layers: standing.layers(),
+                    network: room.policy().network,
+                    owner: room.policy().owner,
+                    directory: &path_of(&request.directory)?,
+                    absent: &room.absent(standing),
+                });
+                Ok(EncodedRequest {
+                    message: words(way, request.environment)?,
+                    doors: standing.doors().collect(),
+                })
+            }
+            Sandbox::Landlock(fence) => {
+                let standing = fence.standing().await?;
+                let Policy { network, owner, .. } = *fence.policy();
+                let way = EncodedConfinement::Fence { network, owner, guarded: &fence.guarded() };
+                let message = words(way, &standing.environment(request.environment))?;
+                Ok(EncodedRequest { message, doors: vec![standing.ruleset()] })
+            }
+        }
+    }
+
+    /// Sends a request to the fork server and waits for the answer.
+    pub(super) async fn ask(&self, message: &[u8]) -> Result<(Vec<u8>, Vec<OwnedFd>), CommandFailure> {
+        let (control, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(io::Error::from)?;
+        self.hand_over(message, &[theirs.as_fd()]).await?;
+        drop(theirs);
+        let control = process::register(control)?;
+        let answer = async {
+            loop {
+                let mut ready = control.readable().await?;
+                let received = ready.try_io(|control| {
+                    let mut answer = vec![0; MOST_ANSWER];
+                    let (length, descriptors) =
+                        receive_with_descriptors(control.get_ref(), &mut answer, RecvFlags::DONTWAIT)?;
+                    answer.truncate(length);
+                    Ok((answer, descriptors))
+                });
+                if let Ok(received) = received {
+                    return received;
+                }
+            }
+        };
+        let late =
+            |_| CommandFailure::NotConfined(format!("it was not ready after {} s", PATIENCE.as_secs()));
+        Ok(tokio::time::timeout(PATIENCE, answer).await.map_err(late)??)
+    }
+
+    /// Sends a message to the fork server, retrying while it is busy.
+    pub(super) async fn hand_over(
+        &self,
+        message: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), CommandFailure> {
+        for _ in 0..SEND_TRIES {
+            match self.send(message, descriptors) {
+                Ok(()) => return Ok(()),
+                Err(Errno::AGAIN | Errno::NOBUFS | Errno::TOOMANYREFS) => {
+                    tokio::time::sleep(Duration::from_millis(1)).await
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                    return Err(CommandFailure::KeeperGone);
+                }
+                Err(Errno::MSGSIZE) => {
+                    return Err(CommandFailure::Unfit(protocol::SpecError::TooLong.to_string()));
+                }
+                Err(error) => return Err(CommandFailure::Setup(error.into())),
+            }
+        }
+        Err(CommandFailure::KeeperGone)
+    }
+}
+
+/// An encoded command.
+struct EncodedRequest<'r> {
+    message: Vec<u8>,
+    doors: Vec<BorrowedFd<'r>>,
+}
+
+/// A command that is running.
+struct CommandHandle {
+    control: AsyncFd<OwnedFd>,
+    output: OwnedFd,
+    /// Keeps the fork server alive: it would end, and the command with it.
+    _keeper: ForkServer,
+}
+
+impl CommandHandle {
+    async fn until_its_end(
+        self,
+        mut output: impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+    ) -> Result<FinishedCommand, CommandFailure> {
+        let mut stopped = false;
+        let report = match tokio::time::timeout(MOMENT, self.report()).await {
+            Ok(report) => report?,
+            Err(_) => self.streamed(&mut output, stop, &mut stopped).await?,
+        };
+        self.rest(&mut output)?;
+        match report {
+            Some(ExitReport::Ended { ending, ended, left, undone, exceeded }) => {
+                let undone = undone == Undone::Something;
+                Ok(FinishedCommand { ending, stopped, ended, left, undone, exceeded })
+            }
+            Some(ExitReport::NotStarted(error)) if error == Errno::OWNERDEAD.raw_os_error() => {
+                Err(CommandFailure::KeeperGone)
+            }
+            Some(ExitReport::NotStarted(error)) => {
+                Err(CommandFailure::NotStarted(io::Error::from_raw_os_error(error)))
+            }
+            Some(ExitReport::NotConfined(step, error)) => {
+                let fault = SandboxError { step, path: None, error: io::Error::from_raw_os_error(error) };
+                Err(CommandFailure::NotConfined(fault.to_string()))
+            }
+            None => Err(CommandFailure::SupervisorGone),
+        }
+    }
+
+    /// Streams the output of a command that runs longer, until the supervisor's report.
+    async fn streamed(
+        &self,
+        output: &mut impl FnMut(&[u8]),
+        stop: impl Future<Output = ()>,
+        stopped: &mut bool,
+    ) -> Result<Option<ExitReport>, CommandFailure> {
+        let pipe = pipe::Receiver::from_owned_fd(self.output.try_clone()?)?;
+        let mut stop = pin!(stop);
+        let mut patience = pin!(tokio::time::sleep(STOP_PATIENCE));
+        let mut open = true;
+        let mut buffer = vec![0u8; PIECE];
+        loop {
+            tokio::select! {
+                ready = pipe.readable(), if open => {
+                    ready?;
+                    match pipe.try_read(&mut buffer) {
+                        Ok(0) => open = false,
+                        Ok(length) => output(&buffer[..length]),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                report = self.report() => return Ok(report?),
+                () = &mut stop, if !*stopped => {
+                    *stopped = true;
+                    patience.as_mut().reset(tokio::time::Instant::now() + STOP_PATIENCE);
+                    // If it is gone already, its report is still to be read.
+                    let _ = rustix::net::send(self.control.get_ref(), b"K", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                }
+                () = &mut patience, if *stopped => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads what was written before the end and is still in the pipe, even if a process outside holds the
+    /// write end. Bypasses the runtime, which may not know yet that the pipe is readable.
+    fn rest(&self, output: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&self.output, true)?;
+        let mut buffer = vec![0u8; PIECE];
+        loop {
+            match rustix::io::read(&self.output, &mut buffer) {
+                Err(Errno::INTR) => {}
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(length) => output(&buffer[..length]),
+            }
+        }
+    }
+
+    /// The supervisor's report; `None` if it ended without one.
+    async fn report(&self) -> io::Result<Option<ExitReport>> {
+        loop {
+            let mut ready = self.control.readable().await?;
+            let received = ready.try_io(|control| {
+                let mut message = [0u8; ExitReport::LENGTH];
+                let (_, length) =
+                    rustix::net::recv(control.get_ref(), &mut message[..], RecvFlags::DONTWAIT)?;
+                Ok((message, length))
+            });
+            match received {
+                Ok(Ok((_, 0))) => return Ok(None),
+                Ok(Ok((message, length))) => {
+                    if let Some(report) = ExitReport::decode(&message[..length]) {
+                        return Ok(Some(report));
+                    }
+                }
+                // It ended without reading our request; its report follows.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// Path of an open directory. It is resolved again inside the sandbox and the result compared with the
+/// descriptor.
+fn path_of(directory: &OwnedFd) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+}
+
+/// A memfd with the content `input`. Unlike a pipe it takes everything at once and needs no writer.
+fn holding(input: &[u8]) -> io::Result<OwnedFd> {
+    let descriptor = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(descriptor);
+    io::Write::write_all(&mut file, input)?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}

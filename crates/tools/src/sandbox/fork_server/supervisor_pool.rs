@@ -1,0 +1,189 @@
+//! The supervisor pool: a page of memory shared by the main process, the fork server and its supervisors.
+//!
+//! Most commands come one after the other, and one supervisor is enough for those: it takes the next command
+//! when it is done. The fork server therefore sleeps until it is woken through an eventfd, either by the main
+//! process when it sent a command and no supervisor is ready, or by a supervisor that took a command and sees
+//! another one queued. No command is missed: the main process reads the states after sending, and a
+//! supervisor polls the socket after marking itself busy.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::process::Pid;
+
+use crate::sandbox::sys::process::{self, ForkSide};
+
+/// State of a supervisor slot. A slot that is `Gone` is free.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SlotState {
+    Gone = 0,
+    Ready = 1,
+    /// Has a command and will be ready again.
+    Busy = 2,
+    /// Has a command and will not be ready again.
+    Last = 3,
+}
+
+/// The states of all supervisors, and the eventfd that wakes the fork server.
+#[derive(Debug)]
+pub(crate) struct SupervisorBoard {
+    states: &'static [AtomicU8],
+    bell: OwnedFd,
+}
+
+impl SupervisorBoard {
+    /// Maximum number of supervisors; further commands wait in the socket. One byte each, which fills a page.
+    const MOST: usize = 4096;
+
+    /// Creates an empty board. Called before the fork server is forked, so that all processes share it.
+    pub(crate) fn new() -> io::Result<Self> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { states: process::shared_bytes(Self::MOST)?, bell })
+    }
+
+    /// The same board with another descriptor of the eventfd, for a process that renumbers its descriptors.
+    pub(crate) fn with_bell(&self, bell: OwnedFd) -> Self {
+        Self { states: self.states, bell }
+    }
+
+    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Whether a supervisor is ready to take a command now.
+    pub(crate) fn anybody_ready(&self) -> bool {
+        self.anybody(SlotState::Ready)
+    }
+
+    /// Whether another supervisor has to be forked: none is ready and either a command is waiting or none
+    /// will become ready.
+    pub(crate) fn lacks_somebody(&self, line: &OwnedFd) -> bool {
+        !self.anybody(SlotState::Ready) && (is_readable(line) || !self.anybody(SlotState::Busy))
+    }
+
+    fn anybody(&self, does: SlotState) -> bool {
+        self.states.iter().any(|state| state.load(Ordering::SeqCst) == does as u8)
+    }
+
+    /// Wakes the fork server.
+    pub(crate) fn ring(&self) {
+        // Fails only if the counter is full, and then the fork server wakes up anyway.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    /// Resets the eventfd, so that the next wake-up is seen.
+    pub(crate) fn hear(&self) {
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+    }
+
+    fn set(&self, place: usize, state: SlotState) {
+        self.states[place].store(state as u8, Ordering::SeqCst);
+    }
+
+    fn is_free(&self, place: usize) -> bool {
+        self.states[place].load(Ordering::SeqCst) == SlotState::Gone as u8
+    }
+}
+
+/// A supervisor's own slot on the board.
+pub(crate) struct SupervisorSlot<'b> {
+    board: &'b SupervisorBoard,
+    place: usize,
+}
+
+impl SupervisorSlot<'_> {
+    /// Marks this supervisor as ready for a command.
+    pub(crate) fn ready(&self) {
+        self.board.set(self.place, SlotState::Ready);
+    }
+
+    /// Marks this supervisor as busy. Wakes the fork server only if a command is waiting and no supervisor is
+    /// ready.
+    pub(crate) fn busy(&self, line: &OwnedFd) {
+        self.board.set(self.place, SlotState::Busy);
+        if is_readable(line) && !self.board.anybody_ready() {
+            self.board.ring();
+        }
+    }
+
+    /// Marks this supervisor as busy with its last command, and wakes the fork server if no other one is
+    /// ready for the next.
+    pub(crate) fn last(&self) {
+        self.board.set(self.place, SlotState::Last);
+        if !self.board.anybody_ready() {
+            self.board.ring();
+        }
+    }
+
+    /// Tries to leave the pool. Returns false, and stays ready, if no other supervisor is ready.
+    pub(crate) fn leave(&self) -> bool {
+        self.board.set(self.place, SlotState::Last);
+        let others = self.board.anybody_ready();
+        if !others {
+            self.ready();
+        }
+        others
+    }
+}
+
+fn is_readable(line: &OwnedFd) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(line, PollFlags::IN)], Some(&at_once)), Ok(1..))
+}
+
+/// The running supervisors, as the fork server knows them.
+pub(crate) struct SupervisorPool<'b> {
+    board: &'b SupervisorBoard,
+    members: Vec<(Pid, usize)>,
+}
+
+/// Result of forking one more supervisor.
+pub(crate) enum ForkedSupervisor<'b> {
+    /// This process is the new supervisor.
+    Here(SupervisorSlot<'b>),
+    /// This process is the fork server, and a supervisor was forked.
+    There,
+    /// No free slot, or the fork failed.
+    Nobody,
+}
+
+impl<'b> SupervisorPool<'b> {
+    pub(crate) fn new(board: &'b SupervisorBoard) -> Self {
+        Self { board, members: Vec::new() }
+    }
+
+    /// Forks one more supervisor.
+    pub(crate) fn enlist(&mut self) -> ForkedSupervisor<'b> {
+        let Some(place) = (0..SupervisorBoard::MOST).find(|place| self.board.is_free(*place)) else {
+            return ForkedSupervisor::Nobody;
+        };
+        // Set before the fork: the child may take a command and be busy before the parent continues.
+        self.board.set(place, SlotState::Ready);
+        match process::fork() {
+            Ok(ForkSide::Child) => ForkedSupervisor::Here(SupervisorSlot { board: self.board, place }),
+            Ok(ForkSide::Parent(pid)) => {
+                self.members.push((pid, place));
+                ForkedSupervisor::There
+            }
+            Err(_) => {
+                self.board.set(place, SlotState::Gone);
+                ForkedSupervisor::Nobody
+            }
+        }
+    }
+
+    /// Removes a supervisor that has ended. Returns whether it belonged to this pool.
+    pub(crate) fn forget(&mut self, pid: Pid) -> bool {
+        let Some(at) = self.members.iter().position(|(member, _)| *member == pid) else { return false };
+        let (_, place) = self.members.swap_remove(at);
+        self.board.set(place, SlotState::Gone);
+        true
+    }
+
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        self.members.iter().map(|(pid, _)| *pid).collect()
+    }
+}

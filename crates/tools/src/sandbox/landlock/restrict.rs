@@ -1,0 +1,71 @@
+//! Applies the Landlock sandbox to a process before it becomes a command, and restores settings after the
+//! command.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::process::{Gid, Uid, WaitOptions};
+
+use crate::sandbox::error::{SandboxError, SetupStep};
+use crate::sandbox::landlock;
+use crate::sandbox::landlock::settings_backup::Kept;
+use crate::sandbox::policy::{CreatedPathAction, Network, Owner};
+use crate::sandbox::protected_paths::Undone;
+use crate::sandbox::seccomp::{self, AllowedSockets};
+use crate::sandbox::sys::{namespaces, process};
+
+/// How a command is confined with Landlock, decoded from its message.
+#[derive(Debug)]
+pub(crate) struct Fencing<'m> {
+    pub(crate) network: Network,
+    /// User and group to run as, if different from those of this process.
+    pub(crate) owner: Option<Owner>,
+    /// Paths in the workspace that the command may not change.
+    pub(crate) guarded: Vec<(&'m Path, CreatedPathAction)>,
+}
+
+/// Confines this process with privileges dropped, Landlock and seccomp. This cannot be undone.
+pub(crate) fn hold(fencing: &Fencing<'_>, ruleset: BorrowedFd<'_>) -> Result<(), SandboxError> {
+    give_up_privileges(fencing.owner).map_err(SetupStep::Privileges.failed())?;
+    landlock::restrict(ruleset).map_err(SetupStep::Fence.failed())?;
+    let sockets = match fencing.network {
+        Network::Own => AllowedSockets::Pairs,
+        Network::Machine => AllowedSockets::PairsAndNetwork,
+    };
+    namespaces::filter_calls(&seccomp::filter(sockets)).map_err(SetupStep::Filter.failed())
+}
+
+fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
+    // Dropping from the bounding set needs CAP_SETPCAP; without it, what follows is enough.
+    match namespaces::bound_capabilities() {
+        Err(error) if error.raw_os_error() != Some(libc::EPERM) => return Err(error),
+        _ => {}
+    }
+    if let Some(Owner { user, group }) = owner {
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(group, group, group)?;
+        rustix::thread::set_thread_res_uid(user, user, user)?;
+    }
+    namespaces::leave_keyring();
+    rustix::thread::set_no_new_privs(true)?;
+    namespaces::drop_capabilities()
+}
+
+/// Restores the protected paths that a command changed. Runs in a child confined like the command, so that
+/// symbolic links the command left behind lead no further than the command itself could go.
+pub(crate) fn put_back(kept: &Kept<'_>, fencing: &Fencing<'_>, ruleset: &OwnedFd) -> Undone {
+    const NOTHING: i32 = 0;
+    const SOMETHING: i32 = 1;
+    let child = process::start(|| match hold(fencing, ruleset.as_fd()) {
+        Ok(()) if kept.put_back() == Undone::Nothing => NOTHING,
+        // If the state is unknown, report a change.
+        Ok(()) | Err(_) => SOMETHING,
+    });
+    let status = child.and_then(|child| Ok(rustix::process::waitpid(Some(child), WaitOptions::empty())?));
+    match status {
+        Ok(Some((_, status))) if status.exit_status() == Some(NOTHING) => Undone::Nothing,
+        _ => Undone::Something,
+    }
+}

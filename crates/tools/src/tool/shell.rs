@@ -1,0 +1,390 @@
+//! The `shell` tool: runs a command line in the workspace, in the foreground or in the background.
+//!
+//! The sandbox starts and ends commands; `capture` keeps the part of their output that a model can use; `job`
+//! manages background commands.
+
+mod capture;
+mod job;
+mod spool;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::sandbox::{
+    CommandEnd, CommandFailure, CommandRequest, ExceededLimit, FinishedCommand, ForkServer,
+};
+use crate::tool::read_file::explain;
+use crate::tool::read_tool::{typed, waiting};
+use crate::tool::{
+    Access, CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
+};
+use crate::toolbox::CommandSettings;
+use crate::workspace::{OpenedPath, WorkspacePath};
+
+use capture::Capture;
+pub(crate) use job::{Jobs, shell_kill, shell_poll};
+use spool::Spool;
+
+/// Interval of progress updates on the output of a running command.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+pub(crate) fn shell(settings: CommandSettings) -> impl Tool {
+    let definition = ToolDefinition {
+        name: Cow::Borrowed("shell"),
+        description: Cow::Borrowed(
+            "Runs a command line. It is ended after `timeout` seconds (120); with `background` it goes on as a job.",
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "minLength": 1, "description": "Command line for /bin/sh. Both streams are shown in order, of long output the first and last 16 KB" },
+                "workdir": { "type": "string", "description": "Directory to run in; the workspace root if left out" },
+                "stdin": { "type": "string", "description": "What the command reads from its input" },
+                "background": { "type": "boolean", "description": "Do not wait for its end: the answer names a job for shell_poll and shell_kill" },
+                "timeout": { "type": "number", "minimum": 0.001, "maximum": 3600, "description": "Most seconds to run (120 if left out); then it is ended together with everything it started" }
+            },
+            "required": ["command"],
+            "additionalProperties": false
+        }),
+        category: Access::Write,
+        aliases: &[
+            "system:shell",
+            "bash",
+            "sh",
+            "run_command",
+            "execute_command",
+            "run_shell_command",
+            "exec",
+            "terminal",
+        ],
+        parameter_aliases: &[
+            ("cmd", "command"),
+            ("cwd", "workdir"),
+            ("working_directory", "workdir"),
+            ("input", "stdin"),
+            ("run_in_background", "background"),
+            ("timeout_ms", "timeout"),
+        ],
+    };
+    Shell { definition, settings }
+}
+
+struct Shell {
+    definition: ToolDefinition,
+    settings: CommandSettings,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    workdir: Option<String>,
+    stdin: Option<String>,
+    #[serde(default)]
+    background: bool,
+    timeout: Option<f64>,
+}
+
+/// A validated command.
+struct CheckedCommand {
+    command: String,
+    input: Option<String>,
+    directory: std::os::fd::OwnedFd,
+    background: bool,
+    time: Duration,
+    keeper: ForkServer,
+}
+
+impl Shell {
+    fn plan(
+        &self,
+        arguments: Arguments,
+        directory: std::os::fd::OwnedFd,
+        context: &CallContext,
+    ) -> Result<CheckedCommand, ToolOutput> {
+        let Some(keeper) = self.settings.keeper.clone() else {
+            return Err(ToolOutput::error(
+                "Commands cannot be run here: the process that starts them was not set up (fusee_tools::sandbox::init, first in main). Use the file tools.",
+            ));
+        };
+        if arguments.command.trim().is_empty() {
+            return Err(ToolOutput::error("`command` is empty."));
+        }
+        let limits = &context.limits;
+        let default = if arguments.background { limits.command_time_most } else { limits.command_time };
+        let asked = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let time = asked.unwrap_or(default).min(limits.command_time_most);
+        Ok(CheckedCommand {
+            command: arguments.command,
+            input: arguments.stdin,
+            directory,
+            background: arguments.background,
+            time,
+            keeper,
+        })
+    }
+
+    async fn to_its_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
+        let (head, tail) = (context.limits.output_head, context.limits.output_tail);
+        let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
+        let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
+        let cause: OnceLock<EndCause> = OnceLock::new();
+        let stop = async {
+            let came = tokio::select! {
+                () = context.cancel.cancelled() => EndCause::Cancelled,
+                () = tokio::time::sleep(plan.time) => EndCause::Timeout(plan.time),
+            };
+            let _ = cause.set(came);
+        };
+        let request = CommandRequest {
+            command: &plan.command,
+            directory: plan.directory,
+            input: plan.input.as_deref().map(str::as_bytes),
+            environment: &self.settings.environment,
+            sandbox: &self.settings.sandbox,
+            allowance: self.settings.allowance,
+        };
+        let push = |bytes: &[u8]| lock(&capture).push(bytes);
+        let mut run = Box::pin(plan.keeper.run(request, push, stop));
+        let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut shown = 0;
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                _ = tick.tick() => {
+                    let latest = lock(&capture).latest_since(&mut shown);
+                    if let Some(latest) = latest {
+                        (context.progress)(&latest);
+                    }
+                }
+            }
+        };
+        drop(run);
+        let saved = lock(&capture).finish();
+        let mut output = answer(result.as_ref().copied(), cause.get().copied(), &lock(&capture));
+        if let Some(saved) = saved.filter(|_| output.truncated) {
+            output.content.push_str(&format!("\n[{}]", saved.words()));
+        }
+        output
+    }
+}
+
+impl Tool for Shell {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn repeat(&self) -> RetrySafety {
+        RetrySafety::Never
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>> {
+        Box::pin(async move {
+            let arguments = typed::<Arguments>(arguments)?;
+            let workdir = arguments.workdir.clone().unwrap_or_default();
+            let (path, directory) = if workdir.is_empty() {
+                // The workspace directory is already open, so this does not block.
+                open_directory(&workdir, context)?
+            } else {
+                waiting(context, move |context| open_directory(&workdir, context)).await?
+            };
+            let mut intent = json!({ "command": arguments.command, "workdir": path.to_string() });
+            if arguments.background {
+                intent["background"] = Value::Bool(true);
+            }
+            Ok(PreparedCall::new(intent, self.plan(arguments, directory, context)?))
+        })
+    }
+
+    fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            let plan = match prepared.into_plan::<CheckedCommand>() {
+                Ok(plan) => plan,
+                Err(output) => return output,
+            };
+            if context.cancel.is_cancelled() {
+                return ToolOutput::aborted("Cancelled before it began.");
+            }
+            if plan.background {
+                return job::start(plan, &self.settings, context).await;
+            }
+            Box::pin(self.to_its_end(plan, context)).await
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        intent: &'a Value,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, InterruptedOutcome> {
+        let command = intent.get("command").and_then(Value::as_str).unwrap_or("the command");
+        let answer = format!(
+            "The run was interrupted while `{command}` was running. The command was ended with everything it had started; what it had done until then is not known, and its output is lost. It was not run again: look at the state of things first."
+        );
+        Box::pin(async move {
+            InterruptedOutcome::Unknown(ToolOutput { aborted: true, ..ToolOutput::error(answer) })
+        })
+    }
+}
+
+fn open_directory(
+    given: &str,
+    context: &CallContext,
+) -> Result<(WorkspacePath, std::os::fd::OwnedFd), ToolOutput> {
+    let path = context.workspace.locate(given).map_err(|problem| ToolOutput::error(problem.to_string()))?;
+    match context.workspace.open_to_read(&path) {
+        Ok(OpenedPath::Directory(directory)) => Ok((path, directory)),
+        Ok(_) => Err(ToolOutput::error(format!("`{path}` is not a directory; `workdir` must be one."))),
+        Err(problem) => Err(ToolOutput::error(explain(&problem, context))),
+    }
+}
+
+/// Why a command was killed.
+#[derive(Clone, Copy, Debug)]
+enum EndCause {
+    Cancelled,
+    Timeout(Duration),
+}
+
+fn answer(
+    result: Result<FinishedCommand, &CommandFailure>,
+    cause: Option<EndCause>,
+    capture: &Capture,
+) -> ToolOutput {
+    let finished = match result {
+        Ok(finished) => finished,
+        Err(CommandFailure::SupervisorGone) => {
+            let (text, truncated) = capture.text();
+            return ToolOutput {
+                truncated,
+                ..ToolOutput::error(closed(text, &CommandFailure::SupervisorGone.to_string()))
+            };
+        }
+        Err(failure) => return ToolOutput::error(failure.to_string()),
+    };
+    let (text, truncated) = capture.text();
+    let cause = cause.filter(|_| finished.stopped);
+    let mut closing = match (cause, finished.exceeded) {
+        (None, Some(what)) => exceeded_words(what).to_owned(),
+        (None, None) => ending_words(finished.ending),
+        (Some(EndCause::Cancelled), _) => "cancelled; it was ended with everything it had started".to_owned(),
+        (Some(EndCause::Timeout(time)), _) => format!(
+            "timed out after {} s and was ended with everything it had started; give a longer `timeout`, or run it with `background`",
+            time.as_secs_f64()
+        ),
+    };
+    let was_ended = cause.is_some() || finished.exceeded.is_some();
+    push_leftovers(&mut closing, &finished, was_ended);
+    let exit_code = match finished.ending {
+        CommandEnd::Exited(code) if !was_ended => Some(code),
+        _ => None,
+    };
+    ToolOutput {
+        ok: exit_code == Some(0),
+        content: closed(text, &closing),
+        truncated,
+        exit_code,
+        aborted: matches!(cause, Some(EndCause::Cancelled)),
+        ..ToolOutput::default()
+    }
+}
+
+fn push_leftovers(closing: &mut String, finished: &FinishedCommand, was_stopped: bool) {
+    if finished.ended > 0 && !was_stopped {
+        let _ = write!(
+            closing,
+            "; {} it had left running {} ended: use `background` for what is to go on",
+            counted(finished.ended, "process", "processes"),
+            if finished.ended == 1 { "was" } else { "were" },
+        );
+    }
+    if finished.undone {
+        closing.push_str(
+            "; what it made or changed at .git, .fusee or fusee.toml would decide over programs outside of the sandbox and was put back, or set aside with `.refused` behind its name",
+        );
+    }
+    if finished.left > 0 {
+        let _ = write!(closing, "; {} could not be ended", counted(finished.left, "process", "processes"));
+    }
+}
+
+fn counted(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Appends the closing note to the output, on a line of its own.
+fn closed(mut text: String, closing: &str) -> String {
+    if text.is_empty() {
+        text.push_str("(no output)");
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push('[');
+    text.push_str(closing);
+    text.push(']');
+    text
+}
+
+/// The closing note for a command that exceeded a limit.
+fn exceeded_words(what: ExceededLimit) -> &'static str {
+    match what {
+        ExceededLimit::Cpu => {
+            "ended with everything it had started: it used up its processor time (sandbox.cpu_s); do less at once"
+        }
+        ExceededLimit::Memory => {
+            "ended with everything it had started: it used more memory than a command may (sandbox.memory_mb); do less at once"
+        }
+        ExceededLimit::Processes => {
+            "ended with everything it had started: it had more processes and threads than a command may (sandbox.processes); start fewer at once"
+        }
+    }
+}
+
+fn ending_words(ending: CommandEnd) -> String {
+    match ending {
+        CommandEnd::Exited(127) => "exit code 127: a command was not found".to_owned(),
+        CommandEnd::Exited(code) => format!("exit code {code}"),
+        CommandEnd::Signalled(signal) => format!("ended by signal {signal}{}", signal_name(signal)),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        3 => " (SIGQUIT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL, perhaps out of memory)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        15 => " (SIGTERM)",
+        24 => " (SIGXCPU)",
+        25 => " (SIGXFSZ)",
+        _ => "",
+    }
+}
+
+fn lock(capture: &Mutex<Capture>) -> std::sync::MutexGuard<'_, Capture> {
+    capture.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shared between a job and the calls that poll it.
+type SharedCapture = Arc<Mutex<Capture>>;

@@ -1,0 +1,111 @@
+//! Read cache: file contents, reused while their stamps are unchanged. Bounded by bytes; the least recently
+//! used are evicted first. A file that changed just before it was read is not cached, since it can change
+//! again under the same stamp.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::workspace::content::ContentHash;
+
+/// Maximum bytes of all cached content.
+const MOST_BYTES: usize = 32 << 20;
+
+/// Larger files are not cached.
+const MOST_FILE: usize = 4 << 20;
+
+/// A file changed this shortly before it was read may change again under the same stamp.
+const FRESH_NS: i128 = 20_000_000;
+
+/// File metadata that identifies a version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheStamp {
+    size: u64,
+    mtime_ns: i128,
+    ctime_ns: i128,
+    inode: u64,
+    device: u64,
+}
+
+impl CacheStamp {
+    /// Stamp of an open file; `None` if fstat fails.
+    pub(crate) fn of(file: &File) -> Option<Self> {
+        let stat = rustix::fs::fstat(file).ok()?;
+        let ns = |seconds: i64, nanos: u64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Some(Self {
+            size: stat.st_size as u64,
+            mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
+            ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
+            inode: stat.st_ino,
+            device: stat.st_dev,
+        })
+    }
+
+    fn is_settled(&self, now_ns: i128) -> bool {
+        now_ns - self.mtime_ns.max(self.ctime_ns) > FRESH_NS
+    }
+}
+
+/// Content of a file and its hash.
+#[derive(Clone, Debug)]
+pub(crate) struct CachedContent {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) hash: ContentHash,
+}
+
+/// Cached file contents by path.
+#[derive(Debug, Default)]
+pub(super) struct ReadCache {
+    files: HashMap<String, CacheEntry>,
+    bytes: usize,
+    counter: u64,
+}
+
+#[derive(Debug)]
+struct CacheEntry {
+    stamp: CacheStamp,
+    content: CachedContent,
+    used: u64,
+}
+
+impl ReadCache {
+    /// Cached content for this stamp; an entry with another stamp is dropped.
+    pub(super) fn find(&mut self, path: &str, stamp: &CacheStamp) -> Option<CachedContent> {
+        let known = self.files.get_mut(path)?;
+        if known.stamp != *stamp {
+            self.forget(path);
+            return None;
+        }
+        self.counter += 1;
+        known.used = self.counter;
+        Some(known.content.clone())
+    }
+
+    /// Caches the content if it is small enough and its stamp is reliable.
+    pub(super) fn keep(&mut self, path: &str, stamp: CacheStamp, content: &CachedContent, now_ns: i128) {
+        self.forget(path);
+        let length = content.bytes.len();
+        if length > MOST_FILE || length as u64 != stamp.size || !stamp.is_settled(now_ns) {
+            return;
+        }
+        self.counter += 1;
+        self.bytes += length;
+        let entry = CacheEntry { stamp, content: content.clone(), used: self.counter };
+        self.files.insert(path.to_owned(), entry);
+        while self.bytes > MOST_BYTES {
+            let oldest = self.files.iter().min_by_key(|(_, entry)| entry.used).map(|(path, _)| path.clone());
+            let Some(oldest) = oldest else { break };
+            self.forget(&oldest);
+        }
+    }
+
+    /// Drops an entry, for example because the file is written to.
+    pub(super) fn forget(&mut self, path: &str) {
+        if let Some(entry) = self.files.remove(path) {
+            self.bytes -= entry.content.bytes.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Programs that the commands need, why, and how to install them.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, step};
+
+/// A program that must be on the PATH.
+pub(crate) struct Need {
+    program: &'static str,
+    why: &'static str,
+    source: Source,
+}
+
+enum Source {
+    /// `cargo install --locked` with these arguments.
+    Cargo(&'static [&'static str]),
+    /// Packages of the distribution, separated by spaces, installed with apt-get if permitted.
+    Apt(&'static str),
+    /// Component of the Rust toolchain.
+    Rustup(&'static str),
+}
+
+/// The test runner; it runs each test in its own process.
+const NEXTEST: Need = Need {
+    program: "cargo-nextest",
+    why: "run the tests",
+    // Without self-update, which would pull in a TLS stack and a downloader.
+    source: Source::Cargo(&["cargo-nextest", "--no-default-features", "--features", "default-no-update"]),
+};
+
+pub(crate) const TEST: &[Need] = &[
+    NEXTEST,
+    Need { program: "git", why: "create the test projects", source: Source::Apt("git") },
+    Need {
+        program: "cc",
+        why: "build SQLite and the library that kills at a journal write",
+        source: Source::Apt("gcc"),
+    },
+    Need { program: "tmux", why: "provide a terminal for the chat tests", source: Source::Apt("tmux") },
+    Need { program: "python3", why: "run the demo project's tests", source: Source::Apt("python3") },
+    Need { program: "xmllint", why: "cross-check template validation", source: Source::Apt("libxml2-utils") },
+    Need { program: "go", why: "test the Go toolchain in the sandbox", source: Source::Apt("golang-go") },
+    Need { program: "npm", why: "install real MCP servers", source: Source::Apt("npm") },
+];
+
+pub(crate) const LOCAL: &[Need] = &[
+    NEXTEST,
+    Need { program: "cmake", why: "build llama.cpp", source: Source::Apt("cmake") },
+    Need { program: "c++", why: "compile llama.cpp", source: Source::Apt("g++") },
+    Need { program: "clang", why: "parse llama.cpp's headers", source: Source::Apt("clang libclang-dev") },
+    Need { program: "python3", why: "install the model", source: Source::Apt("python3") },
+];
+
+pub(crate) const BENCH: &[Need] =
+    &[Need { program: "rg", why: "compare search times", source: Source::Apt("ripgrep") }];
+
+pub(crate) const LINT: &[Need] = &[
+    Need { program: "rustfmt", why: "check formatting", source: Source::Rustup("rustfmt") },
+    Need { program: "cargo-clippy", why: "lint", source: Source::Rustup("clippy") },
+    Need { program: "cargo-deny", why: "check licences and sources", source: Source::Cargo(&["cargo-deny"]) },
+];
+
+/// Installs missing programs; the error says how to install those that failed.
+pub(crate) fn meet(needs: &[Need]) -> Outcome {
+    let missing: Vec<&Need> = needs.iter().filter(|need| find(need.program).is_none()).collect();
+    let failures: Vec<String> = missing.into_iter().filter_map(|need| install(need).err()).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Finds a program on the PATH or in cargo's bin directory.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let cargo_bin = cargo_home.map(|home| home.join("bin"));
+    std::env::split_paths(&path).chain(cargo_bin).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+fn install(need: &Need) -> Outcome {
+    let (client, args): (&str, Vec<&str>) = match &need.source {
+        Source::Cargo(args) => ("cargo", [&["install", "--locked"], *args].concat()),
+        Source::Apt(packages) => {
+            let fixed = ["install", "--yes", "--no-install-recommends"];
+            ("apt-get", fixed.into_iter().chain(packages.split(' ')).collect())
+        }
+        Source::Rustup(component) => ("rustup", vec!["component", "add", component]),
+    };
+    let by_hand = format!("{client} {}", args.join(" "));
+    let Need { program, why, .. } = need;
+    let done = step::timed(&format!("{program} is missing, needed to {why}: {by_hand}"), || {
+        if client == "apt-get" {
+            // A stale or missing package list names files that no longer exist; errors surface in the
+            // installation.
+            let _ = Command::new(client).arg("update").stdin(Stdio::null()).status();
+        }
+        Command::new(client).args(&args).stdin(Stdio::null()).status()
+    });
+    match done {
+        Ok(status) if status.success() && find(program).is_some() => Ok(()),
+        Ok(status) => Err(format!(
+            "{program} is needed to {why}; `{by_hand}` ended with {status}; install it and retry"
+        )),
+        Err(error) => {
+            Err(format!("{program} is needed to {why}; `{by_hand}`: {error}; install it and retry"))
+        }
+    }
+}
