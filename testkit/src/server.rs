@@ -82,7 +82,7 @@ impl Server {
     }
 
     /// Starts a server with computed replies; `answer` gets the number of earlier model requests.
-    pub fn answering(
+    pub fn with_answer_check(
         mut answer: impl FnMut(usize, &ReceivedRequest) -> Arc<Prepared> + Send + 'static,
     ) -> Self {
         let mut count = 0;
@@ -94,13 +94,13 @@ impl Server {
     }
 
     /// Starts a server that also answers metadata requests, such as its list of models and their sizes.
-    pub fn telling(mut answer: impl FnMut(&ReceivedRequest) -> Reply + Send + 'static) -> Self {
+    pub fn with_metadata(mut answer: impl FnMut(&ReceivedRequest) -> Reply + Send + 'static) -> Self {
         let choose: Choose = Box::new(move |arrived| answer(arrived).prepare());
         Self::listening(loopback(), choose, Record::Everything)
     }
 
-    /// Like `answering`, without recording requests, for very large numbers of them.
-    pub fn forgetting(answer: impl FnMut(&ReceivedRequest) -> Arc<Prepared> + Send + 'static) -> Self {
+    /// Like `with_answer_check`, without recording requests, for very large numbers of them.
+    pub fn unrecorded(answer: impl FnMut(&ReceivedRequest) -> Arc<Prepared> + Send + 'static) -> Self {
         Self::listening(loopback(), Box::new(answer), Record::Forgotten)
     }
 

@@ -171,7 +171,7 @@ pub fn soak(program: &Path, turns: usize) -> SoakResult {
         last: None,
         times: Vec::new(),
     }));
-    let server = Server::forgetting({
+    let server = Server::unrecorded({
         let course = Arc::clone(&course);
         move |arrived| course.lock().unwrap_or_else(PoisonError::into_inner).reply(arrived)
     });

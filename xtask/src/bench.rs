@@ -4,7 +4,7 @@ use crate::{Outcome, prerequisites, root, step};
 
 /// Builds the product, the baseline and the bench in release mode; `names` selects figures.
 pub(crate) fn run(names: &[String]) -> Outcome {
-    prerequisites::meet(prerequisites::BENCH)?;
+    prerequisites::ensure(prerequisites::BENCH)?;
     // A single build: separate builds would unify features differently and compile everything twice.
     let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
     let packages = packages.into_iter().flat_map(|name| ["-p", name]);

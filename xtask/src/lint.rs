@@ -5,7 +5,7 @@ use crate::{Outcome, prerequisites};
 
 /// Checks the format, then dependencies, then clippy: the quick ones first.
 pub(crate) fn run() -> Outcome {
-    prerequisites::meet(prerequisites::LINT)?;
+    prerequisites::ensure(prerequisites::LINT)?;
     step::run("format", cargo(), ["fmt", "--all", "--check"])?;
     step::run(
         "dependencies",

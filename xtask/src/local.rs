@@ -5,7 +5,7 @@ use crate::{Outcome, prerequisites, real_model, root, step};
 
 /// Lints the `local` feature, then runs its tests, including those with the real model.
 pub(crate) fn run() -> Outcome {
-    prerequisites::meet(prerequisites::LOCAL)?;
+    prerequisites::ensure(prerequisites::LOCAL)?;
     real_model::install()?;
     let lint = ["clippy", "--locked", "-p", "fusee-model", "--features", "local", "--all-targets"];
     step::run("clippy", step::cargo(), lint.into_iter().chain(["--", "-D", "warnings"]))?;

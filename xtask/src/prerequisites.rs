@@ -62,7 +62,7 @@ pub(crate) const LINT: &[Need] = &[
 ];
 
 /// Installs missing programs; the error says how to install those that failed.
-pub(crate) fn meet(needs: &[Need]) -> Outcome {
+pub(crate) fn ensure(needs: &[Need]) -> Outcome {
     let missing: Vec<&Need> = needs.iter().filter(|need| find(need.program).is_none()).collect();
     let failures: Vec<String> = missing.into_iter().filter_map(|need| install(need).err()).collect();
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }

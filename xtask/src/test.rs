@@ -8,7 +8,7 @@ use crate::{Outcome, mcp_servers, prerequisites, real_model, root, step};
 /// Runs unit and integration tests, those with a real model and real MCP servers, then doc tests; all run
 /// even if the first fail.
 pub(crate) fn run(filter: &[String]) -> Outcome {
-    prerequisites::meet(prerequisites::TEST)?;
+    prerequisites::ensure(prerequisites::TEST)?;
     let mut summary = None;
     let tests = step::timed("tests", || nextest(filter, &mut summary));
     let real =

@@ -108,7 +108,7 @@ pub(crate) enum ToolUse {
 /// Runs the parsed command.
 pub(crate) async fn perform(typed: Cli, process: &Process) -> Result<ExitStatus, CliError> {
     match typed.command {
-        None => chat::converse(typed.conversation, process).await,
+        None => chat::chat(typed.conversation, process).await,
         Some(Command::Demo(args)) => demo::demo(args, process).await,
         Some(Command::Run(args)) => run::run(args, process).await,
         Some(Command::Task(args)) => task::task(args, process).await,

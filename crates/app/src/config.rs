@@ -221,11 +221,11 @@ impl Config {
                 }
             }
         }
-        self.look_for_slips(environment, problems);
+        self.find_typos(environment, problems);
     }
 
     /// Warns about variables whose name is close to that of a key.
-    fn look_for_slips(&mut self, environment: &Environment, problems: &mut Diagnostics) {
+    fn find_typos(&mut self, environment: &Environment, problems: &mut Diagnostics) {
         let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
         let ours = environment
             .variables()
@@ -410,7 +410,7 @@ impl Config {
             }
             _ => Vec::new(),
         };
-        let usual = ResourceLimits::usual();
+        let usual = ResourceLimits::defaults();
         SandboxOptions {
             network: if self.text("sandbox.network") == Some("on") { Network::Machine } else { Network::Own },
             read: paths("sandbox.read"),

@@ -42,7 +42,7 @@ fn perform(typed: Cli) -> Result<fusee_engine::run::ExitStatus, CliError> {
         }
         ToolUse::Examined => sandbox::init().ok(),
     };
-    sandbox::withstand_limits();
+    sandbox::setup_process();
     let process = Process { environment: Environment::of_this_process()?, keeper };
     // One worker thread: a run spends most of its time waiting, and a second worker costs memory and start-up
     // time. The journal's writer and the output have threads of their own, so neither a slow disk nor a slow

@@ -236,7 +236,7 @@ impl ModelSelection {
 }
 
 /// Opens the models named by the stages of a flow.
-pub(crate) fn of_stages(
+pub(crate) fn stage_models(
     settings: &run::RunSpec,
     config: &Config,
     environment: &Environment,

@@ -56,16 +56,16 @@ pub(crate) trait Ui: Send {
 
     /// How long events may be batched before they are rendered. The first event after a pause is rendered at
     /// once.
-    fn breath(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         Duration::ZERO
     }
 
     /// Redraw interval while no events arrive; `None` if no redraw is needed.
-    fn pace(&self) -> Option<Duration> {
+    fn redraw_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// Called when the interval from [`pace`](Self::pace) has elapsed.
+    /// Called when the interval from [`redraw_interval`](Self::pace) has elapsed.
     fn tick(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -124,7 +124,7 @@ struct BatchDelay {
 }
 
 impl BatchDelay {
-    /// Sleeps until `breath` has passed since the end of the previous pause.
+    /// Sleeps until `batch_delay` has passed since the end of the previous pause.
     fn pause(&mut self, breath: Duration) {
         let rest = self.last.map_or(Duration::ZERO, |last| breath.saturating_sub(last.elapsed()));
         if !rest.is_zero() && !self.hurry.load(Ordering::Acquire) {
@@ -159,10 +159,10 @@ async fn follow(
             Some(next) => next,
             None => {
                 face.rest().map_err(LostOutput::Output)?;
-                match face.pace() {
+                match face.redraw_interval() {
                     None => {
                         let next = events.next().await;
-                        breathing.pause(face.breath());
+                        breathing.pause(face.batch_delay());
                         next
                     }
                     Some(pace) => match tokio::time::timeout(pace, events.next()).await {

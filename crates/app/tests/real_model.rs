@@ -196,7 +196,7 @@ fn answer(port: u16, body: &[u8]) -> Vec<String> {
 fn with_turns_played(served: &Served, project: &Project, turns: Vec<server::Message>) -> Played {
     let said = Arc::new(Mutex::new(Vec::new()));
     let (heard, port, mut turns) = (Arc::clone(&said), served.port, turns.into_iter());
-    let between = Server::answering(move |_, arrived| {
+    let between = Server::with_answer_check(move |_, arrived| {
         if !arrived.is_for_a_model() {
             return Reply::error(404, "no such thing").prepare();
         }

@@ -232,7 +232,7 @@ fn compaction() -> (Duration, Duration) {
     (usual, worst)
 }
 
-fn tell(name: &str, time: Duration) {
+fn notify(name: &str, time: Duration) {
     println!("{name}\t{}", time.as_secs_f64() * 1000.0);
 }
 
@@ -240,12 +240,12 @@ fn tell(name: &str, time: Duration) {
 async fn main() {
     let directory = tempfile::tempdir().expect("a directory");
     let gaps = turn_beginnings(directory.path()).await;
-    tell("turn, median", gaps[TURNS / 2]);
-    tell("turn, 99 of 100", gaps[TURNS * 99 / 100]);
+    notify("turn, median", gaps[TURNS / 2]);
+    notify("turn, 99 of 100", gaps[TURNS * 99 / 100]);
     let (usual, worst) = compaction();
-    tell("compaction, usual", usual);
-    tell("compaction, worst", worst);
+    notify("compaction, usual", usual);
+    notify("compaction, worst", worst);
     let (times, all) = event_emission(directory.path()).await;
-    tell("event, mean with its commit", all / u32::try_from(EVENTS).expect("a small number"));
-    tell("event, 99 of 100", times[EVENTS * 99 / 100]);
+    notify("event, mean with its commit", all / u32::try_from(EVENTS).expect("a small number"));
+    notify("event, 99 of 100", times[EVENTS * 99 / 100]);
 }

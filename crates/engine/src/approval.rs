@@ -141,7 +141,7 @@ pub(crate) enum ApprovalDecision {
 
 impl ApprovalDecision {
     /// Applies the decision of the user's rules.
-    pub(crate) fn ruled(self, decision: Option<RuleDecision>, approve: ApprovalMode) -> Self {
+    pub(crate) fn with_rules(self, decision: Option<RuleDecision>, approve: ApprovalMode) -> Self {
         match decision {
             None => self,
             Some(RuleDecision::Allow) => Self::Open,

@@ -37,7 +37,7 @@ pub enum TaskRef {
 }
 
 /// Resolves the first word, or the whole sentence if the first word is no known name.
-pub fn meant(first: &str, sentence: &str, registry: &TemplateRegistry, tools: &Toolbox) -> TaskRef {
+pub fn resolve_task(first: &str, sentence: &str, registry: &TemplateRegistry, tools: &Toolbox) -> TaskRef {
     if first.trim_start().starts_with(['(', ';', '\'']) {
         return TaskRef::Workflow;
     }

@@ -23,7 +23,7 @@ mod task_fields;
 mod to_file;
 
 pub use builder::{Prompt, PromptBuilder, PromptProblem};
-pub(crate) use default::usual_sections;
+pub(crate) use default::default_sections;
 pub use default::{DefaultPrompt, PromptKind, default_system, overridable, request_text};
 pub use delegation::{DelegationPrompt, Recap};
 pub use digest::{DIGEST_FILE, workspace_digest};

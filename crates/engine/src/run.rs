@@ -168,7 +168,7 @@ pub async fn start(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result
         continuation::check(&resources.journal, earlier)?;
     }
     let embedded = SqliteRun::begin(&resources.journal, run, &settings.title(), None).await?;
-    workspace.keep_first_look(first_look(&resources.journal, run));
+    workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     Ok(spawn(embedded, settings, resources, workspace, RunHistory::default()))
 }
 
@@ -199,7 +199,7 @@ pub fn resume(run: &RunId, settings: RunSpec, resources: RunDeps) -> Result<RunH
         let (from_seq, amended) = (embedded.resumed_from(), new.as_ref().map(policy_changes::written));
         embedded.note(&Branch::main(), Event::TaskResumed { from_seq, amended });
         amendments.extend(new);
-        workspace.keep_first_look(first_look(&resources.journal, run));
+        workspace.load_snapshot(initial_snapshot_path(&resources.journal, run));
     }
     Ok(spawn(embedded, settings, resources, workspace, RunHistory { resumed: true, amendments }))
 }
@@ -243,7 +243,7 @@ struct RunHistory {
 
 /// Path of the workspace snapshot taken before the run's first command: next to the journal, until the run
 /// ends.
-pub(crate) fn first_look(journal: &Journal, run: &RunId) -> PathBuf {
+pub(crate) fn initial_snapshot_path(journal: &Journal, run: &RunId) -> PathBuf {
     journal.path().with_extension("db-looks").join(format!("{run}.look"))
 }
 
@@ -308,7 +308,7 @@ async fn work(
             };
             let finished = embedded.finish(status).await;
             if finished.is_ok() {
-                looked_at.drop_first_look();
+                looked_at.delete_snapshot();
             }
             finished.map(|()| outcome)
         }
@@ -348,7 +348,7 @@ async fn task(
             let kept = digest_file(&resources.journal);
             let look = async move {
                 let found = EnvironmentSnapshot::look(&directory, started_ms);
-                let found = if digest { found.digested(&directory, Some(&kept)) } else { found };
+                let found = if digest { found.with_digest(&directory, Some(&kept)) } else { found };
                 serde_json::to_value(found).unwrap_or_default()
             };
             engine.step(call(&branch, StepKind::Environment, "session"), value_body(look)).await?.read()?
@@ -371,7 +371,7 @@ async fn task(
         review_setup::material(&*engine, &branch, &settings, &environment, &workspace, &toolbox, kept)
             .await?;
     if material.is_some() {
-        toolbox = review_setup::looking(&toolbox);
+        toolbox = review_setup::read_only_tools(&toolbox);
     }
     let session = TaskContext {
         model: resources.model,
@@ -451,8 +451,8 @@ async fn task(
         prompt::request_text(&settings.request, settings.background.as_deref()),
         if settings.review.is_some() { TurnType::Review } else { TurnType::User },
     )
-    .watched(cancel, progress);
-    let task = prompt_setup::dressed(task, &settings, &environment, earlier, material)
+    .with_cancel(cancel, progress);
+    let task = prompt_setup::configure_prompt(task, &settings, &environment, earlier, material)
         .map_err(RunAborted::Unreadable)?;
     let task = delegation::delegating(task, &settings, &environment, resources.templates, started_ms);
     crate::agent::flow::work(task, &settings.flow, started_ms).await.map(WorkflowExit::Ended)

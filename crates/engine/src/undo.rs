@@ -89,7 +89,7 @@ impl UndoPlan {
         }
         let mut undo = Self::default();
         if found.cut_off {
-            undo.leave_unknown(&found, workspace, crate::run::first_look(journal, run));
+            undo.leave_unknown(&found, workspace, crate::run::initial_snapshot_path(journal, run));
         }
         let mut pending = Vec::new();
         for (path, trail) in std::mem::take(&mut found.trails) {
@@ -108,15 +108,15 @@ impl UndoPlan {
     /// Leaves files that changed since an interrupted command began: it cannot be determined whether the
     /// command or something later changed them.
     fn leave_unknown(&mut self, found: &RecordedChanges, workspace: &Workspace, look: std::path::PathBuf) {
-        workspace.keep_first_look(look);
+        workspace.load_snapshot(look);
         let told = found.trails.iter().map(|(path, trail)| FileChange {
             path: path.clone(),
             before: trail.before,
             after: trail.after,
             mode: None,
         });
-        workspace.recall(&ToolOutput { changed: told.collect(), ..ToolOutput::default() });
-        for change in workspace.look_for_changes() {
+        workspace.record_output(&ToolOutput { changed: told.collect(), ..ToolOutput::default() });
+        for change in workspace.scan_changes() {
             if !found.trails.contains_key(&change.path) {
                 let why = "changed during or after an interrupted command".to_owned();
                 self.left.push((change.path, why));
@@ -244,7 +244,7 @@ impl UndoPlan {
 
     /// Executes the plan, for all files or none. A directory that is no longer empty stays.
     pub fn carry_out(&self, workspace: &Workspace, run: &RunId) -> Result<(), String> {
-        workspace.put_back(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
+        workspace.restore(&self.files, &format!("undo-{run}"), MOST_BYTES)?;
         for path in &self.emptied {
             workspace.remove_empty_directory(path);
         }

@@ -122,7 +122,7 @@ impl Broadcast {
 
     /// Reserves `count` event numbers for a commit that is being submitted and returns the first. Commits
     /// must be settled in the order of submission.
-    pub(crate) fn hand_over(&self, count: usize) -> u64 {
+    pub(crate) fn submit(&self, count: usize) -> u64 {
         let mut state = self.state();
         let first = state.next_seq;
         state.next_seq += count as u64;

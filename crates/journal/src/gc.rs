@@ -35,7 +35,7 @@ pub(crate) fn collect(connection: &mut Connection, keep: usize) -> rusqlite::Res
 
 /// If the file exceeds `max_bytes`, removes ended runs, oldest first, until usage is at 90 % of it or no
 /// ended run is left. The freed pages are reused, so the file stops growing.
-pub(crate) fn make_room(connection: &mut Connection, max_bytes: u64) -> rusqlite::Result<()> {
+pub(crate) fn evict(connection: &mut Connection, max_bytes: u64) -> rusqlite::Result<()> {
     if used_bytes(connection)? <= max_bytes {
         return Ok(());
     }

@@ -216,7 +216,7 @@ impl Journal {
         let (max_bytes, durability) = (self.0.max_bytes, self.0.durability);
         let added = self
             .write_alone(move |connection| {
-                gc::make_room(connection, max_bytes)?;
+                gc::evict(connection, max_bytes)?;
                 // A run killed before its first step never started, so its name is free again.
                 connection.execute(
                     "DELETE FROM runs WHERE name = ? AND status = 'open' \

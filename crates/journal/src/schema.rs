@@ -82,11 +82,11 @@ pub(crate) fn open_to_write(path: &Path, durability: Durability) -> Result<Conne
         std::fs::create_dir_all(directory).map_err(|error| JournalError::from_io(path, &error))?;
     }
     let fresh = make_if_missing(path, durability)?;
-    look_at(path)?;
+    inspect(path)?;
     let fail = |error: rusqlite::Error| unwritable(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
     if is_empty(path) {
-        give_pages_back(&connection).map_err(fail)?;
+        release_pages(&connection).map_err(fail)?;
     }
     writable(path, &connection)?;
     configure(&connection, durability).map_err(fail)?;
@@ -139,7 +139,7 @@ fn is_empty(path: &Path) -> bool {
 
 /// Enables incremental vacuum (`gc.rs`). Must run before the first page is written: later it has no
 /// effect but still is a commit of its own, which fsyncs if it creates the WAL.
-fn give_pages_back(connection: &Connection) -> rusqlite::Result<()> {
+fn release_pages(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
 }
 
@@ -164,7 +164,7 @@ fn without_runs() -> rusqlite::Result<Vec<u8>> {
     const KEEPING: std::ops::Range<usize> = 18..20;
     const A_LOG: u8 = 2;
     let mut connection = Connection::open_in_memory()?;
-    give_pages_back(&connection)?;
+    release_pages(&connection)?;
     connection.execute_batch(SCHEMA)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
@@ -178,7 +178,7 @@ fn without_runs() -> rusqlite::Result<Vec<u8>> {
 
 /// Checks the file without opening it: it must be empty or at least as long as the smallest page, because
 /// SQLite would overwrite a file of a few bytes.
-fn look_at(path: &Path) -> Result<(), JournalError> {
+fn inspect(path: &Path) -> Result<(), JournalError> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_dir() => Err(JournalError::from_io(path, &ErrorKind::IsADirectory.into())),
         Ok(file) if (1..512).contains(&file.len()) => Err(JournalError::no_journal(path)),
@@ -251,7 +251,7 @@ fn open_alone(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 
 fn ready_to_read(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     let fail = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    look_at(path)?;
+    inspect(path)?;
     connection.busy_timeout(PATIENCE).map_err(fail)?;
     connection.pragma_update(None, "cache_size", -1024).map_err(fail)?;
     match format(path, connection)? {

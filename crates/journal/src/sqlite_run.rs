@@ -247,16 +247,16 @@ impl SqliteRun {
         self.going()?;
         if !self.state().pending.is_empty() {
             let place = self.journal.place().await?;
-            self.hand_over(place);
+            self.submit(place);
         }
         Ok(self.hub.all_settled().await?)
     }
 
-    fn hand_over(&self, place: QueueSlot<'_>) {
+    fn submit(&self, place: QueueSlot<'_>) {
         let mut state = self.state();
         // Drained and submitted under one lock: two branches cannot overtake each other here, and a cancelled
         // caller cannot lose writes.
-        let turn = state.pending.batch(&self.hub).and_then(|batch| place.hand_over(batch));
+        let turn = state.pending.batch(&self.hub).and_then(|batch| place.submit(batch));
         drop(state);
         if let Some(turn) = turn {
             turn.commit();

@@ -173,7 +173,7 @@ impl<'a> QueueSlot<'a> {
     /// Submits a batch. It will be committed before everything submitted later. If the writer is idle, the
     /// caller gets a `CommitPermit` and must commit it after releasing its own locks.
     #[must_use]
-    pub(crate) fn hand_over(self, batch: Batch) -> Option<CommitPermit<'a>> {
+    pub(crate) fn submit(self, batch: Batch) -> Option<CommitPermit<'a>> {
         let mut queue = self.desk.queue();
         if self.desk.durability == Durability::Process
             && queue.is_quiet(batch.commit.hub.key)

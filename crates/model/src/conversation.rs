@@ -104,7 +104,7 @@ impl Conversation {
     /// Appends text after the last message for a single request. It is not part of the conversation and must
     /// be removed with [`take_back`](Self::take_back) before anything else happens. After a user message the
     /// text is added to that message, since some servers reject two user messages in a row.
-    pub fn lend(&mut self, words: &str) -> TemporaryTail {
+    pub fn with_temporary_tail(&mut self, words: &str) -> TemporaryTail {
         if let Some(Message::User { text }) = self.messages.last_mut() {
             let kept = text.clone();
             text.push_str("\n\n");
@@ -150,7 +150,7 @@ impl Conversation {
     }
 
     /// Replaces system prompt and tools. Only for a prompt expansion or a change of phase.
-    pub fn reframe(&mut self, system: String, tools: Vec<ToolSpec>) {
+    pub fn set_frame(&mut self, system: String, tools: Vec<ToolSpec>) {
         self.system = system;
         self.tools = tools;
         self.encode_again();

@@ -14,7 +14,7 @@ const MAX_MESSAGE: usize = 1_000;
 /// The error for a response with this status and body.
 pub fn in_response(status: u16, retry_after_ms: Option<u64>, body: &str) -> ModelError {
     let said = ErrorBody::read(body);
-    let retry_after_ms = retry_after_ms.or_else(|| said.asked_to_wait_ms());
+    let retry_after_ms = retry_after_ms.or_else(|| said.retry_after_hint_ms());
     let message =
         if said.message.is_empty() { status_words(status).to_owned() } else { said.message.clone() };
     ModelError {
@@ -32,7 +32,7 @@ pub fn in_reply(text: &str) -> Option<ModelError> {
     if !said.structured {
         return None;
     }
-    let retry_after_ms = said.asked_to_wait_ms();
+    let retry_after_ms = said.retry_after_hint_ms();
     // The request was accepted, so without a status the server is at fault.
     let status = said.status.filter(|status| (400..600).contains(status));
     let message =
@@ -94,7 +94,7 @@ impl ErrorBody {
     }
 
     /// Delay stated only in the message: "Please try again in 6.2s", "retry in 12s", "in 340ms".
-    fn asked_to_wait_ms(&self) -> Option<u64> {
+    fn retry_after_hint_ms(&self) -> Option<u64> {
         let lower = self.message.to_lowercase();
         let (_, after) = ["try again in ", "retry in ", "retry after "]
             .iter()

@@ -137,7 +137,7 @@ impl HttpModel {
         if let Some(to) = location {
             error.message = format!("{} ({to})", error.message);
         }
-        error.message = self.endpoint.blot(&error.message);
+        error.message = self.endpoint.redact(&error.message);
         if error.kind == ErrorKind::Loading {
             // The answer about the context size was meaningless while the model was loading.
             *self.context.lock().await = None;

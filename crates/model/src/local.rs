@@ -73,7 +73,7 @@ impl LocalModel {
     ) -> Result<Reply, ModelError> {
         let asked = LocalRequest::read(&conversation.body_with(more, &self.name, options).to_vec())?;
         let (telling, mut pieces) = mpsc::channel(AHEAD);
-        self.line_up(Job::Ask(Box::new(asked), telling))?;
+        self.align_fields(Job::Ask(Box::new(asked), telling))?;
         let mut told = ReplyProgress::default();
         let mut thinking = ReasoningSplitter::new(false);
         while let Some(piece) = pieces.recv().await {
@@ -93,7 +93,7 @@ impl LocalModel {
         Err(gone())
     }
 
-    fn line_up(&self, job: Job) -> Result<(), ModelError> {
+    fn align_fields(&self, job: Job) -> Result<(), ModelError> {
         self.asking.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => {
                 ModelError::new(ErrorKind::RateLimited, "too many requests are queued for the local model")
@@ -170,7 +170,7 @@ impl Model for LocalModel {
     fn context_tokens<'a>(&'a self) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async {
             let (telling, told) = oneshot::channel();
-            self.line_up(Job::Context(telling)).ok()?;
+            self.align_fields(Job::Context(telling)).ok()?;
             told.await.ok().flatten()
         })
     }

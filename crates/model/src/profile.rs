@@ -142,7 +142,7 @@ pub struct ModelTraits {
 
 impl ModelTraits {
     /// Whether all traits have their default values.
-    pub fn are_usual(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == ModelTraits::default()
     }
 }

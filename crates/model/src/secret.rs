@@ -19,7 +19,7 @@ impl Secret {
     }
 
     /// Redacts every occurrence of the secret in `text`. A server may quote a key in its error.
-    pub fn blot(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         // Such a short value would match ordinary words and is not a real secret.
         if self.0.len() < 4 { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }

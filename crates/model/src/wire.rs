@@ -51,7 +51,7 @@ pub struct Dialect {
     #[serde(default)]
     pub wire: Wire,
     /// Traits from the model's profile.
-    #[serde(default, skip_serializing_if = "ModelTraits::are_usual")]
+    #[serde(default, skip_serializing_if = "ModelTraits::is_default")]
     pub traits: ModelTraits,
 }
 
@@ -267,7 +267,7 @@ fn more_in_call(call: &Value, ours: &[&str]) -> Map<String, Value> {
 }
 
 /// Text of a tool result for a model that does not accept images.
-pub(crate) fn unseeing<'a>(content: &'a str, images: &[Image]) -> std::borrow::Cow<'a, str> {
+pub(crate) fn without_images<'a>(content: &'a str, images: &[Image]) -> std::borrow::Cow<'a, str> {
     match images {
         [] => content.into(),
         [_] => format!("{content}\n[1 image is left out here: this model takes none]").into(),

@@ -12,12 +12,12 @@ fn main() {
     let directory = std::env::args_os().nth(1).map(PathBuf::from).expect("a directory");
     let workspace = Workspace::open(&directory).expect("a workspace");
     let begun = Instant::now();
-    drop(workspace.watch_for_changes());
+    drop(workspace.start_tracking());
     println!("{} 0", begun.elapsed().as_secs_f64() * 1000.0);
     for line in std::io::stdin().lines() {
         line.expect("a line");
         let begun = Instant::now();
-        let changes = workspace.look_for_changes();
+        let changes = workspace.scan_changes();
         println!("{} {}", begun.elapsed().as_secs_f64() * 1000.0, changes.len());
     }
 }

@@ -35,7 +35,7 @@ fn main() {
             own: &[],
             network: Network::Own,
         };
-        Policy::usual(&surroundings).unwrap()
+        Policy::defaults(&surroundings).unwrap()
     };
     let holds = runtime.block_on(probe(&keeper)).strength;
     let run = |sandbox: &Sandbox| {
@@ -46,7 +46,7 @@ fn main() {
             input: None,
             environment: &environment,
             sandbox,
-            allowance: ResourceLimits::usual(),
+            allowance: ResourceLimits::defaults(),
         };
         runtime.block_on(keeper.run(request, |_| {}, std::future::pending())).unwrap();
     };

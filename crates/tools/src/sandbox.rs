@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 pub use crate::sandbox::landlock::sandbox::LandlockSandbox;
 pub use crate::sandbox::namespaces::sandbox::NamespaceSandbox;
-pub use crate::sandbox::sys::process_setup::withstand_limits;
+pub use crate::sandbox::sys::process_setup::setup_process;
 pub use cgroup::CgroupLimits;
 pub use command_handle::{CommandEnd, CommandFailure, CommandRequest, FinishedCommand};
 pub use environment::{CommandEnvironment, looks_secret};

@@ -5,7 +5,7 @@ pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most:
     let wrong = wrong.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
         .filter_map(|name| {
-            let score = likeness(&wrong, &name.to_lowercase());
+            let score = similarity(&wrong, &name.to_lowercase());
             (score >= 0.6).then_some((score, name))
         })
         .collect();
@@ -15,7 +15,7 @@ pub(crate) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, most:
 }
 
 /// Similarity from 0 to 1. Jaro-Winkler alone misses a name contained in the other (`grep_search`, `search`).
-fn likeness(left: &str, right: &str) -> f64 {
+fn similarity(left: &str, right: &str) -> f64 {
     // Jaro-Winkler underrates names whose first letters are swapped.
     let whole = strsim::jaro_winkler(left, right).max(strsim::normalized_damerau_levenshtein(left, right));
     let contained = left.len().min(right.len()) >= 3 && (left.contains(right) || right.contains(left));

@@ -110,14 +110,14 @@ impl Workspace {
 
     /// Records a file version that the run has seen. Tools call this themselves; a resumed run replays it
     /// from the journal.
-    pub fn saw(&self, seen: &SeenVersion) {
+    pub fn record_seen(&self, seen: &SeenVersion) {
         self.remember(|files| files.insert(&seen.path, seen.hash));
     }
 
     /// Records everything a result says about files: seen versions and changes.
-    pub fn recall(&self, output: &ToolOutput) {
+    pub fn record_output(&self, output: &ToolOutput) {
         for seen in &output.seen {
-            self.saw(seen);
+            self.record_seen(seen);
         }
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         for change in &output.changed {
@@ -135,9 +135,9 @@ impl Workspace {
     }
 
     /// Takes the initial snapshot, unless there is one; from then on
-    /// [`look_for_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
+    /// [`scan_changes`](Self::look_for_changes) reports what commands change. The returned backup must be
     /// journaled before the command runs, because undoing the command needs it.
-    pub fn watch_for_changes(&self) -> InitialBackups {
+    pub fn start_tracking(&self) -> InitialBackups {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.is_some() {
             return InitialBackups::default();
@@ -148,8 +148,8 @@ impl Workspace {
     }
 
     /// Stores the initial snapshot on disk, unless that was done before, so that it outlives the process.
-    /// Call it after [`watch_for_changes`](Self::watch_for_changes) and before the command.
-    pub fn save_first_look(&self) {
+    /// Call it after [`start_tracking`](Self::watch_for_changes) and before the command.
+    pub fn save_snapshot(&self) {
         let Some(file) = self.first_look_file.get() else { return };
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tracker) = changes.as_ref()
@@ -163,16 +163,16 @@ impl Workspace {
 
     /// Whether the initial snapshot is stored, or need not be.
     #[must_use]
-    pub fn is_first_look_saved(&self) -> bool {
+    pub fn is_snapshot_saved(&self) -> bool {
         self.first_look_file.get().is_none() || self.first_look_saved.load(Ordering::Relaxed)
     }
 
     /// Whether changes are tracked and a cheap check shows that nothing changed since the last scan.
     #[must_use]
-    pub fn is_unmoved(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         self.changes
             .try_lock()
-            .is_ok_and(|changes| changes.as_ref().is_some_and(WorkspaceTracker::is_unmoved))
+            .is_ok_and(|changes| changes.as_ref().is_some_and(WorkspaceTracker::is_unchanged))
     }
 
     /// Whether changes are tracked.
@@ -183,7 +183,7 @@ impl Workspace {
 
     /// Sets the file for the initial snapshot. If an earlier process of the run already stored one there, it
     /// is loaded and later scans are compared with it.
-    pub fn keep_first_look(&self, file: PathBuf) {
+    pub fn load_snapshot(&self, file: PathBuf) {
         if let Some(tracker) = WorkspaceTracker::load(&self.root, &file) {
             *self.changes.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
             self.first_look_saved.store(true, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl Workspace {
     }
 
     /// Deletes the stored snapshot; call it when the run will not be resumed.
-    pub fn drop_first_look(&self) {
+    pub fn delete_snapshot(&self) {
         if let Some(file) = self.first_look_file.get() {
             // It may never have been written.
             let _ = std::fs::remove_file(file);
@@ -231,7 +231,7 @@ impl Workspace {
 
     /// Changes since the last scan, by content; empty if changes are not tracked.
     #[must_use]
-    pub fn look_for_changes(&self) -> Vec<FileChange> {
+    pub fn scan_changes(&self) -> Vec<FileChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.as_mut().map(WorkspaceTracker::look).unwrap_or_default()
     }
@@ -240,7 +240,7 @@ impl Workspace {
     #[must_use]
     pub fn take_directory_changes(&self) -> Vec<DirectoryChange> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.as_mut().map(WorkspaceTracker::take_moved).unwrap_or_default()
+        changes.as_mut().map(WorkspaceTracker::take_directory_changes_of).unwrap_or_default()
     }
 
     /// Paths of those changes whose files still differ from their earlier content.
@@ -265,9 +265,9 @@ impl Workspace {
     pub fn restore_file(&self, path: &str, content: &[u8]) -> Result<(), String> {
         let path = self.locate(path).map_err(|problem| problem.to_string())?;
         if self
-            .stands_plainly(&path)
+            .stat_no_symlinks(&path)
             .is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
-            && let Ok(parent) = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path())
+            && let Ok(parent) = self.resolution.parent_no_symlinks(self.directory.as_fd(), path.as_path())
         {
             // Otherwise the content would be written through the symlink.
             let _ = rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty());
@@ -323,15 +323,15 @@ impl Workspace {
 
     /// Status of a path found by a walk, if it exists in the workspace without a symlink on the way. A
     /// symlink as the last component is not followed.
-    pub(crate) fn stands_plainly(&self, path: &WorkspacePath) -> Option<Stat> {
-        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
+    pub(crate) fn stat_no_symlinks(&self, path: &WorkspacePath) -> Option<Stat> {
+        let parent = self.resolution.parent_no_symlinks(self.directory.as_fd(), path.as_path()).ok()?;
         let name = path.as_path().file_name().unwrap_or(OsStr::new("."));
         rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
     /// Target of a symlink found by a walk.
     pub(crate) fn link_text(&self, path: &WorkspacePath) -> Option<String> {
-        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path()).ok()?;
+        let parent = self.resolution.parent_no_symlinks(self.directory.as_fd(), path.as_path()).ok()?;
         let text = rustix::fs::readlinkat(parent, path.file_name(), Vec::new()).ok()?;
         Some(text.to_string_lossy().into_owned())
     }

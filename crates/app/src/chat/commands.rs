@@ -111,7 +111,7 @@ pub(crate) enum InputLine {
 
 /// Parses a line of input. A word with a second slash is a path, and a leading `//` is a message that starts
 /// with a slash. A leading parenthesis starts a workflow, as in `fusee run`.
-pub(crate) fn understand(typed: &str) -> InputLine {
+pub(crate) fn parse_line(typed: &str) -> InputLine {
     let typed = typed.trim();
     if typed.is_empty() {
         return InputLine::Nothing;

@@ -125,7 +125,7 @@ impl Editor {
     }
 
     /// Lays the text out in rows of at most `columns` columns. Control characters are shown as `·`.
-    pub(crate) fn lay(&self, columns: usize) -> TextLayout {
+    pub(crate) fn layout(&self, columns: usize) -> TextLayout {
         let columns = columns.max(2);
         let (mut rows, mut row, mut width) = (Vec::new(), String::new(), 0);
         let mut cursor = (0, 0);

@@ -67,7 +67,7 @@ pub(crate) fn draw(state: &ChatState, columns: usize, rows: usize, now: Duration
 }
 
 fn input(state: &ChatState, columns: usize) -> (Vec<StyledLine>, (usize, usize)) {
-    let laid = state.editor.lay(columns.saturating_sub(3));
+    let laid = state.editor.layout(columns.saturating_sub(3));
     let first = laid.cursor.0.saturating_sub(INPUT_ROWS - 1);
     let mut rows: Vec<StyledLine> = match &state.wanted {
         Some(FreeTextPurpose::Answer(question)) => asks(state, question, columns),
@@ -157,7 +157,7 @@ fn question(state: &ChatState, asked: &OpenQuestion, columns: usize) -> (Vec<Sty
         }
         AnswerStage::Reason(editor) => {
             rows.push(StyledLine::of(Style::Dim, "  reason for no (enter sends, esc back):").cut(columns));
-            let laid = editor.lay(columns.saturating_sub(5));
+            let laid = editor.layout(columns.saturating_sub(5));
             let first = rows.len();
             rows.extend(
                 laid.rows.iter().map(|row| StyledLine::of(Style::Accent, "  > ").and(Style::Plain, row)),

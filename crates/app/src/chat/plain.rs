@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::keyboard::{Keyboard, QuestionContext};
 use self::renderer::PlainRenderer;
-use super::commands::{InputLine, PLAIN, SlashCommand, understand};
+use super::commands::{InputLine, PLAIN, SlashCommand, parse_line};
 use super::session::{Chat, ResumeOutcome, StartedRun};
 use crate::cli::environment::Terminals;
 use crate::cli::error::CliError;
@@ -38,10 +38,10 @@ struct PlainChat<'s, 'p> {
 }
 
 /// Runs the chat until the end of the input. Returns the exit code of the last task.
-pub(crate) async fn converse(session: &mut Chat<'_>, terminals: Terminals) -> Result<ExitStatus, CliError> {
+pub(crate) async fn chat(session: &mut Chat<'_>, terminals: Terminals) -> Result<ExitStatus, CliError> {
     let room = QuestionContext {
         directory: session.directory().to_owned(),
-        confined: session.confines(),
+        confined: session.sandbox_text(),
         approvals: session.approvals(),
     };
     let keyboard = Arc::new(Keyboard::listen(room)?);
@@ -51,13 +51,13 @@ pub(crate) async fn converse(session: &mut Chat<'_>, terminals: Terminals) -> Re
     let signals = Signals::new()?;
     let mut conversation =
         PlainChat { session, keyboard, signals, person: terminals.stdin, exit: ExitStatus::Completed };
-    conversation.greet().await?;
+    conversation.show_greeting().await?;
     conversation.hold().await?;
     Ok(conversation.exit)
 }
 
 impl PlainChat<'_, '_> {
-    async fn greet(&mut self) -> Result<(), CliError> {
+    async fn show_greeting(&mut self) -> Result<(), CliError> {
         if !self.person {
             return Ok(());
         }
@@ -90,10 +90,10 @@ impl PlainChat<'_, '_> {
                 }
             };
             let Some(line) = line else { return Ok(()) };
-            let next = match understand(&line) {
+            let next = match parse_line(&line) {
                 InputLine::Nothing => ChatFlow::Line,
                 InputLine::Errand(errand) => match self.session.begin(errand).await {
-                    Ok(begun) => self.see_through(begun).await?,
+                    Ok(begun) => self.watch_run(begun).await?,
                     Err(failure) => self.failed(failure),
                 },
                 InputLine::Command(slash) => self.command(slash).await?,
@@ -115,7 +115,7 @@ impl PlainChat<'_, '_> {
         match slash {
             SlashCommand::Quit => Ok(ChatFlow::Leave),
             SlashCommand::Resume(name) => match self.session.resume(name.as_deref()) {
-                Ok(ResumeOutcome::Running(begun)) => self.see_through(*begun).await,
+                Ok(ResumeOutcome::Running(begun)) => self.watch_run(*begun).await,
                 Ok(ResumeOutcome::Continues(run)) => {
                     stdio::error(&format!("the next message continues run {run}\n"));
                     Ok(ChatFlow::Line)
@@ -162,7 +162,7 @@ impl PlainChat<'_, '_> {
         }
     }
 
-    async fn see_through(&mut self, begun: StartedRun) -> Result<ChatFlow, CliError> {
+    async fn watch_run(&mut self, begun: StartedRun) -> Result<ChatFlow, CliError> {
         let StartedRun { running, plan, problems } = begun;
         for problem in problems {
             stdio::error(&format!("warning: {problem}\n"));

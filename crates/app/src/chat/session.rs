@@ -109,7 +109,7 @@ impl Chat<'_> {
     }
 
     /// Describes the sandbox that an approved command runs in.
-    pub(crate) fn confines(&self) -> &'static str {
+    pub(crate) fn sandbox_text(&self) -> &'static str {
         match self.confinement.state {
             "namespaces" => "sandboxed: can change only the project, no network",
             "namespaces, network allowed" => "sandboxed: can change only the project, network allowed",
@@ -188,8 +188,8 @@ impl Chat<'_> {
         let (plan, prompt) = (RunHeader::of(&settings), settings.prompt.clone());
         let servers = mcp_servers::again(&settings.mcp, &self.config, &settings.workspace, self.process);
         let resources =
-            servers.given_to(self.resources(RenamedModel::called(&settings.model.clone(), model)));
-        let others = model_selection::of_stages(&settings, &self.config, environment)?;
+            servers.attach_to(self.resources(RenamedModel::called(&settings.model.clone(), model)));
+        let others = model_selection::stage_models(&settings, &self.config, environment)?;
         let templates = template_loading::needed(&settings, &self.project, environment);
         let running = run::resume(&row.id, settings, RunDeps { others, templates, ..resources })?;
         self.prompt = prompt;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fusee_engine::approval::{ApprovalAnswer, ApprovalQuestion};
 use fusee_engine::journal::EventRecord;
 
-use super::commands::{InputLine, RunRequest, SlashCommand, understand};
+use super::commands::{InputLine, RunRequest, SlashCommand, parse_line};
 use super::complete::{self, Completion, TaskCandidate};
 use super::editor::Editor;
 use super::input_history::InputHistory;
@@ -20,7 +20,7 @@ use crate::ui::RunHeader;
 use crate::ui::line::{Style, StyledLine};
 use crate::ui::terminal::{Glyphs, View};
 
-pub(crate) use question::{AnswerStage, ChatApprovals, OpenQuestion, QuestionSubject, asked_about};
+pub(crate) use question::{AnswerStage, ChatApprovals, OpenQuestion, QuestionSubject, is_remembered};
 
 #[cfg(test)]
 mod tests;
@@ -233,7 +233,7 @@ impl ChatState {
 
     /// Handles the input when enter is pressed.
     fn submit(&mut self) -> Vec<ChatAction> {
-        match understand(self.editor.text()) {
+        match parse_line(self.editor.text()) {
             InputLine::Nothing if self.wanted == Some(FreeTextPurpose::WhatNow) => {
                 self.wanted = None;
                 vec![ChatAction::Say(String::new())]

@@ -73,10 +73,7 @@ struct TerminalLoop<'s, 'p> {
 }
 
 /// Runs the chat until the user exits.
-pub(crate) async fn converse(
-    session: &mut Chat<'_>,
-    environment: &Environment,
-) -> Result<ExitStatus, CliError> {
+pub(crate) async fn chat(session: &mut Chat<'_>, environment: &Environment) -> Result<ExitStatus, CliError> {
     let (desk, mut questions) = QuestionQueue::new();
     session.ask(Arc::new(desk));
     let (colour, glyphs) = session.looks();
@@ -98,7 +95,7 @@ pub(crate) async fn converse(
     };
     let _raw = RawMode::enter().map_err(lost)?;
     let mut keys = Keys::listen()?;
-    driver.greet();
+    driver.show_greeting();
     let held = driver.hold(&mut keys, &mut questions).await;
     let closed = driver.close();
     held.and(closed).map(|()| ExitStatus::Completed)
@@ -114,9 +111,9 @@ impl TerminalLoop<'_, '_> {
         self.begun.elapsed()
     }
 
-    fn greet(&mut self) {
+    fn show_greeting(&mut self) {
         let directory = self.session.directory().display().to_string();
-        self.state.confine(self.session.confines());
+        self.state.confine(self.session.sandbox_text());
         let title = StyledLine::of(Style::Bold, "fusee").and(Style::Dim, &format!("  {directory}"));
         self.state.print(vec![title]);
         self.stand();
@@ -165,7 +162,7 @@ impl TerminalLoop<'_, '_> {
                 _ = hangup.recv() => self.leave = true,
                 Some(waiting) = questions.recv() => {
                     // Events that led to the question are shown first.
-                    let _ = happen(&mut self.live, &mut self.state, self.begun).now_or_never();
+                    let _ = poll_events(&mut self.live, &mut self.state, self.begun).now_or_never();
                     let now = self.now();
                     let effects = match waiting {
                         QueuedQuestion::Approval(question, sender) => {
@@ -180,7 +177,7 @@ impl TerminalLoop<'_, '_> {
                     self.perform(effects).await?;
                     self.draw()?;
                 }
-                more = happen(&mut self.live, &mut self.state, self.begun) => {
+                more = poll_events(&mut self.live, &mut self.state, self.begun) => {
                     self.dirty = true;
                     match more {
                         Ok(true) => {}
@@ -419,7 +416,11 @@ impl TerminalLoop<'_, '_> {
 
 /// Feeds the run's events into the state; returns whether more can follow, or the error that ended the
 /// stream.
-async fn happen(live: &mut Option<LiveTask>, state: &mut ChatState, begun: Instant) -> Result<bool, String> {
+async fn poll_events(
+    live: &mut Option<LiveTask>,
+    state: &mut ChatState,
+    begun: Instant,
+) -> Result<bool, String> {
     let Some(live) = live else { return std::future::pending().await };
     let mut next = Some(live.events.next().await);
     let mut taken = 0;

@@ -42,7 +42,7 @@ pub(crate) struct ChatArgs {
 }
 
 /// Runs the chat, or prints the short help if there is neither a terminal nor input.
-pub(crate) async fn converse(args: ChatArgs, process: &Process) -> Result<ExitStatus, CliError> {
+pub(crate) async fn chat(args: ChatArgs, process: &Process) -> Result<ExitStatus, CliError> {
     let terminals = process.environment.terminals();
     if !terminals.stdin && !args.plain && !input_comes() {
         return stdio::print(&cli::short_help_text()).map(|()| ExitStatus::Completed);
@@ -58,9 +58,9 @@ pub(crate) async fn converse(args: ChatArgs, process: &Process) -> Result<ExitSt
     let mut session = Chat::open(beginning, process).await?;
     let dumb = process.environment.text("TERM") == Some("dumb");
     if args.plain || dumb || !terminals.stdin || !terminals.stdout {
-        plain::converse(&mut session, terminals).await
+        plain::chat(&mut session, terminals).await
     } else {
-        terminal::converse(&mut session, &process.environment).await
+        terminal::chat(&mut session, &process.environment).await
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn prompt(args: &PromptArgs, process: &Process) -> Result<ExitStatus,
             read(file, &environment).and_then(|prompt| render(&prompt, args))
         }
         None => {
-            let DefaultPrompt { prompt, notices } = usual(args, process)?;
+            let DefaultPrompt { prompt, notices } = defaults(args, process)?;
             for notice in notices {
                 stdio::error(&format!("warning: {notice}\n"));
             }
@@ -143,7 +143,7 @@ fn original(key: &str) -> Result<ExitStatus, CliError> {
 }
 
 /// The prompt of a plain run in this directory.
-fn usual(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
+fn defaults(args: &RenderArgs, process: &Process) -> Result<DefaultPrompt, CliError> {
     let environment = surroundings(args, process)?;
     let project = Project::find(args.place.directory.as_deref(), &process.environment)?;
     let config = Config::gather(Some(&project.config_file()), &process.environment, Vec::new())?;
@@ -168,7 +168,7 @@ fn read(file: &Path, environment: &EnvironmentSnapshot) -> Result<Prompt, Prompt
         section_path: None,
     })?;
     let environment = match PromptFile::wants_digest(&text) {
-        true => environment.clone().digested(Path::new(&environment.directory), None),
+        true => environment.clone().with_digest(Path::new(&environment.directory), None),
         false => environment.clone(),
     };
     PromptFile::parse_for(&text, &environment).map_err(|problem| in_file(&file.to_string_lossy(), problem))

@@ -82,17 +82,17 @@ pub(crate) async fn resume(args: ResumeArgs, process: &Process) -> Result<ExitSt
     };
     let model = RenamedModel::called(&began_model, choice.open(settings.record.as_deref())?);
     let journal = project.open_journal(config.journal())?;
-    let others = model_selection::of_stages(&settings, &config, environment)?;
+    let others = model_selection::stage_models(&settings, &config, environment)?;
     let resources =
         RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
     let mut resources =
-        mcp_servers::again(&settings.mcp, &config, &settings.workspace, process).given_to(resources);
+        mcp_servers::again(&settings.mcp, &config, &settings.workspace, process).attach_to(resources);
     resources.templates = template_loading::needed(&settings, &project, environment);
     confinement.warn(&show);
     let plan = RunHeader::of(&settings);
     let show = show.with_phases(settings.flow.phase_log);
     let running = run::resume(&row.id, settings, resources)?;
-    let (exit, outcome) = run_session::see_to_its_end(running, &show, plan, &past).await?;
+    let (exit, outcome) = run_session::watch_to_end(running, &show, plan, &past).await?;
     if wants_result {
         print_result(outcome)?;
     }

@@ -84,7 +84,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Detects runs that are tasks: a named template, or a request that begins with `/task` or a parenthesis.
-fn dispatched(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, CliError> {
+fn task_args(args: RunArgs) -> Result<Result<TaskArgs, RunArgs>, CliError> {
     let words = match (&args.template, args.request.as_deref().map(str::trim_start)) {
         (Some(name), _) => std::iter::once(name).chain(&args.inputs).cloned().collect(),
         (None, Some(request)) if request.starts_with('(') => vec![request.to_owned()],
@@ -108,7 +108,7 @@ struct ContinuedRun {
 
 /// Runs the command.
 pub(crate) async fn run(args: RunArgs, process: &Process) -> Result<ExitStatus, CliError> {
-    let args = match dispatched(args)? {
+    let args = match task_args(args)? {
         Ok(task) => return task::task(task, process).await,
         Err(args) => args,
     };
@@ -165,17 +165,17 @@ pub(crate) async fn run_as(
     };
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
-    let others = model_selection::of_stages(&settings, &config, environment)?;
+    let others = model_selection::stage_models(&settings, &config, environment)?;
     let resources =
         RunDeps { others, ..run_session::resources(journal, model, &confinement, &show, process) };
     let templates = template_loading::needed(&settings, &project, environment);
-    let resources = RunDeps { templates, ..servers.given_to(resources) };
+    let resources = RunDeps { templates, ..servers.attach_to(resources) };
     let id = args.name.run_id.map_or_else(clock::new_run_id, Ok)?;
     confinement.warn(&show);
     let plan = RunHeader::of(&settings);
     let show = show.with_phases(settings.flow.phase_log);
     let running = run::start(&id, settings, resources).await?;
-    run_session::see_through(running, &show, plan).await
+    run_session::watch_run(running, &show, plan).await
 }
 
 fn schema(file: &Path) -> Result<serde_json::Value, CliError> {

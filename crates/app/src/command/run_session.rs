@@ -145,7 +145,7 @@ async fn held(
 ) -> Result<SandboxChoice, String> {
     let keeper = process.keeper.as_ref().ok_or("the fork server is not running")?;
     let probed = sandbox::probe(keeper).await;
-    let complaint = probed.complaint().unwrap_or_default();
+    let complaint = probed.missing_reason().unwrap_or_default();
     if probed.strength == SandboxStrength::None {
         return Err(complaint);
     }
@@ -155,11 +155,11 @@ async fn held(
     let environment = variables(process);
     let network = confine.network;
     let surroundings = SandboxInputs { workspace: &workspace, environment: &environment, own: &own, network };
-    let policy = Policy::usual(&surroundings)
+    let policy = Policy::defaults(&surroundings)
         .and_then(|policy| policy.with(&confine.read, &confine.write))
         .map_err(|error| error.to_string())?;
-    surround(keeper.clone(), confine.allowance);
-    let Some(promise) = probed.smaller_promise() else {
+    limit_all(keeper.clone(), confine.allowance);
+    let Some(promise) = probed.landlock_guarantees() else {
         return Ok(SandboxChoice { sandbox: Sandbox::namespaces(policy), smaller: None });
     };
     let fence = LandlockSandbox::new(policy);
@@ -172,9 +172,9 @@ async fn held(
 
 /// Limits what all commands use together with a cgroup, where the system allows it. Runs concurrently with
 /// the first steps because nothing depends on it; each command is limited individually anyway.
-fn surround(keeper: ForkServer, allowance: ResourceLimits) {
+fn limit_all(keeper: ForkServer, allowance: ResourceLimits) {
     tokio::spawn(async move {
-        let _ = keeper.surround(CgroupLimits::around(&allowance)).await;
+        let _ = keeper.limit_all(CgroupLimits::around(&allowance)).await;
     });
 }
 
@@ -220,26 +220,26 @@ pub(crate) fn resources(
 }
 
 /// Displays a run until it ends.
-pub(crate) async fn see_through(
+pub(crate) async fn watch_run(
     running: RunHandle,
     show: &UiOptions,
     plan: RunHeader,
 ) -> Result<ExitStatus, CliError> {
-    see_on(running, show, plan, &[]).await
+    watch_resumed(running, show, plan, &[]).await
 }
 
 /// Displays the rest of a resumed run; `past` holds earlier events that are still relevant.
-pub(crate) async fn see_on(
+pub(crate) async fn watch_resumed(
     running: RunHandle,
     show: &UiOptions,
     plan: RunHeader,
     past: &[EventRecord],
 ) -> Result<ExitStatus, CliError> {
-    Ok(see_to_its_end(running, show, plan, past).await?.0)
+    Ok(watch_to_end(running, show, plan, past).await?.0)
 }
 
-/// Like [`see_on`], and also returns the outcome; `None` if the user did not wait for it.
-pub(crate) async fn see_to_its_end(
+/// Like [`watch_resumed`], and also returns the outcome; `None` if the user did not wait for it.
+pub(crate) async fn watch_to_end(
     running: RunHandle,
     show: &UiOptions,
     plan: RunHeader,
@@ -249,7 +249,7 @@ pub(crate) async fn see_to_its_end(
     let mut face = show.face(plan, cancel.clone());
     past.iter().for_each(|event| face.recall(event));
     let watching = ui::watch(face, running.events())?;
-    let impatient = obey_signals(cancel, running.turn_stop(), show.is_live());
+    let impatient = watch_signals(cancel, running.turn_stop(), show.is_live());
     let ended = async {
         let outcome = running.outcome().await;
         watching.ended().await.map(|()| outcome)
@@ -288,7 +288,7 @@ pub(crate) async fn see_to_its_end(
 /// SIGINT or SIGTERM cancels the run, which then ends and reports as usual. At a terminal the first SIGINT
 /// stops only the turn; a second one shortly after, or while no turn runs, cancels the run. Returns when the
 /// user interrupts once more instead of waiting for the end.
-async fn obey_signals(cancel: CancellationToken, turns: TurnInterrupt, live: bool) {
+async fn watch_signals(cancel: CancellationToken, turns: TurnInterrupt, live: bool) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

@@ -248,7 +248,7 @@ async fn run_work(
     let model = choice.open(settings.record.as_deref())?;
     let journal = project.open_journal(config.journal())?;
     let mut resources =
-        servers.given_to(run_session::resources(journal, model, &confinement, &show, process));
+        servers.attach_to(run_session::resources(journal, model, &confinement, &show, process));
     resources.templates = template_loading::for_run(loaded, project);
     if args.trace {
         resources.trace = Some(Arc::new(|line| stdio::error(&format!("{line}\n"))));
@@ -257,7 +257,7 @@ async fn run_work(
     confinement.warn(&show);
     let plan = RunHeader::of(&settings);
     let running = run::start(&id, settings, resources).await?;
-    let (exit, outcome) = run_session::see_to_its_end(running, &show, plan, &[]).await?;
+    let (exit, outcome) = run_session::watch_to_end(running, &show, plan, &[]).await?;
     if args.json {
         let mut result = result_of(outcome);
         if args.direct_tool {

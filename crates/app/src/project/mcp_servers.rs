@@ -28,7 +28,7 @@ pub(crate) struct McpServers {
 
 impl McpServers {
     /// Adds the tools and secrets to a run's resources.
-    pub(crate) fn given_to(self, mut resources: RunDeps) -> RunDeps {
+    pub(crate) fn attach_to(self, mut resources: RunDeps) -> RunDeps {
         resources.commands.secrets = resources.commands.secrets.and(&self.secrets);
         resources.extra_tools.extend(self.tools);
         resources
@@ -90,7 +90,7 @@ fn open(
 ) -> Option<Arc<McpClient>> {
     let mut given = |pairs: &[(String, String)]| -> Vec<(String, String)> {
         let pairs: Vec<(String, String)> =
-            pairs.iter().map(|(name, value)| (name.clone(), meant(value, process))).collect();
+            pairs.iter().map(|(name, value)| (name.clone(), resolve_task(value, process))).collect();
         secrets.extend(pairs.iter().map(|(_, value)| value.clone()));
         pairs
     };
@@ -133,7 +133,7 @@ fn open(
 }
 
 /// Expands environment variables in a value: `$NAME` or `${NAME}`.
-fn meant(value: &str, process: &Process) -> String {
+fn resolve_task(value: &str, process: &Process) -> String {
     let mut text = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once('$') {

@@ -25,7 +25,7 @@ fn below(here: &Path, directory: &Path, wanted: fn(&Path) -> bool) -> Vec<PathBu
     // Enter hidden folders: `.fusee` is one, and others do not contain such files.
     let mut walk = ignore::WalkBuilder::new(&start);
     walk.hidden(false).filter_entry(|entry| entry.file_name() != ".git" && walk::ends(entry));
-    walk::keep_from_reading_for_ever(&mut walk, &start);
+    walk::bound_ignore_files(&mut walk, &start);
     let mut found: Vec<PathBuf> = walk
         .build()
         .filter_map(Result::ok)

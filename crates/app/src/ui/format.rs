@@ -53,7 +53,7 @@ pub(crate) fn gist(name: &str, arguments: &Value) -> String {
 
 /// Describes a flow event on one line; `None` for other kinds of events and for those meant for programs
 /// only.
-pub(crate) fn of_flow(event: &Event) -> Option<String> {
+pub(crate) fn flow_text(event: &Event) -> Option<String> {
     match event {
         Event::StageStarted { label, attempt: 1, .. } => Some(format!("stage {label}")),
         Event::StageStarted { label, attempt, .. } => Some(format!("stage {label}, attempt {attempt}")),
@@ -61,13 +61,13 @@ pub(crate) fn of_flow(event: &Event) -> Option<String> {
             let word = if report.status == StageStatus::Failed { "failed" } else { "skipped" };
             Some(format!("stage {} {word}: {}", report.label, one_line(&report.summary, 200)))
         }
-        Event::PhaseTransition { .. } | Event::PhaseProbeError { .. } => of_phase(event),
+        Event::PhaseTransition { .. } | Event::PhaseProbeError { .. } => phase_text(event),
         _ => None,
     }
 }
 
 /// Describes a phase event on one line; `None` for other kinds of events.
-pub(crate) fn of_phase(event: &Event) -> Option<String> {
+pub(crate) fn phase_text(event: &Event) -> Option<String> {
     match event {
         Event::PhaseState { phase, .. } => Some(format!("phase {phase}")),
         Event::PhaseTransition { from, to, reason, .. } => {

@@ -67,7 +67,7 @@ impl<W: Write + Send> Ui for Log<W> {
         }
         let entry = format!("{}\n{below}", harmless(&line));
         match self.phases {
-            _ if format::of_phase(&stamped.event).is_none() => self.out.write_all(entry.as_bytes()),
+            _ if format::phase_text(&stamped.event).is_none() => self.out.write_all(entry.as_bytes()),
             PhaseLogTarget::Inline => self.out.write_all(entry.as_bytes()),
             PhaseLogTarget::Apart => {
                 self.apart.push_str(&entry);

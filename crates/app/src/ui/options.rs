@@ -102,7 +102,7 @@ impl UiOptions {
         Self {
             kind,
             colour: colour(config, environment, terminals.stderr),
-            glyphs: if knows_unicode(environment) { &UNICODE } else { &ASCII },
+            glyphs: if supports_unicode(environment) { &UNICODE } else { &ASCII },
             stdin_is_terminal: terminals.stdin,
             stdout_is_terminal: terminals.stdout,
             benchmark: None,
@@ -211,7 +211,7 @@ pub(crate) fn colour(config: &Config, environment: &Environment, is_terminal: bo
     }
 }
 
-fn knows_unicode(environment: &Environment) -> bool {
+fn supports_unicode(environment: &Environment) -> bool {
     // The first variable that is set decides. No locale at all usually means a container with a UTF-8
     // terminal.
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| environment.text(name));

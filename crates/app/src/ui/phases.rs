@@ -26,7 +26,7 @@ impl<O: Write> PhaseUi<O> {
 
 impl<O: Write + Send> Ui for PhaseUi<O> {
     fn show(&mut self, event: &EventRecord) -> io::Result<()> {
-        match format::of_phase(&event.event) {
+        match format::phase_text(&event.event) {
             Some(text) => {
                 writeln!(self.out, "{}", harmless(&text))?;
                 self.out.flush()
@@ -43,8 +43,8 @@ impl<O: Write + Send> Ui for PhaseUi<O> {
         self.rest.rest()
     }
 
-    fn pace(&self) -> Option<Duration> {
-        self.rest.pace()
+    fn redraw_interval(&self) -> Option<Duration> {
+        self.rest.redraw_interval()
     }
 
     fn tick(&mut self) -> io::Result<()> {

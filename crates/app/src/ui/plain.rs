@@ -39,7 +39,7 @@ impl<O: Write, E: Write> PlainUi<O, E> {
         self.err.write_all(text.as_bytes())
     }
 
-    fn say_held(&mut self) -> io::Result<()> {
+    fn describe_sandbox(&mut self) -> io::Result<()> {
         match self.held.take() {
             Some(text) if self.plan.is_draft(&text) => Ok(()),
             Some(text) => text.trim().lines().try_for_each(|line| self.line(&format!("  {line}"))),
@@ -49,7 +49,7 @@ impl<O: Write, E: Write> PlainUi<O, E> {
 
     fn complete(&mut self, run: &str, complete: &TaskComplete) -> io::Result<()> {
         if complete.status != TaskStatus::Completed {
-            self.say_held()?;
+            self.describe_sandbox()?;
         }
         for line in self.tally.lines(complete, run) {
             self.line(&line.paint(false))?;
@@ -66,7 +66,7 @@ impl<O: Write, E: Write> PlainUi<O, E> {
 impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
     /// Batches events: nobody reads a log faster than this, and a run with short turns is spared a thread
     /// switch per event.
-    fn breath(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         Duration::from_millis(20)
     }
 
@@ -74,7 +74,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
         match &stamped.event {
             // Tasks of a flow are shown as stages, tasks of a workflow by their request.
             Event::TaskStarted(started) if stamped.task != Branch::main() => {
-                self.say_held()?;
+                self.describe_sandbox()?;
                 self.line(&format!(
                     "task {} · {}",
                     stamped.task,
@@ -87,7 +87,7 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             }
             Event::TaskResumed { .. } => self.line(&format!("run {} resumed", stamped.run)),
             Event::TurnStart { turn_index, input_tokens, .. } => {
-                self.say_held()?;
+                self.describe_sandbox()?;
                 let (turn, max, tokens) =
                     (turn_index + 1, self.plan.max_turns, format::tokens(*input_tokens));
                 self.line(&format!("turn {turn}/{max} · {tokens} tokens"))
@@ -98,11 +98,11 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             }
             Event::Message { role: Role::User, text } => {
                 // A user message may answer the text that was held back, so that text goes first.
-                self.say_held()?;
+                self.describe_sandbox()?;
                 self.line(&format!("  to the model: {}", format::one_line(text, 160)))
             }
             Event::ToolCall { name, arguments, .. } => {
-                self.say_held()?;
+                self.describe_sandbox()?;
                 self.line(&call(name, arguments))
             }
             Event::ToolResult(result) => {
@@ -165,8 +165,8 @@ impl<O: Write + Send, E: Write + Send> Ui for PlainUi<O, E> {
             | Event::PhaseState { .. }
             | Event::PhaseTransition { .. }
             | Event::PhaseProbeError { .. } => {
-                self.say_held()?;
-                format::of_flow(&stamped.event).map_or(Ok(()), |text| self.line(&text))
+                self.describe_sandbox()?;
+                format::flow_text(&stamped.event).map_or(Ok(()), |text| self.line(&text))
             }
             Event::TaskReport(report) if stamped.task == Branch::main() => {
                 self.tally.verified(report.verify.as_ref());

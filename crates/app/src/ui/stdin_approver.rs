@@ -84,7 +84,7 @@ impl Approver for StdinApprover {
                 let Some(line) = self.line().await else {
                     return ApprovalAnswer::no("nobody is there to approve it");
                 };
-                match understand(&line) {
+                match parse_line(&line) {
                     Some(answer) => {
                         if answer.lasts == ApprovalScope::Always
                             && let Err(error) = self.approvals.add(question.lasting())
@@ -105,7 +105,7 @@ impl Approver for StdinApprover {
 }
 
 /// Parses `y`, `s`, `a`, or `n` with an optional reason; `None` for anything else.
-pub(crate) fn understand(line: &str) -> Option<ApprovalAnswer> {
+pub(crate) fn parse_line(line: &str) -> Option<ApprovalAnswer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match word.trim_end_matches([',', ':', '.', ';']).to_lowercase().as_str() {

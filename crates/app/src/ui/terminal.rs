@@ -115,7 +115,7 @@ impl<W: Write + Send> Ui for TerminalUi<W> {
         }
     }
 
-    fn pace(&self) -> Option<Duration> {
+    fn redraw_interval(&self) -> Option<Duration> {
         let wanted = if self.view.is_dirty() { FRAME } else { BREATH };
         let passed = self.last_frame.map_or(FRAME, |last| last.elapsed());
         Some(wanted.saturating_sub(passed).max(Duration::from_millis(1)))

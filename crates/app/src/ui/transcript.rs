@@ -167,7 +167,7 @@ impl<W: Write + Send> Ui for Transcript<W> {
             | Event::FlowStageReport(_)
             | Event::PhaseState { .. }
             | Event::PhaseTransition { .. }
-            | Event::PhaseProbeError { .. } => match format::of_flow(&stamped.event) {
+            | Event::PhaseProbeError { .. } => match format::flow_text(&stamped.event) {
                 Some(text) => {
                     self.line(&format!("== {text}"))?;
                     self.line("")

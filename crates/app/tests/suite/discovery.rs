@@ -26,7 +26,7 @@ fn called() -> Reply {
 }
 
 fn serving(answer: fn(&str, &ReceivedRequest) -> Option<Reply>) -> Server {
-    Server::telling(move |arrived| {
+    Server::with_metadata(move |arrived| {
         let path = arrived.path.split('?').next().unwrap_or_default();
         answer(path, arrived).unwrap_or_else(|| Reply::error(404, "no such thing"))
     })

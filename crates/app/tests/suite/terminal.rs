@@ -217,7 +217,7 @@ fn a_resize_in_the_middle_of_an_answer_loses_nothing_and_what_is_typed_meanwhile
     let text = words.chunks(12).map(|line| line.join(" ")).collect::<Vec<_>>().join("\n\n");
     let slow = Message::text(&text).stream().in_pieces_of(200).pausing(Duration::from_millis(80)).prepare();
     let quick = Message::text("Second answer.").stream().prepare();
-    let server = Server::answering(move |n, _| if n == 0 { slow.clone() } else { quick.clone() });
+    let server = Server::with_answer_check(move |n, _| if n == 0 { slow.clone() } else { quick.clone() });
     let model = format!("-m openai:scripted --api chat --base-url {} --sandbox off", server.base_url());
     let terminal = Terminal::open(&project, &model);
     terminal.until("approve auto");

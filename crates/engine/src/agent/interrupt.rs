@@ -71,7 +71,7 @@ impl Drop for InterruptibleTurn {
 impl TaskRunner<'_> {
     /// Handles a cancellation. Whether it affected only the turn is a step, and so is the user's answer;
     /// returns false if the task is over.
-    pub(crate) async fn goes_on(&mut self) -> Result<bool, RunAborted> {
+    pub(crate) async fn resume_after_stop(&mut self) -> Result<bool, RunAborted> {
         // Nothing runs while the user decides, so another signal is meant for the run.
         self.under_way = None;
         let cancel = &self.task.cancel;

@@ -183,7 +183,7 @@ impl TurnMachine {
 
     /// Reports a call that ran to the loop detector.
     pub(crate) fn ran(&mut self, content: &str, changed_files: bool) {
-        self.guard.saw(content, changed_files);
+        self.guard.record_seen(content, changed_files);
     }
 
     /// Records an answer that was rejected for this file state.
@@ -197,7 +197,7 @@ impl TurnMachine {
     }
 
     /// Charges a reply outside the conversation; it does not count as a turn.
-    pub(crate) fn spent_aside(&mut self, reply: &Reply, tokens: u64) {
+    pub(crate) fn charge_reply(&mut self, reply: &Reply, tokens: u64) {
         self.money.spent(&self.limits, reply, tokens);
         self.use_up(reply);
     }
@@ -259,7 +259,7 @@ impl TurnMachine {
             );
             return Some(fail(ErrorCode::MaxTurns, "turns", message));
         }
-        if let Some(message) = self.money.too_much(&self.limits, gauge.tokens) {
+        if let Some(message) = self.money.budget_error(&self.limits, gauge.tokens) {
             return Some(fail(ErrorCode::Budget, "cost", message));
         }
         let limit = self.limits.task_timeout_s?;
@@ -337,7 +337,7 @@ impl TurnMachine {
     }
 
     /// Charges a reply outside the conversation; it does not count as a turn.
-    pub(crate) fn spent_beside(&mut self, reply: &Reply, tokens: u64) {
+    pub(crate) fn charge_reply_beside(&mut self, reply: &Reply, tokens: u64) {
         self.money.spent(&self.limits, reply, tokens);
         self.use_up(reply);
     }

@@ -19,11 +19,11 @@ use crate::agent::model_request::attempt::{Attempt, AttemptResult, AttemptState,
 
 impl TaskRunner<'_> {
     /// Records a request, whether sent or replayed. A scripted model must know which of its lines were used.
-    pub(crate) fn came(&mut self, result: &AttemptResult, recorded: &StepResult) {
+    pub(crate) fn record_attempt(&mut self, result: &AttemptResult, recorded: &StepResult) {
         self.passed(recorded);
         self.model_ms += recorded.duration_ms;
         if recorded.replayed {
-            result.tell(&*self.session().model);
+            result.notify(&*self.session().model);
         }
     }
 
@@ -32,7 +32,7 @@ impl TaskRunner<'_> {
         let turn_index = self.turns.turn_index();
         if !self.turn.open {
             self.turn = CurrentTurn { began_ms: self.active_ms, open: true, ..CurrentTurn::default() };
-            self.tell_moves(gauge);
+            self.report_transitions(gauge);
             let turn_id = self.turn_id(turn_index);
             self.emit(Event::TurnStart { turn_index, turn_id, input_tokens: gauge.tokens });
         }
@@ -45,7 +45,7 @@ impl TaskRunner<'_> {
         self.peak_context_tokens = self.peak_context_tokens.max(gauge.tokens);
         let began_ms = self.active_ms;
         let (attempt_now, recorded) = self.attempt(call, attempt).await?;
-        self.came(&attempt_now.result, &recorded);
+        self.record_attempt(&attempt_now.result, &recorded);
         self.told.extend(attempt_now.told);
         if let Some(preface) = attempt_now.preface {
             self.emit(Event::Message { role: Role::User, text: preface.clone() });
@@ -123,7 +123,7 @@ impl TaskRunner<'_> {
         let body = Box::new(move || {
             let send = async move {
                 let preface = preface(session, known, told, conversation);
-                let lent = tail.map(|words| conversation.lend(&words));
+                let lent = tail.map(|words| conversation.with_temporary_tail(&words));
                 let result = send(task, conversation.request(), &options, this, &cancel).await;
                 if let Some(lent) = lent {
                     conversation.take_back(lent);
@@ -156,7 +156,7 @@ impl TaskRunner<'_> {
             reply.usage.map_or_else(|| self.occupancy.estimate(added), |usage| usage.output_tokens);
         self.turn.cached_tokens = reply.usage.map_or(0, |usage| usage.cached_tokens);
         self.turn.calls = u32::try_from(reply.tool_calls.len()).unwrap_or(u32::MAX);
-        self.peak_context_tokens = self.peak_context_tokens.max(self.gauge().tokens);
+        self.peak_context_tokens = self.peak_context_tokens.max(self.limit_usage().tokens);
         let mut usage = self.turns.usage;
         if let Some(reported) = &reply.usage {
             usage.input_tokens += reported.input_tokens;

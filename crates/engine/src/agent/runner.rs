@@ -180,15 +180,15 @@ impl<'t> TaskRunner<'t> {
             return Ok(TaskEnd::Failed { error: TaskError { code, reason, message }, unreachable: false });
         }
         self.list_files().await?;
-        self.prelude().await?;
-        self.move_on(true);
-        self.phase_begins();
-        self.lead().await?;
+        self.run_preload().await?;
+        self.advance_stage(true);
+        self.start_phase();
+        self.nudge().await?;
         let mut input = TurnEvent::Ready;
         loop {
-            self.take_terms();
-            self.learn_context().await?;
-            let gauge = self.gauge();
+            self.apply_policy_changes();
+            self.probe_context_size().await?;
+            let gauge = self.limit_usage();
             let mut warnings = Vec::new();
             let effect = self.turns.step(input, gauge, &mut warnings);
             for warning in warnings {
@@ -204,7 +204,7 @@ impl<'t> TaskRunner<'t> {
                         Some(ending) => return Ok(ending),
                         None => {
                             if answered.finished.is_none() && !answered.aborted {
-                                self.lead().await?;
+                                self.nudge().await?;
                                 self.phase_after_turn().await?;
                             }
                             TurnEvent::Answered(answered)
@@ -215,7 +215,7 @@ impl<'t> TaskRunner<'t> {
                     self.complete_turn();
                     self.facts.fed_back("asked_again");
                     self.facts.asked_again += 1;
-                    let early = hint == EMPTY_REPLY && !self.may_say_done();
+                    let early = hint == EMPTY_REPLY && !self.can_finish();
                     self.say(if early { EMPTY_TOO_EARLY } else { hint });
                     self.phase_after_turn().await?;
                     TurnEvent::Ready
@@ -229,7 +229,9 @@ impl<'t> TaskRunner<'t> {
                     }
                     let held = if spoken { self.held_back().await? } else { None };
                     match held {
-                        Some(feedback) if self.task.rules.one_answer => return Ok(self.given_up(feedback)),
+                        Some(feedback) if self.task.rules.one_answer => {
+                            return Ok(self.reject_final(feedback));
+                        }
                         Some(Feedback { text, sort }) => {
                             self.turns.held_back(self.facts.state());
                             self.facts.fed_back(sort);
@@ -244,14 +246,14 @@ impl<'t> TaskRunner<'t> {
                         },
                     }
                 }
-                Action::End(TaskEnd::Cancelled) if self.goes_on().await? => TurnEvent::GoOn,
+                Action::End(TaskEnd::Cancelled) if self.resume_after_stop().await? => TurnEvent::GoOn,
                 Action::End(ending) => return Ok(ending),
             };
         }
     }
 
     /// Applies the policy changes of a resume that take effect at the current position.
-    pub(crate) fn take_terms(&mut self) {
+    pub(crate) fn apply_policy_changes(&mut self) {
         if self.session().amendments.is_empty() {
             return;
         }
@@ -261,20 +263,20 @@ impl<'t> TaskRunner<'t> {
     }
 
     /// Rebuilds the system prompt and the tools after the prompt changed.
-    pub(crate) fn reframe(&mut self) {
+    pub(crate) fn set_frame(&mut self) {
         let (system, tools) =
             frame(self.task, &self.conduct, self.shown.as_ref(), self.phase_shown.as_deref());
-        self.conversation.reframe(system, tools);
+        self.conversation.set_frame(system, tools);
         self.sent = 0;
     }
 
     /// The facts and the plan, as input for the flow rules.
-    pub(crate) fn known_facts(&self) -> flow::Progress<'_> {
+    pub(crate) fn progress(&self) -> flow::Progress<'_> {
         flow::Progress { facts: &self.facts, plan: &self.plan }
     }
 
     /// Advances to the next stage or state if the facts allow it.
-    pub(crate) fn move_on(&mut self, first: bool) {
+    pub(crate) fn advance_stage(&mut self, first: bool) {
         let turn_index = self.turns.turn_index();
         let known = flow::Progress { facts: &self.facts, plan: &self.plan };
         let begins = first.then(|| self.conduct.first_state()).flatten();
@@ -282,7 +284,7 @@ impl<'t> TaskRunner<'t> {
         for event in events {
             self.emit(event);
         }
-        let standing = self.conduct.standing(self.known_facts());
+        let standing = self.conduct.standing(self.progress());
         if standing != self.standing.0 {
             self.standing = (standing, turn_index);
         }
@@ -306,7 +308,7 @@ impl<'t> TaskRunner<'t> {
         }
     }
 
-    pub(crate) fn gauge(&self) -> LimitUsage {
+    pub(crate) fn limit_usage(&self) -> LimitUsage {
         LimitUsage { tokens: self.occupancy.now(self.conversation.encoded_len()), active_ms: self.active_ms }
     }
 

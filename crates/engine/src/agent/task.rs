@@ -174,25 +174,25 @@ impl AgentTask {
 
     /// Adds resources that were used before the task starts.
     #[must_use]
-    pub(crate) fn having_spent(self, spent: Spent) -> Self {
+    pub(crate) fn with_spent(self, spent: Spent) -> Self {
         Self { spent_before: spent, ..self }
     }
 
     /// Makes the task fail immediately with this message.
     #[must_use]
-    pub(crate) fn impossible(self, why: String) -> Self {
+    pub(crate) fn with_failure(self, why: String) -> Self {
         Self { obstacle: Some(why), ..self }
     }
 
     /// Requires the answer to pass a check.
     #[must_use]
-    pub fn answering(self, check: Arc<dyn AnswerCheck>) -> Self {
+    pub fn with_answer_check(self, check: Arc<dyn AnswerCheck>) -> Self {
         Self { check: Some(check), ..self }
     }
 
     /// Appends text to the request.
     #[must_use]
-    pub fn adding(mut self, words: &str) -> Self {
+    pub fn append_request(mut self, words: &str) -> Self {
         if let Some(Message::User { text }) = self.input.last_mut() {
             text.push_str("\n\n");
             text.push_str(words);
@@ -202,19 +202,19 @@ impl AgentTask {
 
     /// Adds warnings about the prompt, each emitted as one event.
     #[must_use]
-    pub(crate) fn noticing(self, notices: Vec<String>) -> Self {
+    pub(crate) fn with_warnings(self, notices: Vec<String>) -> Self {
         Self { notices, ..self }
     }
 
     /// Uses a prompt with expandable sections instead of the system prompt.
     #[must_use]
-    pub fn disclosing(self, disclosure: SectionedPrompt) -> Self {
+    pub fn with_prompt(self, disclosure: SectionedPrompt) -> Self {
         Self { disclosure: Some(disclosure), ..self }
     }
 
     /// Continues an earlier conversation with this request.
     #[must_use]
-    pub fn continuing(mut self, mut earlier: PriorConversation) -> Self {
+    pub fn with_prior(mut self, mut earlier: PriorConversation) -> Self {
         earlier.known.remind(&self.session.workspace);
         let mut input = std::mem::take(&mut earlier.messages);
         input.append(&mut self.input);
@@ -230,13 +230,13 @@ impl AgentTask {
 
     /// Sets the hook that processes the answer.
     #[must_use]
-    pub(crate) fn concluding(self, conclude: Arc<dyn super::AnswerHandler>) -> Self {
+    pub(crate) fn with_finalizer(self, conclude: Arc<dyn super::AnswerHandler>) -> Self {
         Self { conclude: Some(conclude), ..self }
     }
 
     /// Allows the task to spawn subtasks.
     #[must_use]
-    pub(crate) fn spawning(self, spawn: Arc<dyn super::SubtaskRunner>) -> Self {
+    pub(crate) fn with_subtasks(self, spawn: Arc<dyn super::SubtaskRunner>) -> Self {
         Self { spawn: Some(spawn), ..self }
     }
 
@@ -249,13 +249,13 @@ impl AgentTask {
 
     /// Uses a cancellation token and a progress handle shared with the caller.
     #[must_use]
-    pub fn watched(self, cancel: CancellationToken, progress: Arc<TaskProgress>) -> Self {
+    pub fn with_cancel(self, cancel: CancellationToken, progress: Arc<TaskProgress>) -> Self {
         Self { cancel, progress, ..self }
     }
 
     /// Applies flow rules.
     #[must_use]
-    pub(crate) fn ruled(self, rules: TaskRules) -> Self {
+    pub(crate) fn with_rules(self, rules: TaskRules) -> Self {
         Self { rules, ..self }
     }
 
@@ -292,16 +292,16 @@ impl AgentTask {
     /// Runs the task. It emits exactly one terminal event, whatever happens. An error means that the journal
     /// itself failed; then the caller has to report it.
     pub async fn run(&self, started_ms: i64) -> Result<TaskOutcome, RunAborted> {
-        self.run_whole(started_ms).await.map(|worked| worked.outcome)
+        self.run_to_end(started_ms).await.map(|worked| worked.outcome)
     }
 
     /// Like [`Self::run`], but returns everything known about the task.
-    pub(crate) async fn run_whole(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
+    pub(crate) async fn run_to_end(&self, started_ms: i64) -> Result<FinishedTask, RunAborted> {
         self.begin(started_ms);
         let mut driver = TaskRunner::new(self, started_ms);
         driver.spend(&self.spent_before);
         let ending = driver.drive().await?;
-        driver.postlude().await?;
+        driver.run_postload().await?;
         if self.rules.parent.is_none() {
             crate::agent::task_report::settle_changes(self, &mut driver.facts).await?;
         }

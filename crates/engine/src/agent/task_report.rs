@@ -42,7 +42,7 @@ pub(crate) async fn settle_changes(task: &AgentTask, facts: &mut Facts) -> Resul
     let body = Box::new(move || {
         let look = async move {
             let look = move || {
-                let found = workspace.look_for_changes();
+                let found = workspace.scan_changes();
                 let mut all = told;
                 all.extend(
                     found

@@ -53,14 +53,14 @@ impl TaskRunner<'_> {
         let ids: Vec<String> = planned.iter().map(|planned| planned.call.id.clone()).collect();
         for GuardedCall { call, verdict } in planned {
             let call = self.as_ours(call);
-            self.take_terms();
+            self.apply_policy_changes();
             self.emit_call(&call);
             if answered.aborted {
                 let (called, recorded) = self.answer_step(&call, CallRecord::stopped()).await?;
                 self.conclude_call(call, called, recorded.duration_ms, false, &mut answered);
                 continue;
             }
-            self.seek_evidence(&call).await?;
+            self.verify_before_finish(&call).await?;
             let resolved = self.resolve(&call, &verdict, &ids);
             let (called, recorded) = self.make(&call, resolved, &mut answered).await?;
             self.passed(&recorded);
@@ -71,7 +71,7 @@ impl TaskRunner<'_> {
                 verdict == CallVerdict::Run,
                 &mut answered,
             );
-            self.move_on(false);
+            self.advance_stage(false);
             self.follow_phase();
         }
         self.rebind();
@@ -140,7 +140,7 @@ impl TaskRunner<'_> {
         if let Some(resolved) = self.section_call(call) {
             return resolved;
         }
-        if let Some(resolved) = self.spawn_call(call) {
+        if let Some(resolved) = self.subtask_call(call) {
             return resolved;
         }
         if let Some(definition) =
@@ -150,8 +150,10 @@ impl TaskRunner<'_> {
                 Ok(arguments) if call.name == control_tools::ASK_USER => {
                     CallRoute::Question(arguments["question"].as_str().unwrap_or_default().to_owned())
                 }
-                Ok(arguments) if call.name == "flow_stage_done" => self.signalled(arguments),
-                Ok(arguments) if call.name == "finish" && !self.may_finish(&arguments) => self.unfinished(),
+                Ok(arguments) if call.name == "flow_stage_done" => self.stage_signal(arguments),
+                Ok(arguments) if call.name == "finish" && !self.may_finish(&arguments) => {
+                    self.finish_rejection()
+                }
                 Ok(arguments) => {
                     let plans = call.name == "plan_tasks"
                         && (arguments["action"] == "create"
@@ -206,7 +208,7 @@ impl TaskRunner<'_> {
                 self.answer_step(call, CallRecord { expansion, ..CallRecord::plain(output) }).await
             }
             CallRoute::Spawn(arguments) => self.spawn_subtask(call, arguments).await,
-            CallRoute::Question(question) => self.ask_person(call, question).await,
+            CallRoute::Question(question) => self.ask_user_step(call, question).await,
             CallRoute::Tool { tool, arguments } => match self.gate(call, &*tool, &arguments).await? {
                 Some(refusal) => {
                     if refusal.fate == Some(CallFate::Refused) {
@@ -225,7 +227,7 @@ impl TaskRunner<'_> {
         let decided = self.rules.decide(&definition.name, arguments);
         let policy =
             ApprovalPolicy::judge(&self.terms, definition.category, tool.repeat() == RetrySafety::Never)
-                .ruled(decided, self.terms.approve);
+                .with_rules(decided, self.terms.approve);
         let Some(review) = &session.review else { return policy };
         match review.judge(&definition.name, definition.category, self.facts.calls_total()) {
             ReviewRuling::Allowed => policy,
@@ -318,7 +320,7 @@ impl TaskRunner<'_> {
         let fate = called.fate.or(called.output.aborted.then_some(CallFate::Aborted));
         let called = CallRecord { fate, ..called };
         let output = &called.output;
-        self.session().workspace.recall(output);
+        self.session().workspace.record_output(output);
         // Changes by an interrupted call are reported to the model as changed meanwhile, if it knew the
         // files.
         if fate != Some(CallFate::Interrupted) {
@@ -335,7 +337,7 @@ impl TaskRunner<'_> {
         if ran {
             self.turns.ran(&output.content, !output.changed.is_empty());
         }
-        let called = CallRecord { output: self.read_once(&call, called.output), ..called };
+        let called = CallRecord { output: self.dedup_read(&call, called.output), ..called };
         answered.aborted |= fate == Some(CallFate::Aborted) && self.left_ms() != Some(0);
         self.emit_result(&call, &called, duration_ms);
         self.conversation.push(Message::Tool {

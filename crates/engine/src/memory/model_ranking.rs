@@ -128,7 +128,7 @@ impl RankedSearch<'_> {
         let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
             .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
         if recorded.replayed {
-            attempt.result.tell(&*session.model);
+            attempt.result.notify(&*session.model);
         }
         Ok((attempt, recorded))
     }

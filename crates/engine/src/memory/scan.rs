@@ -59,7 +59,7 @@ pub(super) fn walk(root: &Path, known: &IndexLookup<'_>, commit: Option<&str>) -
         .filter_entry(|entry| {
             entry.depth() == 0 || !is_state(entry.file_name()) && fusee_tools::workspace::walk::ends(entry)
         });
-    fusee_tools::workspace::walk::keep_from_reading_for_ever(&mut builder, root);
+    fusee_tools::workspace::walk::bound_ignore_files(&mut builder, root);
     builder.build_parallel().run(|| {
         let mut mine = ThreadFindings { all: &all, walked: ScanResult::default() };
         let files = &files;

@@ -84,7 +84,7 @@ fn sections(environment: &EnvironmentSnapshot, kind: PromptKind) -> (Vec<PromptS
 }
 
 /// Returns the sections of a delegated task that has no prompt of its own: those of every task.
-pub(crate) fn usual_sections(environment: &EnvironmentSnapshot) -> Vec<PromptSection> {
+pub(crate) fn default_sections(environment: &EnvironmentSnapshot) -> Vec<PromptSection> {
     sections(environment, PromptKind::default()).0
 }
 

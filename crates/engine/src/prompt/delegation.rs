@@ -84,7 +84,7 @@ impl DelegationPrompt {
         &self.sections
     }
 
-    /// Builds the prompt of one delegated task: its own sections or else the `usual` ones, then the recap and
+    /// Builds the prompt of one delegated task: its own sections or else the `defaults` ones, then the recap and
     /// the task.
     pub fn prompt(
         &self,

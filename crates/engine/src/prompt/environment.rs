@@ -71,7 +71,7 @@ impl EnvironmentSnapshot {
 
     /// Adds the project digest, cached in the file `kept` if one is given.
     #[must_use]
-    pub fn digested(self, directory: &Path, kept: Option<&Path>) -> Self {
+    pub fn with_digest(self, directory: &Path, kept: Option<&Path>) -> Self {
         let digest = workspace_digest(directory, kept, self.branch.as_deref(), None);
         Self { digest: Some(digest), ..self }
     }

@@ -195,7 +195,7 @@ impl FileSection {
                     own.into_iter().map(|section| section.into_section(environment, problems)).collect();
                 let section = PromptSection::delegation(DelegationPrompt::new(own)).named(key, title);
                 match self.body {
-                    Some(body) => section.saying(body),
+                    Some(body) => section.with_body(body),
                     None => section,
                 }
             }

@@ -128,7 +128,7 @@ impl PromptSection {
 
     /// Replaces the body with a template.
     #[must_use]
-    pub fn saying(self, body: impl Into<String>) -> Self {
+    pub fn with_body(self, body: impl Into<String>) -> Self {
         Self { body: SectionBody::Template(body.into()), ..self }
     }
 

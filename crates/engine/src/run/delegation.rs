@@ -29,5 +29,5 @@ pub(super) fn delegating(
     // Registered as its own ancestor: a task that delegates its own request verbatim would recurse forever.
     let own = SubtaskRequest { description: Some(settings.request.clone()), ..SubtaskRequest::default() };
     let subtasks = Subtasks::new(Arc::new(system), &place, &own, InheritedContext::default());
-    task.spawning(Arc::new(subtasks.delegating(delegation)))
+    task.with_subtasks(Arc::new(subtasks.delegating(delegation)))
 }

@@ -24,7 +24,7 @@ pub(super) fn check(settings: &RunSpec) -> Result<(), StartError> {
 }
 
 /// Adds the prompt, the carried-over conversation and the answer check to the task.
-pub(super) fn dressed(
+pub(super) fn configure_prompt(
     task: AgentTask,
     settings: &RunSpec,
     environment: &EnvironmentSnapshot,
@@ -36,21 +36,21 @@ pub(super) fn dressed(
     let mut task = task;
     match (&settings.code_review, material) {
         (Some(review), Some(material)) => {
-            task = review_setup::dressed(task, settings, review, material, environment, opened)?;
+            task = review_setup::configure_prompt(task, settings, review, material, environment, opened)?;
         }
         _ => match disclosure(settings, Some(environment), opened.clone())? {
-            Some(disclosure) => task = task.disclosing(disclosure),
-            None => task = usual(task, settings, environment, opened)?,
+            Some(disclosure) => task = task.with_prompt(disclosure),
+            None => task = defaults(task, settings, environment, opened)?,
         },
     }
     if let Some((check, wanted)) = answer_check(settings)? {
-        task = task.answering(check).adding(&wanted);
+        task = task.with_answer_check(check).append_request(&wanted);
     }
     if let Some(plan) = &settings.plan {
-        task = task.adding(&changed_plan(plan));
+        task = task.append_request(&changed_plan(plan));
     }
     if let Some(earlier) = earlier {
-        task = task.continuing(earlier);
+        task = task.with_prior(earlier);
     }
     Ok(match &settings.plan {
         Some(plan) => task.planned(plan.clone()),
@@ -77,18 +77,18 @@ pub(super) fn kind(settings: &RunSpec) -> PromptKind {
 
 /// Adds the default prompt to the task. Sections can be opened only if there are skills; otherwise it is
 /// plain text.
-fn usual(
+fn defaults(
     task: AgentTask,
     settings: &RunSpec,
     environment: &EnvironmentSnapshot,
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
     let DefaultPrompt { prompt, notices } = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
-    let task = task.noticing(notices);
+    let task = task.with_warnings(notices);
     if environment.skills.is_empty() {
         return Ok(task);
     }
-    usually(&prompt, settings, opened).map(|disclosure| task.disclosing(disclosure))
+    default_prompt(&prompt, settings, opened).map(|disclosure| task.with_prompt(disclosure))
 }
 
 /// An answer check, and its description for the model.
@@ -130,14 +130,14 @@ fn shown(
     match disclosure(settings, Some(environment), opened.clone())? {
         Some(disclosure) => Ok(disclosure),
         None => {
-            let usual = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
-            usually(&usual.prompt, settings, opened)
+            let defaults = DefaultPrompt::new(environment, kind(settings)).map_err(told)?;
+            default_prompt(&defaults.prompt, settings, opened)
         }
     }
 }
 
 /// Binds the default prompt to the task.
-fn usually(
+fn default_prompt(
     prompt: &Prompt<AnyTask>,
     settings: &RunSpec,
     opened: BTreeSet<String>,

@@ -39,7 +39,7 @@ pub(super) async fn material(
 }
 
 /// Returns the read-only tools.
-pub(super) fn looking(toolbox: &Toolbox) -> Toolbox {
+pub(super) fn read_only_tools(toolbox: &Toolbox) -> Toolbox {
     let mut looking = Toolbox::new();
     for tool in toolbox.iter().filter(|tool| tool.definition().category != Access::Write) {
         // Names are unique in the source toolbox.
@@ -49,7 +49,7 @@ pub(super) fn looking(toolbox: &Toolbox) -> Toolbox {
 }
 
 /// Adds the reviewer's prompt and the check of its findings to the task.
-pub(super) fn dressed(
+pub(super) fn configure_prompt(
     task: AgentTask,
     settings: &RunSpec,
     review: &CodeReview,
@@ -58,10 +58,13 @@ pub(super) fn dressed(
     opened: BTreeSet<String>,
 ) -> Result<AgentTask, String> {
     if let Some(problem) = material.problem {
-        return Ok(task.impossible(problem));
+        return Ok(task.with_failure(problem));
     }
     let background = settings.background.as_deref();
     let (disclosure, notices) =
         review::disclosure(review, &settings.request, background, &material, environment, opened)?;
-    Ok(task.noticing(notices).disclosing(disclosure).answering(Arc::new(FindingsCheck::new(review)?)))
+    Ok(task
+        .with_warnings(notices)
+        .with_prompt(disclosure)
+        .with_answer_check(Arc::new(FindingsCheck::new(review)?)))
 }

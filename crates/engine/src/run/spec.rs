@@ -63,7 +63,7 @@ pub struct RunSpec {
     /// Wire format of the model.
     pub wire: Wire,
     /// Request traits from the model's profile.
-    #[serde(default, skip_serializing_if = "ModelTraits::are_usual")]
+    #[serde(default, skip_serializing_if = "ModelTraits::is_default")]
     pub traits: ModelTraits,
     /// Token prices, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

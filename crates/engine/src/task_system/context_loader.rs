@@ -194,7 +194,7 @@ impl ContextLoader<'_> {
     async fn found(&self, words: &str, limit: usize) -> Result<MemoryAnswer, LoadError> {
         if self.session.limits.memory_ranking == RankBy::Model {
             // The run has started if it is interrupted during the ranking request.
-            self.herald.tell();
+            self.herald.notify();
         }
         let asking = RankedSearch {
             memory: &self.system.memory,
@@ -207,7 +207,7 @@ impl ContextLoader<'_> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&searched.spent);
         if let Some(why) = &searched.problem {
             // Messages about a task must come after its start event.
-            self.herald.tell();
+            self.herald.notify();
             self.system.engine.emit(self.branch, unordered(why));
         }
         searched.found.map_err(|problem| {
@@ -246,7 +246,7 @@ impl ContextLoader<'_> {
         let definition = tool.definition();
         let runs_commands = tool.repeat() == fusee_tools::RetrySafety::Never;
         if runs_commands {
-            self.herald.tell();
+            self.herald.notify();
         }
         if definition.category == Access::Write {
             let terms = self.session.terms_at(self.branch, self.system.engine.position(self.branch));
@@ -257,7 +257,7 @@ impl ContextLoader<'_> {
                     let name = definition.name.to_string();
                     let call_id = format!("{}:context", self.branch);
                     // Questions about a task must come after its start event.
-                    self.herald.tell();
+                    self.herald.notify();
                     let question = ApprovalQuestion { call_id, name, arguments: arguments.clone(), reason };
                     if let Some(refusal) = calling.ask(question).await? {
                         return Err(refused(refusal.output.content.trim()));

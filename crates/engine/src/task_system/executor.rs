@@ -39,17 +39,17 @@ impl AtomicTaskExecutor {
         let task = system
             .task(Arc::new(session), &composed.system, &composed.request, place)
             .announced(*announced)
-            .having_spent(spent)
-            .concluding(Arc::clone(&finishing) as Arc<dyn crate::agent::AnswerHandler>)
-            .watched(place.cancel.clone(), Arc::clone(&place.progress));
+            .with_spent(spent)
+            .with_finalizer(Arc::clone(&finishing) as Arc<dyn crate::agent::AnswerHandler>)
+            .with_cancel(place.cancel.clone(), Arc::clone(&place.progress));
         let task = match composed.disclosure {
-            Some(disclosure) => task.disclosing(disclosure),
+            Some(disclosure) => task.with_prompt(disclosure),
             None => task,
         };
-        let task = if may_spawn(&template) { task.spawning(subtasks) } else { task };
+        let task = if may_spawn(&template) { task.with_subtasks(subtasks) } else { task };
         let outcome = match flow_of(&template) {
             FlowMode::Flat => {
-                let FinishedTask { outcome, facts, .. } = task.run_whole(place.started_ms).await?;
+                let FinishedTask { outcome, facts, .. } = task.run_to_end(place.started_ms).await?;
                 place.progress.leave_facts(facts);
                 outcome
             }

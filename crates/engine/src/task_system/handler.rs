@@ -85,7 +85,7 @@ pub fn limits(
 pub fn check_tools(base: &Toolbox, template: &Template) -> Result<(), TemplateTaskError> {
     let named = template.allowed_tools.iter().flatten().chain(&template.blocked_tools);
     let slips: Vec<String> = named
-        .filter(|name| steers_not(name) && in_any_case(base, name).is_none())
+        .filter(|name| is_not_control_tool(name) && in_any_case(base, name).is_none())
         .filter_map(|name| {
             let known = base.definitions().map(|definition| definition.name.as_ref());
             Some(format!("`{name}` ({})", suggest::did_you_mean(name, known)?))
@@ -100,7 +100,7 @@ fn in_any_case<'b>(base: &'b Toolbox, name: &str) -> Option<&'b Arc<dyn Tool>> {
 }
 
 /// Whether a name is not a control tool; those are always available or offered elsewhere.
-fn steers_not(name: &str) -> bool {
+fn is_not_control_tool(name: &str) -> bool {
     name != SPAWN_SUBTASK && !control_names().any(|known| known == name)
 }
 
@@ -115,7 +115,7 @@ pub fn toolbox(base: &Toolbox, template: &Template) -> Result<Toolbox, TemplateT
     let mut resolve = |names: &[String]| -> Vec<String> {
         names
             .iter()
-            .filter(|name| steers_not(name))
+            .filter(|name| is_not_control_tool(name))
             .filter_map(|name| match in_any_case(base, name) {
                 Some(tool) => Some(tool.definition().name.to_string()),
                 None => {

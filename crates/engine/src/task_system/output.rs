@@ -55,7 +55,7 @@ pub fn judge(
     };
     let mismatch = match (schema, format.schema.as_deref()) {
         (Some(schema), _) => violation(&value, schema),
-        (None, Some(word)) => wrong_sort(&value, word),
+        (None, Some(word)) => type_mismatch(&value, word),
         (None, None) => None,
     };
     mismatch.map_or(OutputVerdict::Parsed(value), OutputVerdict::Mismatched)
@@ -95,7 +95,7 @@ fn fenced(text: &str) -> Option<&str> {
     (!inner.contains("```")).then_some(inner)
 }
 
-fn wrong_sort(value: &Value, word: &str) -> Option<Mismatch> {
+fn type_mismatch(value: &Value, word: &str) -> Option<Mismatch> {
     let mismatch = |message: String, location: String| Mismatch {
         error_type: "type_mismatch".to_owned(),
         message,

@@ -449,7 +449,7 @@ pub(super) struct StartNotice<'a> {
 
 impl StartNotice<'_> {
     /// Announces the start, unless this was done before.
-    pub(super) fn tell(&self) {
+    pub(super) fn notify(&self) {
         if !self.told.swap(true, Ordering::Relaxed) {
             let Self { system, request, place, .. } = self;
             system.task(Arc::clone(&system.base), "", request.title(), place).announce(place.started_ms);

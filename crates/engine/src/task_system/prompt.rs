@@ -11,7 +11,7 @@ use super::result::TaskResult;
 use crate::agent::SectionedPrompt;
 use crate::prompt::{
     AnyTask, DelegationPrompt, EnvironmentSnapshot, Prompt, PromptKind, PromptProblem, PromptSection, Recap,
-    SectionDisplay, Visibility, default_system, usual_sections,
+    SectionDisplay, Visibility, default_sections, default_system,
 };
 use crate::template::{OutputFormat, OutputKind, SectionText, Template};
 
@@ -129,7 +129,7 @@ pub(super) fn handed_over(
     handover: &Handover,
     inputs: &Map<String, Value>,
 ) -> Result<ComposedPrompt, String> {
-    let prompt = handover.prompt.prompt(&handover.recap, usual_sections(environment)).map_err(told)?;
+    let prompt = handover.prompt.prompt(&handover.recap, default_sections(environment)).map_err(told)?;
     let mut fields = inputs.clone();
     fields.insert("request".to_owned(), template.description.as_str().into());
     let disclosure = SectionedPrompt::new(&prompt, &AnyTask(fields), BTreeSet::new())

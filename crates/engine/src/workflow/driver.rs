@@ -144,7 +144,7 @@ impl<'w> WorkflowDriver<'w> {
         let answer = match kind {
             EffectKind::Task(call) => self.task(*call, &place).await?,
             EffectKind::Tool(call) => self.tool(call).await?,
-            EffectKind::FanOut(fan_out) => self.side_by_side(fan_out, &place).await?,
+            EffectKind::FanOut(fan_out) => self.pmap(fan_out, &place).await?,
             EffectKind::Context(query) => self.context(query).await?,
             EffectKind::AskUser { question } => self.ask(&question).await?,
             EffectKind::Wait { seconds } => self.wait(seconds).await?,

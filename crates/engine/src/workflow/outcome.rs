@@ -23,7 +23,7 @@ pub(super) struct TokensUsed {
 
 impl TokensUsed {
     /// Adds usage outside of tasks.
-    pub(super) fn beside(&mut self, spent: &Spent) {
+    pub(super) fn add_concurrent(&mut self, spent: &Spent) {
         let mut all = Spent { usage: self.usage, ..Spent::default() };
         all.add(spent);
         self.usage = all.usage;

@@ -43,7 +43,7 @@ struct FinishedElement {
 }
 
 impl WorkflowDriver<'_> {
-    pub(super) async fn side_by_side(
+    pub(super) async fn pmap(
         &mut self,
         fan_out: FanOut,
         place: &SourceLocation,

@@ -118,7 +118,7 @@ impl WorkflowDriver<'_> {
             TurnType::User,
         )
         .child_of(self.branch.clone())
-        .watched(self.cancel.child_token(), Arc::default())
+        .with_cancel(self.cancel.child_token(), Arc::default())
         .run(began_ms)
         .await
     }

@@ -90,7 +90,7 @@ impl WorkflowDriver<'_> {
         let terms = session.terms_at(&self.branch, self.world.engine.position(&self.branch));
         let decided = session.gatekeeper.rules.decide(&definition.name, arguments);
         let policy = ApprovalPolicy::judge(&terms, definition.category, tool.repeat() == RetrySafety::Never);
-        match policy.ruled(decided, terms.approve) {
+        match policy.with_rules(decided, terms.approve) {
             ApprovalDecision::Open => Ok(None),
             ApprovalDecision::Shut(reason) => Ok(Some(CallRecord::refused(&reason))),
             ApprovalDecision::Ask(reason) => {
@@ -102,7 +102,7 @@ impl WorkflowDriver<'_> {
 
     /// Emits the events of a result and updates the workspace.
     fn conclude(&mut self, call_id: &str, output: &ToolOutput, fate: Option<CallFate>, duration_ms: u64) {
-        self.world.session.workspace.recall(output);
+        self.world.session.workspace.record_output(output);
         for change in &output.changed {
             if let Some(sort) = change_of(change) {
                 self.emit(Event::FileChanged { path: change.path.clone(), change: sort });

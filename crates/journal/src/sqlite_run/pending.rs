@@ -69,7 +69,7 @@ impl PendingWrites {
             return None;
         }
         let mut ops = std::mem::take(&mut self.ops);
-        let first = hub.hand_over(self.events.len());
+        let first = hub.submit(self.events.len());
         let mut events = Vec::with_capacity(self.events.len());
         let mut made = self.events.drain(..);
         for op in &mut ops {

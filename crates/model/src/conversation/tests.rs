@@ -68,7 +68,7 @@ proptest! {
             // Writing all messages at once or one by one gives the same result.
             let mut fresh = Conversation::new(dialect, String::new(), vec![]);
             fresh.rewrite(messages.clone());
-            fresh.reframe(system.clone(), tools.clone());
+            fresh.set_frame(system.clone(), tools.clone());
             prop_assert_eq!(fresh.body(&options).to_vec(), before);
             prop_assert_eq!(fresh.hash(), conversation.hash());
         }
@@ -131,7 +131,7 @@ fn a_rewritten_conversation_is_like_a_new_one() {
 fn a_reframed_conversation_keeps_its_messages() {
     let mut conversation = Conversation::new(Wire::Chat, String::new(), vec![]);
     conversation.push(user("one"));
-    conversation.reframe("now with a prompt".into(), vec![tool()]);
+    conversation.set_frame("now with a prompt".into(), vec![tool()]);
     conversation.push(user("two"));
 
     let mut fresh = Conversation::new(Wire::Chat, "now with a prompt".into(), vec![tool()]);
@@ -175,7 +175,7 @@ fn lent_words_stand_behind_the_last_message_of_one_request() {
         conversation.push(user("first"));
         conversation.push(last.clone());
         let before = (conversation.body(&options).to_vec(), conversation.hash(), conversation.encoded_len());
-        let lent = conversation.lend("Make the change now.");
+        let lent = conversation.with_temporary_tail("Make the change now.");
         let body = String::from_utf8(conversation.body(&options).to_vec()).unwrap();
         assert!(body.contains("Make the change now."));
         let users = conversation.messages().windows(2);

@@ -96,12 +96,12 @@ impl Endpoint {
         } else {
             (ErrorKind::Cut, format!("{} closed the connection without a response: {cause}", self.shown))
         };
-        ModelError::new(kind, self.blot(&message))
+        ModelError::new(kind, self.redact(&message))
     }
 
     /// Removes all our secrets from `text`.
-    pub(super) fn blot(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blot(&text))
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 }
 
@@ -181,12 +181,12 @@ fn client(base: &Url, settings: &Connection) -> Result<Client, OpenError> {
         builder = builder.proxy(proxy.no_proxy(direct));
         encrypted |= address.starts_with("https");
     }
-    let tls = if encrypted { trusting(settings.ca_file.as_deref())? } else { trusting_nobody()? };
+    let tls = if encrypted { with_roots(settings.ca_file.as_deref())? } else { without_roots()? };
     builder.tls_backend_preconfigured(tls).build().map_err(|error| wrong("cannot set up HTTP", &error))
 }
 
 /// TLS with the system's certificate authorities and those in `ca_file`.
-fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, OpenError> {
+fn with_roots(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, OpenError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     if let Some(path) = ca_file {
@@ -214,7 +214,7 @@ fn trusting(ca_file: Option<&Path>) -> Result<rustls::ClientConfig, OpenError> {
 
 /// TLS configuration for plain HTTP. The client requires one, and this one does not read certificates (0.2 ms
 /// instead of 5 ms).
-fn trusting_nobody() -> Result<rustls::ClientConfig, OpenError> {
+fn without_roots() -> Result<rustls::ClientConfig, OpenError> {
     let config =
         rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()

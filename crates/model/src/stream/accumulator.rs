@@ -176,7 +176,7 @@ impl ReplyAccumulator {
 
     /// Sets the token counts. Later counts replace earlier ones; all zero counts as not reported.
     pub fn usage(&mut self, usage: Usage) {
-        let usage = usage.believed();
+        let usage = usage.trusted_context();
         if usage.input_tokens + usage.output_tokens > 0 {
             self.usage = Some(usage);
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub mod decode;
 
 use super::body_tail::BodyTail;
-use super::{MessagePrefix, arguments_text, is_of_call, json, more_of_call, unseeing};
+use super::{MessagePrefix, arguments_text, is_of_call, json, more_of_call, without_images};
 use crate::profile::{ModelTraits, ProviderTools, ReasoningReplay, ThinkingStyle};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolChoice, ToolSpec};
 
@@ -95,7 +95,10 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
 fn result(out: &mut BytesMut, call_id: &str, content: &str, images: &[Image], ok: bool, traits: ModelTraits) {
     let (kind, tool_use_id, is_error) = ("tool_result", call_id, !ok);
     if images.is_empty() || !traits.images {
-        return block(out, &ToolResult { kind, tool_use_id, content: unseeing(content, images), is_error });
+        return block(
+            out,
+            &ToolResult { kind, tool_use_id, content: without_images(content, images), is_error },
+        );
     }
     let images = images.iter().map(|image| Part::Image { source: Source { kind: "base64", image } });
     let text = Part::Text { text: filled(content) };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub mod decode;
 
 use super::body_tail::BodyTail;
-use super::{DataUrl, MessagePrefix, arguments_text, is_of_call, json, more_of_call, unseeing};
+use super::{DataUrl, MessagePrefix, arguments_text, is_of_call, json, more_of_call, without_images};
 use crate::profile::{LimitField, ModelTraits, ReasoningReplay, ToolFormat};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
@@ -64,17 +64,17 @@ pub(crate) fn message(
             },
         ),
         Message::Tool { call_id, content, images, name, .. } => {
-            let content = if traits.images { content.into() } else { unseeing(content, images) };
+            let content = if traits.images { content.into() } else { without_images(content, images) };
             json(out, &Wired::Tool { tool_call_id: call_id, content: &content });
             if traits.images && !images.is_empty() {
-                owe(owed, name, images);
+                defer_tail(owed, name, images);
             }
         }
     }
 }
 
 /// Tool results contain only text in this format and must be adjacent; their images follow the last of them.
-fn owe(owed: &mut BytesMut, tool: &str, images: &[Image]) {
+fn defer_tail(owed: &mut BytesMut, tool: &str, images: &[Image]) {
     let text = format!("From the result of {tool}:");
     let parts = images.iter().map(|image| Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } });
     for part in std::iter::once(Part::Text { text: &text }).chain(parts) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub mod decode;
 
 use super::body_tail::BodyTail;
-use super::{DataUrl, MessagePrefix, arguments_text, json, more_of_call, unseeing};
+use super::{DataUrl, MessagePrefix, arguments_text, json, more_of_call, without_images};
 use crate::profile::{ModelTraits, ReasoningReplay};
 use crate::{Image, Message, Reasoning, RequestOptions, ToolCall, ToolSpec};
 
@@ -65,7 +65,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
 
 fn output<'a>(content: &'a str, images: &'a [Image], traits: ModelTraits) -> Content<'a> {
     if images.is_empty() || !traits.images {
-        return Content::Text(unseeing(content, images));
+        return Content::Text(without_images(content, images));
     }
     let images = images.iter().map(|image| Part::InputImage { image_url: DataUrl(image) });
     Content::Parts(std::iter::once(Part::InputText { text: content }).chain(images).collect())

@@ -11,7 +11,7 @@ use bytes::{BufMut, BytesMut};
 use serde_json::{Map, Value};
 
 use super::body_tail::BodyTail;
-use super::{MessagePrefix, arguments_text, openai_chat, unseeing};
+use super::{MessagePrefix, arguments_text, openai_chat, without_images};
 use crate::profile::{ModelTraits, ToolFormat};
 use crate::{Message, RequestOptions, ToolCall, ToolChoice, ToolSpec};
 
@@ -64,7 +64,7 @@ pub(crate) fn message(out: &mut BytesMut, message: &Message, before: MessagePref
     match message {
         Message::User { text } => raw(out, Role::User, text, before),
         Message::Tool { name, content, images, .. } => {
-            let content = unseeing(content, images);
+            let content = without_images(content, images);
             raw(out, Role::User, &format!("Result of {name}:\n{content}"), before);
         }
         Message::Assistant { text, reasoning, tool_calls } => {

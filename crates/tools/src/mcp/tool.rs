@@ -83,7 +83,7 @@ impl Tool for McpTool {
             match context.cancel.run_until_cancelled(call).await {
                 None => ToolOutput::aborted("Cancelled; what the server has done until then is not known."),
                 Some(Ok(result)) => answer(&result, &context.limits),
-                Some(Err(fault)) => ToolOutput::error(self.complaint(&fault)),
+                Some(Err(fault)) => ToolOutput::error(self.missing_reason(&fault)),
             }
         })
     }
@@ -105,7 +105,7 @@ impl Tool for McpTool {
 }
 
 impl McpTool {
-    fn complaint(&self, fault: &RequestFailure) -> String {
+    fn missing_reason(&self, fault: &RequestFailure) -> String {
         let (server, words) = (&self.offered.server, fault.words());
         match fault {
             RequestFailure::Refused(_) => format!("The server `{server}` refused: {words}"),

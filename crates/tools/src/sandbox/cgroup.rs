@@ -46,7 +46,7 @@ impl CgroupLimits {
     #[must_use]
     pub fn around(allowance: &ResourceLimits) -> Self {
         Self {
-            memory_bytes: ResourceLimits::usual().memory_bytes.max(allowance.memory_bytes),
+            memory_bytes: ResourceLimits::defaults().memory_bytes.max(allowance.memory_bytes),
             tasks: LEAST_TASKS.max(allowance.processes.saturating_mul(2)),
         }
     }
@@ -63,7 +63,7 @@ pub(super) struct Cgroup {
 impl ForkServer {
     /// Limits the usage of all commands together, once per fork server. Returns the limited resources, or why
     /// there are none. Commands that are already running are not limited.
-    pub async fn surround(&self, bounds: CgroupLimits) -> Result<&str, &str> {
+    pub async fn limit_all(&self, bounds: CgroupLimits) -> Result<&str, &str> {
         let surrounding = self.surrounding().get_or_init(|| ask(self, bounds)).await;
         surrounding.as_ref().map(|standing| standing.words.as_str()).map_err(String::as_str)
     }
@@ -98,7 +98,7 @@ pub(super) fn answer(keeper: Option<Pid>, bounds: CgroupLimits, received: Vec<Ow
     let Some(control) = received.into_iter().next() else { return };
     let made = keeper
         .ok_or_else(|| "the fork server is gone".to_owned())
-        .and_then(|keeper| surround(keeper, bounds));
+        .and_then(|keeper| limit_all(keeper, bounds));
     let answer = match made {
         Ok((directories, words)) => {
             let mut answer = vec![1];
@@ -147,7 +147,7 @@ struct CgroupParent {
 
 /// Moves the fork server and the processes it has started so far into a cgroup with these limits. Returns the
 /// created directories and the limited resources, or why there are none.
-fn surround(keeper: Pid, bounds: CgroupLimits) -> Result<(Vec<PathBuf>, String), String> {
+fn limit_all(keeper: Pid, bounds: CgroupLimits) -> Result<(Vec<PathBuf>, String), String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let places = places(&own, Path::new(MOUNTED), bounds);
     if places.is_empty() {

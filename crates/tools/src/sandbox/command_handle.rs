@@ -118,7 +118,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.start(request, None).await?.until_its_end(output, stop).await
+        self.start(request, None).await?.wait_to_end(output, stop).await
     }
 
     /// Like [`Self::run`], with an input that is written to while the command runs.
@@ -129,7 +129,7 @@ impl ForkServer {
         output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,
     ) -> Result<FinishedCommand, CommandFailure> {
-        self.start(request, Some(input)).await?.until_its_end(output, stop).await
+        self.start(request, Some(input)).await?.wait_to_end(output, stop).await
     }
 
     async fn start(
@@ -137,7 +137,7 @@ impl ForkServer {
         request: CommandRequest<'_>,
         stream: Option<OwnedFd>,
     ) -> Result<CommandHandle, CommandFailure> {
-        let EncodedRequest { message, doors } = self.put_into_words(&request).await?;
+        let EncodedRequest { message, doors } = self.encode_command(&request).await?;
         let setup = |error: Errno| CommandFailure::Setup(error.into());
         let (control, their_control) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -157,7 +157,7 @@ impl ForkServer {
     }
 
     /// Encodes a command, and collects the descriptors of its sandbox.
-    async fn put_into_words<'r>(
+    async fn encode_command<'r>(
         &self,
         request: &CommandRequest<'r>,
     ) -> Result<EncodedRequest<'r>, CommandFailure> {
@@ -264,7 +264,7 @@ struct CommandHandle {
 }
 
 impl CommandHandle {
-    async fn until_its_end(
+    async fn wait_to_end(
         self,
         mut output: impl FnMut(&[u8]),
         stop: impl Future<Output = ()>,

@@ -82,7 +82,7 @@ pub fn init() -> Result<ForkServer, ForkServerError> {
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)?;
     // A terminal interrupt at this point must not kill the fork server before it ignores such signals.
-    match process::fork_deaf()? {
+    match process::fork_signals_blocked()? {
         ForkSide::Parent(pid) => {
             let (probed, surrounding) = (OnceCell::new(), OnceCell::new());
             let line = RequestSocket { socket: Some(ours), board, pid, probed, surrounding };
@@ -101,8 +101,8 @@ impl ForkServer {
     pub(super) fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
         let Some(socket) = &self.line.socket else { return Err(Errno::PIPE) };
         send_with_descriptors(socket, message, descriptors, SendFlags::DONTWAIT)?;
-        if !self.line.board.anybody_ready() {
-            self.line.board.ring();
+        if !self.line.board.has_ready() {
+            self.line.board.wake();
         }
         Ok(())
     }
@@ -150,9 +150,9 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
     let keeper = Some(rustix::process::getpid());
     loop {
         let mut missing = false;
-        if board.lacks_somebody(&line) {
-            match crew.enlist() {
-                ForkedSupervisor::Here(post) => return stand_ready(&line, keeper, &watch, &post),
+        if board.needs_supervisor(&line) {
+            match crew.spawn() {
+                ForkedSupervisor::Here(post) => return become_ready(&line, keeper, &watch, &post),
                 ForkedSupervisor::There => {}
                 // Commands wait in the socket meanwhile.
                 ForkedSupervisor::Nobody => missing = true,
@@ -168,7 +168,7 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
             continue;
         }
         let hung_up = !events[0].revents().is_empty();
-        board.hear();
+        board.reset_wake();
         look_after(&mut crew, &watch);
         if hung_up {
             reap::end_children(&watch, &[], |_, _| {});
@@ -181,7 +181,7 @@ fn keep(socket: OwnedFd, board: &SupervisorBoard) -> i32 {
 const IDLE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Main loop of a supervisor: waits for a command on the socket, runs it, and waits for the next.
-fn stand_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &SupervisorSlot<'_>) -> i32 {
+fn become_ready(line: &OwnedFd, keeper: Option<Pid>, watch: &OwnedFd, post: &SupervisorSlot<'_>) -> i32 {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return 1;
     }
@@ -257,7 +257,7 @@ fn perform(
 /// Detaches from the parent: its terminal, session and open files.
 fn settle_in(socket: OwnedFd, bell: BorrowedFd<'_>) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
     rustix::process::setsid()?;
-    process::forget_signals();
+    process::reset_signals();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let _ = rustix::thread::set_name(c"fusee-keeper");
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;

@@ -25,7 +25,7 @@ pub struct ResourceLimits {
 impl ResourceLimits {
     /// Default limits: more than a well-behaved command needs, and low enough for this machine to survive.
     #[must_use]
-    pub fn usual() -> Self {
+    pub fn defaults() -> Self {
         Self { cpu_s: 2 * 3600, memory_bytes: most_memory(), processes: 2048, file_bytes: 16 << 30 }
     }
 

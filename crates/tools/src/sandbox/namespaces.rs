@@ -68,7 +68,7 @@ pub(super) fn leave(network: Network) -> Result<(NamespaceHandles, UserNamespace
 /// Creates a user namespace in which every id is mapped to itself.
 fn leave_users(may_map_all: bool) -> Result<(), SandboxError> {
     if may_map_all {
-        leave_with_everybody()?;
+        exit_with_children()?;
     } else {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         namespaces::unshare(NewNamespaces::USER).map_err(SetupStep::UserNamespace.failed())?;
@@ -87,7 +87,7 @@ fn leave_users(may_map_all: bool) -> Result<(), SandboxError> {
 
 /// Maps all ids, not only those of this process. Only a process that stays in the parent namespace can write
 /// such a map.
-fn leave_with_everybody() -> Result<(), SandboxError> {
+fn exit_with_children() -> Result<(), SandboxError> {
     let everybody = ["uid_map", "gid_map"].map(|name| {
         let ours = std::fs::read_to_string(format!("/proc/self/{name}"))?;
         Ok((name, same_on_both_sides(&ours)))

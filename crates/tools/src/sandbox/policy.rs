@@ -199,7 +199,7 @@ impl Policy {
     /// The default policy: the system and the toolchains are readable, the workspace is writable except for
     /// settings that decide what runs outside the sandbox, `/tmp` and the home directory are private to the
     /// run, and nothing else exists.
-    pub fn usual(surroundings: &SandboxInputs<'_>) -> Result<Self, PolicyError> {
+    pub fn defaults(surroundings: &SandboxInputs<'_>) -> Result<Self, PolicyError> {
         let SandboxInputs { workspace, environment, own, network } = *surroundings;
         if workspace.parent().is_none() {
             return Err(PolicyError::WholeSystem);

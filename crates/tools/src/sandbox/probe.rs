@@ -74,7 +74,7 @@ impl SandboxProbe {
 
     /// Why the strongest sandbox is not available, for the warning at the start of a run.
     #[must_use]
-    pub fn complaint(&self) -> Option<String> {
+    pub fn missing_reason(&self) -> Option<String> {
         let missing: Vec<&str> = self.layers.iter().filter_map(|layer| layer.missing.as_deref()).collect();
         match self.strength {
             SandboxStrength::Namespaces => None,
@@ -86,7 +86,7 @@ impl SandboxProbe {
 
     /// The guarantees of the Landlock sandbox, if that is the one in use.
     #[must_use]
-    pub fn smaller_promise(&self) -> Option<&'static str> {
+    pub fn landlock_guarantees(&self) -> Option<&'static str> {
         let landlock = self.layers.iter().find(|layer| layer.name == "landlock");
         landlock.filter(|_| self.strength == SandboxStrength::Landlock).map(|layer| layer.does)
     }
@@ -99,14 +99,14 @@ pub async fn probe(keeper: &ForkServer) -> SandboxProbe {
 
 async fn attempt(keeper: &ForkServer) -> SandboxProbe {
     let room = Sandbox::namespaces(Policy::bare());
-    let namespaces = complaint(trial(keeper, &room, TRIAL).await, EXPECTED).map(with_causes);
+    let namespaces = missing_reason(trial(keeper, &room, TRIAL).await, EXPECTED).map(with_causes);
     let version = sandbox::usable_version();
     let landlock = match (&version, &namespaces) {
         (Err(why), _) => Some(why.clone()),
         (Ok(_), None) => None,
         (Ok(_), Some(_)) => {
             let fence = Sandbox::landlock(Policy::bare());
-            complaint(trial(keeper, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
+            missing_reason(trial(keeper, &fence, FENCE_TRIAL).await, FENCE_EXPECTED)
         }
     };
     let strength = match (&namespaces, &landlock) {
@@ -158,7 +158,7 @@ async fn trial(keeper: &ForkServer, sandbox: &Sandbox, command: &str) -> Result<
 }
 
 /// The reason why a trial failed, if it did.
-fn complaint(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
+fn missing_reason(trial: Result<String, CommandFailure>, expected: &str) -> Option<String> {
     match trial {
         Ok(output) if output == expected => None,
         Ok(output) => Some(format!("a test command was not confined as expected: it printed {output:?}")),

@@ -19,8 +19,8 @@ use super::policy::CreatedPathAction;
 use crate::sandbox::namespaces::mount::{self, SymlinkPolicy};
 use crate::sandbox::sys::namespaces::MountUse;
 
-pub(super) use nested_repos::tame;
-pub(super) use revert::{Undone, Watch, undo_at};
+pub(super) use nested_repos::sanitize_nested;
+pub(super) use revert::{Undone, Watch, revert_at};
 
 /// Whether the path existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub(crate) fn find_after(text: &str, wanted: &str, from: usize) -> Option<Passag
     let first = by_votes(later, &wanted)
         .map(|first| first + from)
         .or_else(|| by_votes(&lines, &wanted))
-        .or_else(|| by_likeness(&lines, &wanted))?;
+        .or_else(|| rank_by_similarity(&lines, &wanted))?;
     let end = (first + wanted.len()).min(lines.len());
     Some(Passage {
         first,
@@ -75,7 +75,7 @@ fn by_votes(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     votes.into_iter().max_by_key(|&(place, count)| (count, std::cmp::Reverse(place))).map(|(place, _)| place)
 }
 
-fn by_likeness(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+fn rank_by_similarity(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let (offset, telling) =
         wanted.iter().enumerate().max_by_key(|(at, line)| (line.trim().len(), std::cmp::Reverse(*at)))?;
     let telling = clipped(telling);
@@ -85,7 +85,7 @@ fn by_likeness(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut pairs = Bigrams::of(telling);
     let mut best: Option<(f64, usize)> = None;
     for (at, line) in lines.iter().take(MOST_COMPARED).enumerate() {
-        let likeness = pairs.likeness(clipped(line));
+        let likeness = pairs.similarity(clipped(line));
         if likeness >= LEAST_LIKENESS && best.is_none_or(|(known, _)| likeness > known) {
             best = Some((likeness, at));
         }
@@ -115,7 +115,7 @@ impl Bigrams {
     }
 
     /// Sørensen–Dice coefficient, 0 to 1.
-    fn likeness(&mut self, line: &str) -> f64 {
+    fn similarity(&mut self, line: &str) -> f64 {
         let mut others = 0;
         self.taken.clear();
         for pair in pairs(line) {

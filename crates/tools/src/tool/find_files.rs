@@ -79,7 +79,7 @@ fn find(arguments: &Arguments, context: &CallContext) -> Result<ToolOutput, Stri
     let mut shown = 0;
     for path in &found.first {
         // A directory may be swapped for a symlink during the walk, so each result is checked again.
-        if workspace.stands_plainly(path).is_none() {
+        if workspace.stat_no_symlinks(path).is_none() {
             continue;
         }
         if output.content.len() + path.as_str().len() > context.limits.answer_bytes {
@@ -161,7 +161,7 @@ fn nothing(start: &WorkspacePath, pattern: &NamePattern, given: &str, context: &
         let from_start = entry.path().strip_prefix(&top).unwrap_or(Path::new(""));
         if pattern.matches(entry.file_name(), [from_start, from_root])
             && let Some(path) = WorkspacePath::from_walk(from_root)
-            && context.workspace.stands_plainly(&path).is_some()
+            && context.workspace.stat_no_symlinks(&path).is_some()
         {
             ignored.push(path.to_string());
         }

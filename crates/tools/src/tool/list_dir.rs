@@ -151,7 +151,7 @@ fn render(
         // A directory may be swapped for a symlink during the walk, so each entry is checked again. Names
         // that are not UTF-8 are left out: a model could not look them up.
         let Some(within) = within else { continue };
-        let Some(status) = context.workspace.stands_plainly(&within) else { continue };
+        let Some(status) = context.workspace.stat_no_symlinks(&within) else { continue };
         let _ = match (kind, FileType::from_raw_mode(status.st_mode)) {
             (EntryKind::Directory, _) if level == depth => {
                 unopened = true;

@@ -97,7 +97,7 @@ impl ReadTool for ReadFile {
         };
         match read(&arguments.path, window, context.limits.image_bytes, context) {
             Ok(read) => {
-                read.seen.iter().for_each(|seen| context.workspace.saw(seen));
+                read.seen.iter().for_each(|seen| context.workspace.record_seen(seen));
                 ToolOutput {
                     truncated: read.truncated,
                     seen: read.seen.into_iter().collect(),
@@ -152,7 +152,7 @@ impl ReadTool for ReadFiles {
                         left_for_images = left_for_images.saturating_sub(image.data.len() / 4 * 3).max(1);
                         images.push(image);
                     }
-                    read.seen.iter().for_each(|seen| context.workspace.saw(seen));
+                    read.seen.iter().for_each(|seen| context.workspace.record_seen(seen));
                     output.ok = true;
                     output.truncated |= read.truncated;
                     output.seen.extend(read.seen);

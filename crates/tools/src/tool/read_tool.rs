@@ -47,7 +47,7 @@ impl<L: ReadTool> Tool for ReadToolAdapter<L> {
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async {
             match prepared.into_plan::<L::Arguments>() {
-                Ok(arguments) => waiting(context, |context| L::look(arguments, context)).await,
+                Ok(arguments) => run_blocking(context, |context| L::look(arguments, context)).await,
                 Err(output) => output,
             }
         })
@@ -61,7 +61,7 @@ pub(crate) fn typed<A: DeserializeOwned>(arguments: Value) -> Result<A, ToolOutp
 }
 
 /// Runs blocking work on a separate thread; reports cancellation and panics as failures.
-pub(crate) async fn waiting<O: ReadOutcome>(
+pub(crate) async fn run_blocking<O: ReadOutcome>(
     context: &CallContext,
     work: impl FnOnce(&CallContext) -> O + Send + 'static,
 ) -> O {
@@ -77,7 +77,7 @@ pub(crate) async fn waiting<O: ReadOutcome>(
     }
 }
 
-/// A result type through which [`waiting`] can report its own failures.
+/// A result type through which [`run_blocking`] can report its own failures.
 pub(crate) trait ReadOutcome: Send + 'static {
     fn from_failure(output: ToolOutput) -> Self;
 }

@@ -23,7 +23,7 @@ use crate::sandbox::{
     CommandEnd, CommandFailure, CommandRequest, ExceededLimit, FinishedCommand, ForkServer,
 };
 use crate::tool::read_file::explain;
-use crate::tool::read_tool::{typed, waiting};
+use crate::tool::read_tool::{run_blocking, typed};
 use crate::tool::{
     Access, CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
 };
@@ -132,7 +132,7 @@ impl Shell {
         })
     }
 
-    async fn to_its_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
+    async fn wait_to_end(&self, plan: CheckedCommand, context: &CallContext) -> ToolOutput {
         let (head, tail) = (context.limits.output_head, context.limits.output_tail);
         let spool = Spool::beneath(context.workspace.held(), &context.call_id, head + tail);
         let capture = Mutex::new(Capture::new(head, tail).saved_to(spool));
@@ -199,7 +199,7 @@ impl Tool for Shell {
                 // The workspace directory is already open, so this does not block.
                 open_directory(&workdir, context)?
             } else {
-                waiting(context, move |context| open_directory(&workdir, context)).await?
+                run_blocking(context, move |context| open_directory(&workdir, context)).await?
             };
             let mut intent = json!({ "command": arguments.command, "workdir": path.to_string() });
             if arguments.background {
@@ -221,7 +221,7 @@ impl Tool for Shell {
             if plan.background {
                 return job::start(plan, &self.settings, context).await;
             }
-            Box::pin(self.to_its_end(plan, context)).await
+            Box::pin(self.wait_to_end(plan, context)).await
         })
     }
 

@@ -75,7 +75,7 @@ impl WriteTool for WriteFile {
         let before = ContentHash::of(&current.content);
         let content = line_endings::like(&current.content, &arguments.content).into_owned();
         if content.as_bytes() == current.content {
-            workspace.saw(&crate::SeenVersion { path: path.as_str().to_owned(), hash: before });
+            workspace.record_seen(&crate::SeenVersion { path: path.as_str().to_owned(), hash: before });
             return Ok(WritePlan {
                 changes: Vec::new(),
                 answer: format!(

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::read_tool::{typed, waiting};
+use crate::tool::read_tool::{run_blocking, typed};
 use crate::tool::{
     CallContext, InterruptedOutcome, PreparedCall, RetrySafety, Tool, ToolDefinition, ToolOutput,
 };
@@ -79,7 +79,7 @@ fn done(changed: Vec<FileChange>, answer: String, context: &CallContext) -> Tool
         .filter_map(|change| Some(SeenVersion { path: change.path.clone(), hash: change.after? }))
         .collect();
     let output = ToolOutput { seen, changed, ..ToolOutput::done(answer) };
-    context.workspace.recall(&output);
+    context.workspace.record_output(&output);
     output
 }
 
@@ -111,7 +111,7 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
     ) -> BoxFuture<'a, Result<PreparedCall, ToolOutput>> {
         Box::pin(async {
             let arguments = typed::<A::Arguments>(arguments)?;
-            let (plan, kept, directories) = waiting(context, |context| {
+            let (plan, kept, directories) = run_blocking(context, |context| {
                 let plan = A::plan(arguments, context).map_err(ToolOutput::error)?;
                 let kept = context.workspace.keep(&plan.changes, context.limits.file_bytes);
                 let directories = context.workspace.missing_directories(&plan.changes);
@@ -128,7 +128,7 @@ impl<A: WriteTool> Tool for WriteToolAdapter<A> {
     fn perform<'a>(&'a self, prepared: PreparedCall, context: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async {
             match prepared.into_plan::<WritePlan>() {
-                Ok(plan) => waiting(context, |context| plan.carry_out(context)).await,
+                Ok(plan) => run_blocking(context, |context| plan.carry_out(context)).await,
                 Err(output) => output,
             }
         })

@@ -54,7 +54,7 @@ impl Resolution {
     }
 
     /// Opens the parent directory of `path` below `root`; fails if a symlink is on the way.
-    pub(super) fn parent_plainly(self, root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    pub(super) fn parent_no_symlinks(self, root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let Some(parent) = parent else { return root.try_clone_to_owned() };
         match self {

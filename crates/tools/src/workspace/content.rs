@@ -27,7 +27,7 @@ impl ContentHash {
 
     /// Computes the git blob id of the bytes.
     #[must_use]
-    pub fn named_by_git(content: &[u8]) -> Self {
+    pub fn git_blob_of(content: &[u8]) -> Self {
         Self::of_git_blob(git_blob(content))
     }
 

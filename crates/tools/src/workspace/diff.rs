@@ -28,7 +28,7 @@ const READ_BYTES: u64 = 16 << 20;
 /// Maximum number of files tracked; changes to files beyond it are not detected.
 const MOST_FILES: usize = 400_000;
 
-/// Maximum number of created and removed directories recorded between two calls of `take_moved`.
+/// Maximum number of created and removed directories recorded between two calls of `take_directory_changes_of`.
 const MOST_MOVED: usize = 10_000;
 
 /// Up to this many entries, scanning inline is faster than waking another thread.
@@ -40,7 +40,7 @@ pub(crate) struct WorkspaceTracker {
     root: ScanRoot,
     directories: BTreeMap<String, TrackedDirectory>,
     files: usize,
-    /// Directories created and removed since the last `take_moved`.
+    /// Directories created and removed since the last `take_directory_changes_of`.
     moved: Vec<DirectoryChange>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn large_name(size: u64, mtime_ns: i128, inode: u64) -> ContentHash {
 
 impl WorkspaceTracker {
     /// Cheap check that nothing changed: there are few files, and no stamp moved. `false` means unknown.
-    pub(crate) fn is_unmoved(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         self.files + self.directories.len() <= FEW_FILES
             && self.root.stamps_of(&self.names()).into_iter().all(|(path, now)| {
                 let (Some(known), Some(now)) = (self.directories.get(&path), now) else { return false };
@@ -148,7 +148,7 @@ impl WorkspaceTracker {
     }
 
     /// Takes the directories that scans found created or removed since the last call.
-    pub(crate) fn take_moved(&mut self) -> Vec<DirectoryChange> {
+    pub(crate) fn take_directory_changes_of(&mut self) -> Vec<DirectoryChange> {
         std::mem::take(&mut self.moved)
     }
 

@@ -26,7 +26,7 @@ impl Workspace {
     #[must_use]
     pub fn names_in(&self, path: &str) -> Option<Vec<(String, bool)>> {
         let path = self.locate(path).ok()?;
-        let found = self.stands_plainly(&path)?;
+        let found = self.stat_no_symlinks(&path)?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
             return None;
         }
@@ -45,7 +45,7 @@ impl Workspace {
         if protection(path.as_path().iter()).is_some() {
             return false;
         }
-        let parent = self.resolution.parent_plainly(self.directory(), path.as_path());
+        let parent = self.resolution.parent_no_symlinks(self.directory(), path.as_path());
         parent.is_ok_and(|parent| rustix::fs::unlinkat(parent, path.file_name(), AtFlags::REMOVEDIR).is_ok())
     }
 

@@ -91,7 +91,7 @@ impl Workspace {
             let mtime = i128::from(status.st_mtime) * 1_000_000_000 + i128::from(status.st_mtime_nsec);
             let large = large_name(status.st_size as u64, mtime, status.st_ino);
             FileState::File {
-                other: [ContentHash::named_by_git(&content), large],
+                other: [ContentHash::git_blob_of(&content), large],
                 content: ContentHash::of(&content),
             }
         }))
@@ -107,7 +107,7 @@ impl Workspace {
     }
 
     /// Restores files and symlinks, all or none.
-    pub fn put_back(&self, files: &[RestoreStep], token: &str, most: u64) -> Result<(), String> {
+    pub fn restore(&self, files: &[RestoreStep], token: &str, most: u64) -> Result<(), String> {
         let place = |file: &RestoreStep| self.locate(&file.path).map_err(|problem| problem.to_string());
         let mut changes = Vec::new();
         for file in files {
@@ -149,7 +149,7 @@ impl Workspace {
         if self.link_text(path).as_deref() != Some(target) {
             return Err(format!("`{path}` was changed by something else meanwhile"));
         }
-        let parent = self.resolution.parent_plainly(self.directory.as_fd(), path.as_path());
+        let parent = self.resolution.parent_no_symlinks(self.directory.as_fd(), path.as_path());
         let taken =
             parent.and_then(|parent| Ok(rustix::fs::unlinkat(parent, path.file_name(), AtFlags::empty())?));
         taken.map_err(|error| format!("`{path}`: {error}"))

@@ -370,7 +370,7 @@ fn a_link_swapped_during_the_call_leads_nowhere() {
             }
             let _ = write(workspace, "swapped/secret", &format!("harmless {round}"));
             let _ = write(workspace, &format!("swapped/new{round}"), "x");
-            if let Some(status) = workspace.stands_plainly(&workspace.locate("swapped/secret").unwrap()) {
+            if let Some(status) = workspace.stat_no_symlinks(&workspace.locate("swapped/secret").unwrap()) {
                 assert_ne!(
                     status.st_ino,
                     fs::metadata(directory.path().join("outside/secret")).unwrap().ino()
@@ -391,11 +391,11 @@ fn what_was_seen_is_remembered_by_name_and_forgotten_at_the_bound() {
     let workspace = Workspace::open(&directory.path().join("inside")).unwrap();
     let hash = |number: usize| ContentHash::of(number.to_string().as_bytes());
     for number in 0..5000 {
-        workspace.saw(&SeenVersion { path: format!("file{number}"), hash: hash(number) });
+        workspace.record_seen(&SeenVersion { path: format!("file{number}"), hash: hash(number) });
     }
     let seen = |number: usize| workspace.last_seen(&workspace.locate(&format!("./file{number}")).unwrap());
     assert_eq!((seen(0), seen(4999)), (None, Some(hash(4999))));
-    workspace.recall(&ToolOutput {
+    workspace.record_output(&ToolOutput {
         changed: vec![crate::FileChange {
             path: "file4999".to_owned(),
             before: Some(hash(4999)),

@@ -32,13 +32,13 @@ pub(crate) fn builder(start: &Path, hidden: bool) -> WalkBuilder {
         .require_git(false)
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !is_state(entry.file_name()) && ends(entry));
-    keep_from_reading_for_ever(&mut builder, start);
+    bound_ignore_files(&mut builder, start);
     builder
 }
 
 /// Disables ignore files for a walk from `start` if one in `start` or above it cannot be safely read to its
 /// end. [`ends`] handles those below.
-pub fn keep_from_reading_for_ever(builder: &mut WalkBuilder, start: &Path) {
+pub fn bound_ignore_files(builder: &mut WalkBuilder, start: &Path) {
     if !start.ancestors().all(has_harmless_ignore_files) {
         builder.parents(false).ignore(false).git_ignore(false).git_exclude(false);
     }

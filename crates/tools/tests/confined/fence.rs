@@ -77,7 +77,7 @@ fn the_network_can_be_allowed(stage: &Stage) {
         own: &[],
         network: Network::Machine,
     };
-    let open = Sandbox::landlock(Policy::usual(&surroundings).unwrap());
+    let open = Sandbox::landlock(Policy::defaults(&surroundings).unwrap());
     assert_eq!(stage.good(&open, &connect), "connected\n");
 }
 

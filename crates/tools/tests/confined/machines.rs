@@ -58,7 +58,7 @@ pub(crate) fn say_what_holds(stage: &Stage) -> ExitCode {
     let mut out = std::io::stdout();
     let probed = stage.runtime.block_on(probe(&stage.keeper));
     let _ = writeln!(out, "{}", probed.state());
-    if let Some(complaint) = probed.complaint() {
+    if let Some(complaint) = probed.missing_reason() {
         let _ = writeln!(out, "{complaint}");
     }
     std::fs::create_dir_all(stage.path(".git/hooks")).unwrap();
@@ -89,9 +89,9 @@ fn on_a_machine(stage: &Stage, around: &str) -> String {
 
 fn this_machine_confines_commands(stage: &Stage) {
     let probed: SandboxProbe = stage.runtime.block_on(probe(&stage.keeper));
-    assert_eq!(probed.complaint(), None);
+    assert_eq!(probed.missing_reason(), None);
     assert_eq!((probed.strength, probed.state()), (SandboxStrength::Namespaces, "namespaces"));
-    assert_eq!(probed.smaller_promise(), None);
+    assert_eq!(probed.landlock_guarantees(), None);
     let names: Vec<&str> = probed.layers.iter().map(|layer| layer.name).collect();
     assert_eq!(names, ["namespaces", "landlock", "seccomp"]);
 }

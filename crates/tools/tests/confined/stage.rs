@@ -53,7 +53,7 @@ impl Stage {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Self { keeper, runtime, allowance: ResourceLimits::usual(), base, _directory: None }
+        Self { keeper, runtime, allowance: ResourceLimits::defaults(), base, _directory: None }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -87,7 +87,7 @@ impl Stage {
         let own = [self.base.join("state")];
         let surroundings =
             SandboxInputs { workspace: &workspace, environment, own: &own, network: Network::Own };
-        Policy::usual(&surroundings).unwrap()
+        Policy::defaults(&surroundings).unwrap()
     }
 
     /// A namespace sandbox with the default policy.

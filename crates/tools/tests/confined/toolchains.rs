@@ -295,7 +295,7 @@ fn git_works_below_the_top_of_a_repository(stage: &Stage) {
     let (environment, workspace) = (stage.environment(), stage.path("sub"));
     let surroundings =
         SandboxInputs { workspace: &workspace, environment: &environment, own: &[], network: Network::Own };
-    let sandbox = Sandbox::namespaces(Policy::usual(&surroundings).unwrap());
+    let sandbox = Sandbox::namespaces(Policy::defaults(&surroundings).unwrap());
     let run = |command: &str| stage.run_in(&sandbox, command, &workspace, &environment).output;
     let script = "git log --format=%s; echo more >> file; git status --short .; git diff --stat .; git show HEAD:other/file; cat ../other/file 2>/dev/null || echo unseen";
     assert_eq!(

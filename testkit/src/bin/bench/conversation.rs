@@ -131,7 +131,7 @@ pub(crate) fn feel(programs: &Programs) -> Vec<Figure> {
     let mut delta = 0;
     let answer = answer.rearranged(|events| delta = events[1].len()).in_pieces_of(delta);
     let answer = answer.pausing(Duration::from_millis(1_000 / A_SECOND)).prepare();
-    let server = Server::answering(move |_, _| Arc::clone(&answer));
+    let server = Server::with_answer_check(move |_, _| Arc::clone(&answer));
     let mut terminal = Terminal::open(programs, &server);
     terminal.types("go\r");
     terminal.until("w00010");
@@ -167,7 +167,7 @@ pub(crate) fn memory(programs: &Programs) -> Vec<Figure> {
         })
         .map(prepare)
         .collect();
-    let server = Server::answering(move |turn, _| Arc::clone(&calls[turn.min(TURNS - 1)]));
+    let server = Server::with_answer_check(move |turn, _| Arc::clone(&calls[turn.min(TURNS - 1)]));
     let mut terminal = Terminal::open(programs, &server);
     let mut sizes = Vec::new();
     for message in 0..TURNS / A_MESSAGE {

@@ -115,7 +115,7 @@ impl Programs {
         let lines: String = (1..=50).map(|n| format!("line {n} of a small file\n")).collect();
         let project = Project::new().with("lines.txt", &lines);
         let (pid, peak_kb) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU64::new(0)));
-        let server = Server::answering({
+        let server = Server::with_answer_check({
             let (pid, peak_kb, replies) = (Arc::clone(&pid), Arc::clone(&peak_kb), replies.to_vec());
             move |turn, _| {
                 let last = replies.len() - 1;

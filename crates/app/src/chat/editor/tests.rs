@@ -24,17 +24,17 @@ fn words_and_lines_are_moved_over_and_deleted() {
 fn wide_characters_take_their_columns_and_the_cursor_stands_beside_them() {
     let mut editor = Editor::of("日本語x\ty");
     assert_eq!(
-        editor.lay(4),
+        editor.layout(4),
         TextLayout { rows: vec!["日本".into(), "語x·".into(), "y".into()], cursor: (2, 1) }
     );
     editor.step(CursorMove::LineStart);
     editor.step(CursorMove::Right);
-    assert_eq!(editor.lay(80).cursor, (0, 2));
+    assert_eq!(editor.layout(80).cursor, (0, 2));
     assert_eq!(
-        Editor::of("abcd").lay(4),
+        Editor::of("abcd").layout(4),
         TextLayout { rows: vec!["abcd".into(), String::new()], cursor: (1, 0) }
     );
-    assert_eq!(Editor::default().lay(4), TextLayout { rows: vec![String::new()], cursor: (0, 0) });
+    assert_eq!(Editor::default().layout(4), TextLayout { rows: vec![String::new()], cursor: (0, 0) });
 }
 
 proptest::proptest! {
@@ -56,7 +56,7 @@ proptest::proptest! {
                 10 => editor.delete(CursorMove::LineEnd),
                 _ => editor.step(CursorMove::LineEnd),
             }
-            let laid = editor.lay(7);
+            let laid = editor.layout(7);
             proptest::prop_assert!(laid.cursor.0 < laid.rows.len());
             proptest::prop_assert!(laid.cursor.1 <= 7);
             proptest::prop_assert!(editor.before().len() <= editor.text().len());

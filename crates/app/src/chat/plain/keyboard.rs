@@ -13,7 +13,7 @@ use fusee_engine::journal::BoxFuture;
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::chat::file_mentions;
-use crate::chat::state::{ChatApprovals, asked_about};
+use crate::chat::state::{ChatApprovals, is_remembered};
 use crate::cli::error::CliError;
 use crate::project::saved_rules::SavedRules;
 use crate::ui::stdin_approver;
@@ -142,7 +142,7 @@ impl Keyboard {
     /// Prints the call and its sandbox, below the line with the reason for the question.
     fn put(&self, question: &ApprovalQuestion) {
         let mut text = String::new();
-        for row in asked_about(question, &self.room.directory) {
+        for row in is_remembered(question, &self.room.directory) {
             text.push_str(&format!("    {}\n", row.paint(false)));
         }
         if question.name.starts_with("shell") {
@@ -152,7 +152,7 @@ impl Keyboard {
     }
 
     /// Records the answer if it applies beyond this question.
-    fn heed(&self, question: &ApprovalQuestion, answer: ApprovalAnswer) -> ApprovalAnswer {
+    fn record_event(&self, question: &ApprovalQuestion, answer: ApprovalAnswer) -> ApprovalAnswer {
         if answer.lasts != ApprovalScope::Once {
             self.allowed().add(question);
         }
@@ -199,8 +199,8 @@ impl Approver for Keyboard {
                 let Some(line) = self.fresh_line().await else {
                     return ApprovalAnswer::no("nobody is there to approve it");
                 };
-                match stdin_approver::understand(&line) {
-                    Some(answer) => return self.heed(question, answer),
+                match stdin_approver::parse_line(&line) {
+                    Some(answer) => return self.record_event(question, answer),
                     None => stdio::error(CHOICES),
                 }
             }

@@ -33,12 +33,12 @@ impl<F: Ui> Ui for PlainRenderer<F> {
         self.face.rest()
     }
 
-    fn breath(&self) -> Duration {
-        self.face.breath()
+    fn batch_delay(&self) -> Duration {
+        self.face.batch_delay()
     }
 
-    fn pace(&self) -> Option<Duration> {
-        self.face.pace()
+    fn redraw_interval(&self) -> Option<Duration> {
+        self.face.redraw_interval()
     }
 
     fn tick(&mut self) -> io::Result<()> {

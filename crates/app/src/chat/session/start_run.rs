@@ -25,13 +25,13 @@ impl Chat<'_> {
     /// Starts a run.
     pub(crate) async fn begin(&mut self, errand: RunRequest) -> Result<StartedRun, CliError> {
         match errand {
-            RunRequest::Words(words) => self.begin_words(words).await,
+            RunRequest::Words(words) => self.start_text(words).await,
             RunRequest::Task(line) => self.begin_task(&line).await,
             RunRequest::Review(line) => self.begin_review(&line).await,
         }
     }
 
-    async fn begin_words(&mut self, message: String) -> Result<StartedRun, CliError> {
+    async fn start_text(&mut self, message: String) -> Result<StartedRun, CliError> {
         let workspace = Workspace::open(&self.project.directory);
         let AttachedFiles { background, problems } = match &workspace {
             Ok(workspace) => file_mentions::gather(&message, workspace),
@@ -116,8 +116,8 @@ impl Chat<'_> {
         problems: Vec<String>,
     ) -> Result<StartedRun, CliError> {
         let plan = RunHeader::of(&settings);
-        let others = model_selection::of_stages(&settings, &self.config, &self.process.environment)?;
-        let given = self.servers.clone().given_to(self.resources(model));
+        let others = model_selection::stage_models(&settings, &self.config, &self.process.environment)?;
+        let given = self.servers.clone().attach_to(self.resources(model));
         let id = clock::new_run_id()?;
         let running = run::start(&id, settings, RunDeps { others, templates, ..given }).await?;
         self.carry = CarryOver::Whole;

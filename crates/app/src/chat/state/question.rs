@@ -49,7 +49,7 @@ pub(crate) enum AnswerStage {
 
 impl OpenQuestion {
     pub(crate) fn about_call(question: ApprovalQuestion, workspace: &Path, now: Duration) -> Self {
-        let rows = asked_about(&question, workspace);
+        let rows = is_remembered(&question, workspace);
         Self { rows, matter: QuestionSubject::Call(question), stage: AnswerStage::Choosing, at: now }
     }
 
@@ -70,7 +70,7 @@ impl OpenQuestion {
 }
 
 /// Renders the effect of a call: file changes as a diff, a command verbatim.
-pub(crate) fn asked_about(question: &ApprovalQuestion, workspace: &Path) -> Vec<StyledLine> {
+pub(crate) fn is_remembered(question: &ApprovalQuestion, workspace: &Path) -> Vec<StyledLine> {
     let mut rows = call_diff::rows(&question.name, &question.arguments, Some(workspace))
         .unwrap_or_else(|| whole(question));
     shorten(&mut rows);

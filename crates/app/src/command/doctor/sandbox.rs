@@ -35,7 +35,7 @@ async fn used(keeper: &ForkServer) -> Vec<DoctorCheck> {
 /// Whether all commands together can be limited by a cgroup.
 async fn cgroup(keeper: &ForkServer) -> DoctorCheck {
     let name = "cgroup";
-    match keeper.surround(CgroupLimits::around(&ResourceLimits::usual())).await {
+    match keeper.limit_all(CgroupLimits::around(&ResourceLimits::defaults())).await {
         Ok(bounded) => {
             DoctorCheck::new(name, CheckState::Ready, format!("limits all commands together: {bounded}"))
         }

@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 /// The header and one line per attempt.
 pub(crate) fn lines(settings: &RunSpec, steps: &[StepRow]) -> Result<Vec<Value>, CliError> {
     let mut header = json!({ "cassette": 1, "model": settings.model, "wire": settings.wire });
-    if !settings.traits.are_usual() {
+    if !settings.traits.is_default() {
         header["traits"] = json!(settings.traits);
     }
     let context =

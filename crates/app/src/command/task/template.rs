@@ -85,7 +85,7 @@ pub(super) fn asked(
     if let Some(error) = broken(named, loaded) {
         return Err(TaskRejection { error, named: named.to_owned(), path: ExecutionPath::Template });
     }
-    match dispatch::meant(named, &sentence, &loaded.registry, &tools) {
+    match dispatch::resolve_task(named, &sentence, &loaded.registry, &tools) {
         TaskRef::Workflow => Ok(TemplateInvocation::Workflow(named.to_owned())),
         TaskRef::Template(found) => {
             Ok(TemplateInvocation::Template { found, words: inputs.to_vec(), guessed: false })

@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn yes_and_no_are_understood_and_nothing_else_is_taken_for_them() {
-    let approved = |line| understand(line).map(|answer| answer.approved);
+    let approved = |line| parse_line(line).map(|answer| answer.approved);
     assert_eq!(["y", " Y ", "yes"].map(approved), [Some(true); 3]);
-    let lasts = |line| understand(line).map(|answer| answer.lasts);
+    let lasts = |line| parse_line(line).map(|answer| answer.lasts);
     assert_eq!(
         ["y", "s", "Always"].map(lasts),
         [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always].map(Some)
@@ -18,8 +18,8 @@ fn yes_and_no_are_understood_and_nothing_else_is_taken_for_them() {
 #[test]
 fn the_reason_reaches_the_model() {
     assert_eq!(
-        understand("n use make instead").unwrap().reason.unwrap(),
+        parse_line("n use make instead").unwrap().reason.unwrap(),
         "the user said no: use make instead"
     );
-    assert_eq!(understand("n").unwrap().reason.unwrap(), "the user said no");
+    assert_eq!(parse_line("n").unwrap().reason.unwrap(), "the user said no");
 }

@@ -242,7 +242,7 @@ impl View {
             | Event::PhaseState { .. }
             | Event::PhaseTransition { .. }
             | Event::PhaseProbeError { .. } => {
-                if let Some(text) = format::of_flow(&stamped.event) {
+                if let Some(text) = format::flow_text(&stamped.event) {
                     self.line(StyledLine::of(Style::Accent, &format!("  {text}")));
                 }
             }

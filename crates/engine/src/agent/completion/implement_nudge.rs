@@ -15,7 +15,7 @@ const SAY_CHANGE: &str = "In `thought`, say first what has to change.";
 
 impl TaskRunner<'_> {
     /// Prompts once, when the phase that changes files has begun and nothing has changed yet.
-    pub(crate) async fn lead(&mut self) -> Result<(), RunAborted> {
+    pub(crate) async fn nudge(&mut self) -> Result<(), RunAborted> {
         if self.led || self.files.is_none() || !self.conduct.changes_now() {
             return Ok(());
         }
@@ -23,7 +23,7 @@ impl TaskRunner<'_> {
         if self.facts.has_changes() {
             return Ok(());
         }
-        let failure = self.failing_now().await?;
+        let failure = self.initial_failure().await?;
         self.say(&told(failure.as_deref(), self.task.request.trim()));
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(crate) const EDIT_REFUSED: &str = "edit_refused";
 impl TaskRunner<'_> {
     /// Runs the configured preparation before the first model request. Its output is inserted before the
     /// request text, because small models follow best what comes last.
-    pub(crate) async fn prelude(&mut self) -> Result<(), RunAborted> {
+    pub(crate) async fn run_preload(&mut self) -> Result<(), RunAborted> {
         let before = self.task.rules.before.clone();
         let mut pieces = Vec::new();
         if !before.read.is_empty() {
@@ -45,7 +45,7 @@ impl TaskRunner<'_> {
     }
 
     /// Runs the configured command after the task. It does not affect how the task ended.
-    pub(crate) async fn postlude(&mut self) -> Result<(), RunAborted> {
+    pub(crate) async fn run_postload(&mut self) -> Result<(), RunAborted> {
         if let Some(command) = self.task.rules.after.run.clone() {
             self.run_command("after-run", &command, FileEffects::Counted).await?;
         }
@@ -81,7 +81,7 @@ impl TaskRunner<'_> {
             self.emit_call(&call);
             let seen = SeenVersion { path: file.path.clone(), hash: file.hash };
             let output = ToolOutput { seen: vec![seen], truncated: file.cut, ..ToolOutput::done(&file.text) };
-            self.session().workspace.recall(&output);
+            self.session().workspace.record_output(&output);
             self.known.learn(&output);
             self.facts.read(&file.path);
             self.emit_result(&call, &CallRecord::plain(output), 0);
@@ -117,9 +117,9 @@ impl TaskRunner<'_> {
                 self.emit_result(&call, &refusal, 0);
                 continue;
             }
-            let (called, recorded) = self.of_runtime().make(&call.id, &tool, edit.arguments).await?;
+            let (called, recorded) = self.runtime_executor().make(&call.id, &tool, edit.arguments).await?;
             self.passed(&recorded);
-            self.session().workspace.recall(&called.output);
+            self.session().workspace.record_output(&called.output);
             self.known.learn(&called.output);
             self.facts.changed_by_runtime(&called.output);
             if !called.output.ok {
@@ -132,7 +132,7 @@ impl TaskRunner<'_> {
     }
 
     /// Ends a task that allows a single answer after that answer was rejected.
-    pub(crate) fn given_up(&mut self, feedback: Feedback) -> TaskEnd {
+    pub(crate) fn reject_final(&mut self, feedback: Feedback) -> TaskEnd {
         self.facts.fed_back(feedback.sort);
         let error = TaskError {
             code: ErrorCode::TurnFailed,

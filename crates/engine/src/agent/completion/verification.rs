@@ -56,7 +56,7 @@ impl TaskRunner<'_> {
             return Ok(());
         }
         let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
-        self.conduct.judge(ToolRef::of(definition), offered, self.known_facts())
+        self.conduct.judge(ToolRef::of(definition), offered, self.progress())
     }
 
     /// Options of the next request. With a gate or a grammar, they list the currently open tools: under a
@@ -66,10 +66,10 @@ impl TaskRunner<'_> {
         let mut options = session.options.clone();
         if self.conduct.is_gated() || self.files.is_some() {
             let offered = session.definitions().filter(|definition| self.conduct.offers(definition));
-            let offered = self.pressed(offered.collect());
-            let open = self.conduct.open_among(offered.into_iter(), self.known_facts());
+            let offered = self.narrow_tools(offered.collect());
+            let open = self.conduct.open_among(offered.into_iter(), self.progress());
             let sections = self.shown.iter().flat_map(RenderedPrompt::openers).map(str::to_owned);
-            let ending = self.may_say_done();
+            let ending = self.can_finish();
             let names = open.map(str::to_owned).chain(sections).filter(|name| ending || name != "finish");
             let tools = names.filter_map(|name| self.open_tool(name)).collect();
             options.open = Some(AllowedOutput { tools, answer: ending });
@@ -88,13 +88,13 @@ impl TaskRunner<'_> {
 
     /// Whether the model may claim to be done: no rule forbids it and the current file state has not failed
     /// verification.
-    pub(crate) fn may_say_done(&self) -> bool {
+    pub(crate) fn can_finish(&self) -> bool {
         let found_wrong = self.evidence.about == Some(self.facts.state()) && !self.evidence.passed;
-        self.conduct.may_end(self.known_facts()).is_ok() && !found_wrong
+        self.conduct.may_end(self.progress()).is_ok() && !found_wrong
     }
 
     /// Handles the model's signal that its stage is done.
-    pub(crate) fn signalled(&mut self, arguments: Value) -> CallRoute {
+    pub(crate) fn stage_signal(&mut self, arguments: Value) -> CallRoute {
         let known = crate::agent::flow::Progress { facts: &self.facts, plan: &self.plan };
         match self.conduct.signal(arguments, known) {
             Ok(output) => CallRoute::Control { output, finish: None },
@@ -104,22 +104,22 @@ impl TaskRunner<'_> {
 
     /// Whether `finish` is allowed: always to report a blocker, otherwise only when the work is verified.
     pub(crate) fn may_finish(&self, arguments: &Value) -> bool {
-        arguments["status"] == "blocked" || self.why_unfinished().is_none()
+        arguments["status"] == "blocked" || self.unfinished_reason().is_none()
     }
 
     /// The result of a premature `finish`.
-    pub(crate) fn unfinished(&self) -> CallRoute {
+    pub(crate) fn finish_rejection(&self) -> CallRoute {
         let Feedback { text, sort } = self
-            .why_unfinished()
+            .unfinished_reason()
             .unwrap_or(Feedback { text: "The task is not done yet.".to_owned(), sort: "early_end" });
         CallRoute::Answer { output: ToolOutput::error(text), sort }
     }
 
-    fn why_unfinished(&self) -> Option<Feedback> {
-        self.conduct.may_end(self.known_facts()).err().or_else(|| self.without_evidence())
+    fn unfinished_reason(&self) -> Option<Feedback> {
+        self.conduct.may_end(self.progress()).err().or_else(|| self.verification_failure())
     }
 
-    fn without_evidence(&self) -> Option<Feedback> {
+    fn verification_failure(&self) -> Option<Feedback> {
         let command = self.task.rules.verify.as_deref()?;
         if self.evidence.about == Some(self.facts.state()) && self.evidence.passed {
             return None;
@@ -134,11 +134,14 @@ impl TaskRunner<'_> {
         } else {
             format!("The work is not done: `{command}` does not pass.\n\n{tail}")
         };
-        Some(Feedback { text: format!("{}{}", text.trim_end(), self.way_on()), sort: "verify_failed" })
+        Some(Feedback {
+            text: format!("{}{}", text.trim_end(), self.failure_advice()),
+            sort: "verify_failed",
+        })
     }
 
     /// Advice on a failure. It is appended last because small models follow the last instruction best.
-    fn way_on(&self) -> &'static str {
+    fn failure_advice(&self) -> &'static str {
         match self.task.rules.edit_format {
             _ if self.task.rules.one_answer => "",
             FlowEditFormat::Tools => "\n\nFind out why, and call a tool that changes what is wrong.",
@@ -146,23 +149,23 @@ impl TaskRunner<'_> {
         }
     }
 
-    /// Like [`Self::without_evidence`], and records that the model has been told.
-    fn tell_evidence(&mut self) -> Option<Feedback> {
-        let feedback = self.without_evidence();
+    /// Like [`Self::verification_failure`], and records that the model has been told.
+    fn report_verification(&mut self) -> Option<Feedback> {
+        let feedback = self.verification_failure();
         self.evidence.told = self.evidence.about;
         feedback
     }
 
     /// Unmet requirements of a task that ended. A verified task need not have signalled completion.
     pub(crate) fn lacks(&self) -> Vec<String> {
-        let known = self.known_facts();
-        let verified = self.task.rules.verify.is_some() && self.without_evidence().is_none();
+        let known = self.progress();
+        let verified = self.task.rules.verify.is_some() && self.verification_failure().is_none();
         if verified { self.conduct.unmet(known) } else { self.conduct.lacks(known) }
     }
 
     /// Verifies the current files before a `finish` is judged.
-    pub(crate) async fn seek_evidence(&mut self, call: &ToolCall) -> Result<(), RunAborted> {
-        if call.name == "finish" && self.conduct.may_end(self.known_facts()).is_ok() {
+    pub(crate) async fn verify_before_finish(&mut self, call: &ToolCall) -> Result<(), RunAborted> {
+        if call.name == "finish" && self.conduct.may_end(self.progress()).is_ok() {
             self.verify().await?;
         }
         Ok(())
@@ -176,11 +179,11 @@ impl TaskRunner<'_> {
         if refused.as_ref().is_some_and(|feedback| !verifiable || feedback.sort != EDIT_REFUSED) {
             return Ok(refused);
         }
-        if let Err(feedback) = self.conduct.may_end(self.known_facts()) {
+        if let Err(feedback) = self.conduct.may_end(self.progress()) {
             return Ok(Some(feedback));
         }
         self.verify().await?;
-        Ok(match (refused, self.tell_evidence()) {
+        Ok(match (refused, self.report_verification()) {
             (Some(refused), Some(failed)) => {
                 Some(Feedback { text: format!("{}\n\n{}", refused.text, failed.text), ..failed })
             }
@@ -194,7 +197,7 @@ impl TaskRunner<'_> {
         if answered.aborted {
             return Ok(None);
         }
-        if let Some(answer) = self.conduct.is_over(self.known_facts()) {
+        if let Some(answer) = self.conduct.is_over(self.progress()) {
             let answer = if answer.trim().is_empty() { self.turns.answer.clone() } else { answer };
             return Ok(Some(TaskEnd::Completed { answer }));
         }
@@ -206,12 +209,12 @@ impl TaskRunner<'_> {
             return Ok(None);
         }
         self.verify().await?;
-        let known = self.known_facts();
+        let known = self.progress();
         // Before any change, a passing command says nothing about the work.
         let may_end = self.facts.has_changes()
             && self.conduct.may_end(known).is_ok()
             && self.conduct.unmet(known).is_empty();
-        match self.tell_evidence() {
+        match self.report_verification() {
             None if may_end => {
                 let command = self.task.rules.verify.as_deref().unwrap_or_default();
                 let answer = match self.turns.answer.trim() {
@@ -247,7 +250,7 @@ impl TaskRunner<'_> {
     }
 
     /// Verifies the files before the first change. Returns the failure as text; `None` if the command passes.
-    pub(crate) async fn failing_now(&mut self) -> Result<Option<String>, RunAborted> {
+    pub(crate) async fn initial_failure(&mut self) -> Result<Option<String>, RunAborted> {
         self.verify().await?;
         let Some(command) = self.task.rules.verify.as_deref().filter(|_| !self.evidence.passed) else {
             return Ok(None);
@@ -257,7 +260,7 @@ impl TaskRunner<'_> {
     }
 
     /// Call executor for the runtime's own calls.
-    pub(crate) fn of_runtime(&self) -> ToolExecutor<'_> {
+    pub(crate) fn runtime_executor(&self) -> ToolExecutor<'_> {
         ToolExecutor { kind: StepKind::Environment, image_bytes: 0, ..self.calling() }
     }
 
@@ -279,17 +282,18 @@ impl TaskRunner<'_> {
             self.emit_result(&call, &refusal, 0);
             return Ok(refusal.output);
         }
-        let (mut called, mut recorded) = self.of_runtime().make(&call.id, &tool, arguments.clone()).await?;
+        let (mut called, mut recorded) =
+            self.runtime_executor().make(&call.id, &tool, arguments.clone()).await?;
         self.passed(&recorded);
-        self.session().workspace.recall(&called.output);
+        self.session().workspace.record_output(&called.output);
         if called.fate == Some(CallFate::Interrupted) {
             if traces == FileEffects::Counted {
                 self.facts.changed_by_runtime(&called.output);
             }
             // These commands are checks, so an interrupted one can be repeated.
-            (called, recorded) = self.of_runtime().make(&call.id, &tool, arguments).await?;
+            (called, recorded) = self.runtime_executor().make(&call.id, &tool, arguments).await?;
             self.passed(&recorded);
-            self.session().workspace.recall(&called.output);
+            self.session().workspace.record_output(&called.output);
         }
         match traces {
             FileEffects::Counted => {

@@ -187,7 +187,7 @@ fn cut(
 ) -> RemovedTurns {
     let remains = remains(draft, outline, standing, window);
     let without = tokens_without(draft, outline, &remains, window);
-    let lines = tell(draft.messages, outline, window);
+    let lines = notify(draft.messages, outline, window);
     let attempt = |turns: usize, bytes: u64| {
         let text = lines.render(turns, usize::try_from(bytes).unwrap_or(usize::MAX));
         let summary = text.map(|text| Message::User { text });
@@ -217,14 +217,14 @@ fn cut(
     best
 }
 
-fn tell(messages: &[Message], outline: &ConversationOutline<'_>, window: usize) -> SummaryLines {
+fn notify(messages: &[Message], outline: &ConversationOutline<'_>, window: usize) -> SummaryLines {
     let mut lines = SummaryLines::default();
     let mut exchanges = outline.exchanges.as_slice();
     for (index, turn) in outline.turns[..window].iter().enumerate() {
         let own = exchanges.iter().take_while(|exchange| exchange.turn == index).count();
         let (of_turn, rest) = exchanges.split_at(own);
         exchanges = rest;
-        lines.tell(messages, turn, of_turn, |at| !outline.goal[at]);
+        lines.notify(messages, turn, of_turn, |at| !outline.goal[at]);
     }
     lines
 }

@@ -32,13 +32,13 @@ impl TaskRunner<'_> {
 
     /// Approximate number of bytes that still fit into the context.
     pub(crate) fn room_bytes(&self) -> usize {
-        let left = self.max_tokens().saturating_sub(self.gauge().tokens);
+        let left = self.max_tokens().saturating_sub(self.limit_usage().tokens);
         let per_token = 1000.0 / self.occupancy.estimate(1000).max(1) as f64;
         (left as f64 * per_token) as usize
     }
 
     /// Reports a moved history window as a compaction event.
-    pub(crate) fn tell_moves(&mut self, gauge: LimitUsage) {
+    pub(crate) fn report_transitions(&mut self, gauge: LimitUsage) {
         let moves = self.conversation.moved();
         if moves > 0 {
             self.occupancy.rewritten();
@@ -46,7 +46,7 @@ impl TaskRunner<'_> {
                 timestamp: self.last_ms,
                 turn_index: self.turns.turn_index(),
                 tokens_before: gauge.tokens,
-                tokens_after: self.gauge().tokens,
+                tokens_after: self.limit_usage().tokens,
                 items_removed: moves,
             });
         }
@@ -78,15 +78,15 @@ impl TaskRunner<'_> {
             timestamp: self.last_ms,
             turn_index: self.turns.turn_index(),
             tokens_before: gauge.tokens,
-            tokens_after: self.gauge().tokens,
+            tokens_after: self.limit_usage().tokens,
             items_removed: compacted.items_removed,
         });
         Ok(TurnEvent::Compacted { smaller: true })
     }
 
     /// Queries the server's context size once, as soon as it can matter.
-    pub(crate) async fn learn_context(&mut self) -> Result<(), RunAborted> {
-        if self.context_asked || self.gauge().tokens < ASK_CONTEXT_FROM {
+    pub(crate) async fn probe_context_size(&mut self) -> Result<(), RunAborted> {
+        if self.context_asked || self.limit_usage().tokens < ASK_CONTEXT_FROM {
             return Ok(());
         }
         self.context_asked = true;

@@ -38,7 +38,7 @@ impl FileSnapshot {
     pub(crate) fn remind(&self, workspace: &Workspace) {
         for (path, hash) in &self.0 {
             if let Some(hash) = *hash {
-                workspace.saw(&SeenVersion { path: path.clone(), hash });
+                workspace.record_seen(&SeenVersion { path: path.clone(), hash });
             }
         }
     }

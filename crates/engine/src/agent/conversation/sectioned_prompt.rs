@@ -297,7 +297,7 @@ impl TaskRunner<'_> {
     /// Renders the prompt again if the turn opened sections.
     pub(crate) fn rebind(&mut self) {
         if self.shown.as_mut().and_then(RenderedPrompt::rebind).is_some() {
-            self.reframe();
+            self.set_frame();
         }
     }
 }

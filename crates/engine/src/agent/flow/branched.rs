@@ -72,7 +72,7 @@ pub(crate) async fn work(
     let count = tasks.len();
     for (n, task) in tasks.iter().enumerate() {
         let label = stage_notes::one_line(&task.description, 80);
-        if let Some(verb) = flow.skip_readonly.then(|| only_looks(&task.description)).flatten() {
+        if let Some(verb) = flow.skip_readonly.then(|| is_read_only_command(&task.description)).flatten() {
             parts.skipped(&task.id, &label, &format!("skipped: read-only task (`{verb}`)"));
             continue;
         }
@@ -90,7 +90,7 @@ fn planning(flow: &FlowSettings) -> StageSpec {
         PlanMode::Explore => "You may look first; nothing can be changed yet.",
         PlanMode::None => "You may look first.",
     };
-    let mut rules = TaskRules::of_session(flow, FlowShape::Planning(flow.plan_mode));
+    let mut rules = TaskRules::for_session(flow, FlowShape::Planning(flow.plan_mode));
     rules.verify = None;
     rules.before = flow.before.clone();
     StageSpec {
@@ -114,7 +114,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
     let last = n + 1 == count;
     let course =
         StageRequirements { id: task.id.clone(), signal: StageSignal::None, ..StageRequirements::default() };
-    let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
     rules.verify = flow.verify.clone().filter(|_| last);
     rules.after = if last { flow.after.clone() } else { RuntimeAction::default() };
     rules.edit_format = flow.edit_format;
@@ -146,7 +146,7 @@ fn planned(flow: &FlowSettings, task: &PlannedTask, label: &str, n: usize, count
 }
 
 /// The verb that marks a task as read-only, if it is.
-fn only_looks(description: &str) -> Option<&'static str> {
+fn is_read_only_command(description: &str) -> Option<&'static str> {
     let words: Vec<String> = description
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -111,8 +111,8 @@ impl FlowState {
     }
 
     /// Whether this tool makes progress in the current phase of a staged task.
-    pub(crate) fn brings_on(&self, tool: ToolRef<'_>) -> bool {
-        matches!(self.course, FlowShape::Staged(_)) && tool_gate::brings_on(self.part, tool)
+    pub(crate) fn makes_progress(&self, tool: ToolRef<'_>) -> bool {
+        matches!(self.course, FlowShape::Staged(_)) && tool_gate::makes_progress(self.part, tool)
     }
 
     /// Whether a staged task has reached the phase that changes files.

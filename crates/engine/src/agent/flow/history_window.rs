@@ -75,11 +75,11 @@ impl HistoryWindow {
     }
 
     /// Replaces the system prompt and the tools.
-    pub(crate) fn reframe(&mut self, system: String, tools: Vec<ToolSpec>) {
+    pub(crate) fn set_frame(&mut self, system: String, tools: Vec<ToolSpec>) {
         if let Some(part) = &mut self.part {
-            part.sent.reframe(system.clone(), tools.clone());
+            part.sent.set_frame(system.clone(), tools.clone());
         }
-        self.whole.reframe(system, tools);
+        self.whole.set_frame(system, tools);
     }
 
     /// The conversation to send.
@@ -88,8 +88,8 @@ impl HistoryWindow {
     }
 
     /// Appends temporary text after the last message to be sent, until [`Self::take_back`].
-    pub(crate) fn lend(&mut self, words: &str) -> TemporaryTail {
-        self.sent().lend(words)
+    pub(crate) fn with_temporary_tail(&mut self, words: &str) -> TemporaryTail {
+        self.sent().with_temporary_tail(words)
     }
 
     /// Removes the temporary text.

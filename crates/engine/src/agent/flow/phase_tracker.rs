@@ -23,7 +23,7 @@ const MOST_CALLS: usize = 20;
 
 impl TaskRunner<'_> {
     /// Emits the initial phase.
-    pub(crate) fn phase_begins(&mut self) {
+    pub(crate) fn start_phase(&mut self) {
         let Some(phases) = &self.phases else { return };
         let (phase, source) = (phases.name().to_owned(), PhaseSource::PhaseControl);
         self.emit(Event::PhaseState { phase, source, turn_index: 0 });
@@ -33,7 +33,7 @@ impl TaskRunner<'_> {
     /// Moves to the phase that the facts call for.
     pub(crate) fn follow_phase(&mut self) {
         let moved = self.phases.as_mut().and_then(|phases| phases.follow(&self.facts));
-        self.phase_moved(moved);
+        self.record_phase(moved);
     }
 
     /// Updates the phase after a turn of a task that continues; if no rule applies, a model may be asked.
@@ -48,7 +48,7 @@ impl TaskRunner<'_> {
         Ok(())
     }
 
-    fn phase_moved(&mut self, moved: Option<PhaseMove>) {
+    fn record_phase(&mut self, moved: Option<PhaseMove>) {
         let Some(PhaseMove { from, to, reason }) = moved else { return };
         let turn_index = self.turns.turn_index();
         let source = PhaseSource::PhaseControl;
@@ -61,7 +61,7 @@ impl TaskRunner<'_> {
         let now = self.phases.as_ref().and_then(Phases::system).map(str::to_owned);
         if now != self.phase_shown {
             self.phase_shown = now;
-            self.reframe();
+            self.set_frame();
         }
     }
 
@@ -129,11 +129,11 @@ impl TaskRunner<'_> {
 
     fn probed(&mut self, reply: &Reply) {
         let tokens = self.occupancy.estimate(reply.text.len());
-        self.turns.spent_aside(reply, tokens);
+        self.turns.charge_reply(reply, tokens);
         let (turns, usage) = (self.turns.turn_index(), self.turns.usage);
         self.task.progress.turned(turns, usage, self.metrics(turns, usage));
         match self.phases.as_mut().map(|phases| phases.answered(&reply.text)) {
-            Some(Ok(moved)) => self.phase_moved(moved),
+            Some(Ok(moved)) => self.record_phase(moved),
             Some(Err(why)) => self.probe_failed(why),
             None => {}
         }

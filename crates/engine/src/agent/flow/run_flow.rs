@@ -56,7 +56,9 @@ pub(crate) async fn work(
         }
     };
     let (protected, parent) = (main.rules.protected.clone(), main.rules.parent.clone());
-    main.ruled(TaskRules { protected, parent, ..TaskRules::of_session(flow, course) }).run(started_ms).await
+    main.with_rules(TaskRules { protected, parent, ..TaskRules::for_session(flow, course) })
+        .run(started_ms)
+        .await
 }
 
 /// The files the request is about, looked up once.
@@ -150,7 +152,7 @@ fn staged3(flow: &FlowSettings) -> Vec<StageSpec> {
             part: Some(gates),
             ..StageRequirements::default()
         };
-        let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+        let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
         rules.verify = flow.verify.clone().filter(|_| last);
         rules.before = if gates == tool_gate::StagedPart::Explore {
             flow.before.clone()
@@ -183,7 +185,7 @@ fn direct(flow: &FlowSettings) -> Vec<StageSpec> {
         change: true,
         ..StageRequirements::default()
     };
-    let mut rules = TaskRules::of_session(flow, FlowShape::Stage(course));
+    let mut rules = TaskRules::for_session(flow, FlowShape::Stage(course));
     rules.reach.bare = true;
     rules.one_answer = true;
     rules.edit_format = match flow.edit_format {

@@ -201,8 +201,8 @@ impl<'a> StageRunner<'a> {
             self.input(part, hint),
             main.turn_type,
         )
-        .watched(main.cancel.clone(), Arc::clone(&main.progress))
-        .ruled(rules);
+        .with_cancel(main.cancel.clone(), Arc::clone(&main.progress))
+        .with_rules(rules);
         if !part.rules.reach.bare {
             task.disclosure = main.disclosure.clone().map(|disclosure| disclosure.opened_too(&self.opened));
             task.spawn = main.spawn.clone();
@@ -211,7 +211,7 @@ impl<'a> StageRunner<'a> {
         if !matches!(part.rules.course, FlowShape::Planning(_)) {
             task.earlier.plan = self.plan.clone();
         }
-        Box::pin(task.run_whole(self.last_ms)).await
+        Box::pin(task.run_to_end(self.last_ms)).await
     }
 
     /// First message of a part: the request, the notes so far, the plan, the instructions.

@@ -124,7 +124,7 @@ impl TaskRules {
     }
 
     /// Rules of a run with a single session.
-    pub(crate) fn of_session(settings: &FlowSettings, course: FlowShape) -> Self {
+    pub(crate) fn for_session(settings: &FlowSettings, course: FlowShape) -> Self {
         let history = match &course {
             FlowShape::Free => settings.history,
             _ => settings.history_in_stages(),

@@ -50,7 +50,7 @@ pub(crate) fn open_in(part: StagedPart, tool: ToolRef<'_>) -> bool {
 }
 
 /// Whether this tool makes progress in a part: reading files, making the plan, changing something.
-pub(crate) fn brings_on(part: StagedPart, tool: ToolRef<'_>) -> bool {
+pub(crate) fn makes_progress(part: StagedPart, tool: ToolRef<'_>) -> bool {
     match part {
         StagedPart::Explore => matches!(tool.name, "read_file" | "read_files"),
         StagedPart::Plan => plans(tool),

@@ -35,7 +35,7 @@ impl Cost {
     }
 
     /// The error if a request of `tokens` would exceed the budget.
-    pub(crate) fn too_much(&self, limits: &Limits, tokens: u64) -> Option<String> {
+    pub(crate) fn budget_error(&self, limits: &Limits, tokens: u64) -> Option<String> {
         let (budget, price) = (limits.budget_usd?, limits.price?);
         let next = Usage { input_tokens: tokens, output_tokens: self.longest, ..Usage::default() };
         let next = price.cost_usd(&next);

@@ -42,7 +42,7 @@ impl LoopDetector {
     }
 
     /// Records the result of a call that ran. A different result or a changed file resets the count.
-    pub(crate) fn saw(&mut self, content: &str, changed_files: bool) {
+    pub(crate) fn record_seen(&mut self, content: &str, changed_files: bool) {
         let result = hash(&content);
         if changed_files || self.result.is_some_and(|before| before != result) {
             self.times = 1;

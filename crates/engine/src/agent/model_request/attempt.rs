@@ -51,7 +51,7 @@ pub(crate) enum AttemptResult {
 
 impl AttemptResult {
     /// Tells the model about a reply it gave in an earlier process.
-    pub(crate) fn tell(&self, model: &dyn Model) {
+    pub(crate) fn notify(&self, model: &dyn Model) {
         match self {
             Self::Reply(reply) => model.replayed(Ok(reply)),
             Self::Error { error, .. } => model.replayed(Err(error)),
@@ -66,7 +66,7 @@ pub(crate) fn remember(model: &dyn Model, steps: &[fusee_journal::StepRow]) {
     for step in steps.iter().filter(|step| step.kind == StepKind::Model) {
         let Some(result) = step.result.clone() else { continue };
         if let Ok(attempt) = serde_json::from_value::<Attempt>(result) {
-            attempt.result.tell(model);
+            attempt.result.notify(model);
         }
     }
 }

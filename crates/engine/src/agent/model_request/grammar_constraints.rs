@@ -113,10 +113,10 @@ impl TaskRunner<'_> {
 
     /// All tools, or, after a turn without progress in the phase, only those that make progress. Small models
     /// go round in circles between tools that are useless at that point, and telling them so does not help.
-    pub(crate) fn pressed<'d>(&self, all: Vec<&'d ToolDefinition>) -> Vec<&'d ToolDefinition> {
+    pub(crate) fn narrow_tools<'d>(&self, all: Vec<&'d ToolDefinition>) -> Vec<&'d ToolDefinition> {
         let of_use = |definition: &&ToolDefinition| {
             let asked = ToolRef::of(definition);
-            self.conduct.brings_on(asked) && self.paths_of(asked.name) != AllowedPaths::None
+            self.conduct.makes_progress(asked) && self.paths_of(asked.name) != AllowedPaths::None
         };
         let stands_still = self.files.is_some() && self.turns.turn_index() > self.standing.1;
         if stands_still && all.iter().any(of_use) { all.into_iter().filter(of_use).collect() } else { all }

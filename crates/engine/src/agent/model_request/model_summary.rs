@@ -76,11 +76,11 @@ impl TaskRunner<'_> {
         let mut recorded = self.engine().step(call, body).await?;
         let attempt: Attempt = serde_json::from_value(std::mem::take(&mut recorded.value))
             .map_err(|error| RunAborted::Unreadable(error.to_string()))?;
-        self.came(&attempt.result, &recorded);
+        self.record_attempt(&attempt.result, &recorded);
         Ok(match attempt.result {
             AttemptResult::Reply(reply) => {
                 let tokens = self.occupancy.estimate(reply.text.len());
-                self.turns.spent_beside(&reply, tokens);
+                self.turns.charge_reply_beside(&reply, tokens);
                 usable(reply)
             }
             AttemptResult::Error { error, .. } => Err(error.message),

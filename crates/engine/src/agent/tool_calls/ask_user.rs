@@ -20,7 +20,7 @@ const NOBODY: &str = "Nobody is there to answer. Decide yourself and say in your
 
 impl TaskRunner<'_> {
     /// Asks the user. The wait does not count as working time.
-    pub(crate) async fn ask_person(
+    pub(crate) async fn ask_user_step(
         &mut self,
         call: &ToolCall,
         question: String,

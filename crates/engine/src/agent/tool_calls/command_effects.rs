@@ -32,22 +32,22 @@ pub(crate) async fn perform(
     if !context.workspace.is_watched() {
         // After a crash: the backups of this snapshot, if any, were recorded with the intent of the first
         // attempt.
-        drop(watching(&context.workspace, Workspace::watch_for_changes).await);
+        drop(watching(&context.workspace, Workspace::start_tracking).await);
     }
-    if !context.workspace.is_first_look_saved() {
-        watching(&context.workspace, Workspace::save_first_look).await;
+    if !context.workspace.is_snapshot_saved() {
+        watching(&context.workspace, Workspace::save_snapshot).await;
     }
     let mut called = CallRecord::plain(within(left_ms, context, tool.perform(prepared, context)).await);
-    put_back(&mut called, protected, &context.workspace).await;
-    if !context.workspace.is_unmoved() {
-        called.output.changed = watching(&context.workspace, Workspace::look_for_changes).await;
+    restore(&mut called, protected, &context.workspace).await;
+    if !context.workspace.is_unchanged() {
+        called.output.changed = watching(&context.workspace, Workspace::scan_changes).await;
         called.output.directories = context.workspace.take_directory_changes().into();
     }
     called
 }
 
 /// Restores protected files that a command changed, and adds a note to the output.
-pub(crate) async fn put_back(
+pub(crate) async fn restore(
     called: &mut CallRecord,
     protected: Option<Arc<ProtectedTests>>,
     workspace: &Arc<Workspace>,
@@ -64,11 +64,15 @@ pub(crate) async fn put_back(
 
 /// Determines what an interrupted command had changed, as far as the files show it: the snapshot taken before
 /// the run's first command survives the crash.
-pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut CallRecord, workspace: &Arc<Workspace>) {
+pub(crate) async fn recover_interrupted(
+    tool: &dyn Tool,
+    called: &mut CallRecord,
+    workspace: &Arc<Workspace>,
+) {
     if tool.repeat() != RetrySafety::Never {
         return;
     }
-    called.output.changed = watching(workspace, Workspace::look_for_changes).await;
+    called.output.changed = watching(workspace, Workspace::scan_changes).await;
     called.output.directories = workspace.take_directory_changes().into();
     let names: Vec<&str> =
         called.output.changed.iter().map(|change| change.path.as_str()).take(MOST_NAMES).collect();
@@ -80,7 +84,7 @@ pub(crate) async fn look_after_crash(tool: &dyn Tool, called: &mut CallRecord, w
 
 /// Before the first command of a run: adds the backups needed for undo to its intent. Returns a warning about
 /// files that were not backed up.
-pub(crate) async fn keep_for_undo(
+pub(crate) async fn save_backup(
     tool: &dyn Tool,
     intent: &mut Value,
     workspace: &Arc<Workspace>,
@@ -89,7 +93,7 @@ pub(crate) async fn keep_for_undo(
     if workspace.is_watched() {
         return None;
     }
-    let InitialBackups { kept, left, left_bytes } = watching(workspace, Workspace::watch_for_changes).await;
+    let InitialBackups { kept, left, left_bytes } = watching(workspace, Workspace::start_tracking).await;
     if !kept.is_empty() {
         fields.insert("kept".to_owned(), serde_json::to_value(kept).unwrap_or_default());
     }

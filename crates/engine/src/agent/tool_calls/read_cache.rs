@@ -39,7 +39,7 @@ struct SentRead {
 
 impl TaskRunner<'_> {
     /// The result of a read: its text, or a reference if the same text is already in the conversation.
-    pub(crate) fn read_once(&mut self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
+    pub(crate) fn dedup_read(&mut self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
         if !output.ok || output.seen.is_empty() || !output.changed.is_empty() {
             return output;
         }

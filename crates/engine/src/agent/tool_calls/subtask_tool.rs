@@ -136,7 +136,7 @@ impl TaskRunner<'_> {
     }
 
     /// Resolves a `spawn_subtask` call; `None` for other calls or if this task may not spawn subtasks.
-    pub(crate) fn spawn_call(&self, call: &ToolCall) -> Option<CallRoute> {
+    pub(crate) fn subtask_call(&self, call: &ToolCall) -> Option<CallRoute> {
         if call.name != SPAWN_SUBTASK || self.task.spawn.is_none() {
             return None;
         }

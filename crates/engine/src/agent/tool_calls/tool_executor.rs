@@ -17,7 +17,7 @@ use crate::agent::flow::{ProtectedTests, protected_answer};
 use crate::agent::runner::to_value;
 use crate::agent::task_context::TaskContext;
 use crate::agent::tool_calls::command_effects::{
-    keep_for_undo, look_after_crash, perform, put_back, within as within_time,
+    perform, recover_interrupted, restore, save_backup, within as within_time,
 };
 use crate::agent::tool_calls::user_wait::{NoAnswer, within};
 use crate::approval::rules::ApprovalRule;
@@ -220,7 +220,7 @@ impl ToolExecutor<'_> {
                     }
                     Ok(prepared) => {
                         let mut intent = prepared.intent.clone();
-                        let warning = keep_for_undo(&**tool, &mut intent, &context_now.workspace).await;
+                        let warning = save_backup(&**tool, &mut intent, &context_now.workspace).await;
                         if let Some(message) = warning {
                             let event = Event::Warning { code: "not_undoable".to_owned(), message };
                             self.engine.note(self.branch, event);
@@ -249,8 +249,8 @@ impl ToolExecutor<'_> {
                 let body = Box::new(move || {
                     let end = async move {
                         let mut called = settle(&**tool, arguments, &intent, context).await;
-                        put_back(&mut called, guarded, &context.workspace).await;
-                        look_after_crash(&**tool, &mut called, &context.workspace).await;
+                        restore(&mut called, guarded, &context.workspace).await;
+                        recover_interrupted(&**tool, &mut called, &context.workspace).await;
                         to_value(&CallRecord { output: clean(secrets, called.output), ..called })
                     };
                     Box::pin(end) as BoxFuture<'_, Value>

@@ -26,7 +26,7 @@ fn paths_join_the_base_url_once() {
 #[test]
 fn an_address_is_shown_without_its_password() {
     assert_eq!(endpoint("http://user:hunter22@h:8/v1?key=k").shown, "http://h:8/v1");
-    assert_eq!(endpoint("http://user:hunter22@h:8/v1").blot("it is hunter22!"), "it is [key]!");
+    assert_eq!(endpoint("http://user:hunter22@h:8/v1").redact("it is hunter22!"), "it is [key]!");
 }
 
 #[test]

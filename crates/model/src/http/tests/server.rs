@@ -55,10 +55,10 @@ impl Server {
                 let (shared, tls) = (shared.clone(), tls.clone());
                 tokio::spawn(async move {
                     match tls {
-                        None => converse(stream, shared).await,
+                        None => chat(stream, shared).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                converse(stream, shared).await;
+                                chat(stream, shared).await;
                             }
                         }
                     }
@@ -82,7 +82,7 @@ impl Server {
     }
 }
 
-async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<Mutex<State>>) {
+async fn chat(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<Mutex<State>>) {
     while let Some(request) = read_request(&mut stream).await {
         let answer = {
             let mut state = state.lock().unwrap();

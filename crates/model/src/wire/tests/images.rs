@@ -81,7 +81,7 @@ fn chat_completions_have_them_behind_the_last_result() {
     // Text that follows is joined to them, whether for one request or permanently.
     let mut joined = results.clone();
     joined[2]["content"].as_array_mut().unwrap().push(json!({"type": "text", "text": "and now?"}));
-    let lent = conversation.lend("and now?");
+    let lent = conversation.with_temporary_tail("and now?");
     assert_eq!(sent(&conversation), joined);
     conversation.take_back(lent);
     assert_eq!(sent(&conversation), results);

@@ -68,7 +68,7 @@ fn bounds_are_never_below_what_one_command_may_use() {
     let large = ResourceLimits { memory_bytes: u64::MAX, processes: 1 << 20, ..ResourceLimits::default() };
     assert_eq!(CgroupLimits::around(&large), CgroupLimits { memory_bytes: u64::MAX, tasks: 2 << 20 });
     let small = ResourceLimits { memory_bytes: 1, processes: 1, ..ResourceLimits::default() };
-    let usual = ResourceLimits::usual().memory_bytes;
+    let usual = ResourceLimits::defaults().memory_bytes;
     assert_eq!(CgroupLimits::around(&small), CgroupLimits { memory_bytes: usual, tasks: LEAST_TASKS });
 }
 

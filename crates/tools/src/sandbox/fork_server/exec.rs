@@ -85,7 +85,7 @@ fn prepare(spec: &CommandSpec<'_>, descriptors: &Descriptors) -> Result<(), Exit
     take_streams(descriptors).map_err(|error| ExitReport::not_started(&error))?;
     // Every descriptor is close-on-exec already; this covers one that was forgotten.
     let _ = process::close_from(3, CloseRange::AtExec);
-    process::hear_again();
+    process::restore_signals();
     Ok(())
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn supervise(
             };
             match kept {
                 Ok((kept, ruleset)) => {
-                    let after = || sandbox::put_back(&kept, fencing, &ruleset);
+                    let after = || sandbox::restore(&kept, fencing, &ruleset);
                     attend(spec, descriptors, watch, &unguarded, started, after, freed)
                 }
                 Err(error) => {
@@ -103,7 +103,7 @@ fn supervise_in_room(
         return tell(&descriptors.control, ExitReport::not_confined(&fault));
     }
     let mut taken_along = Some(descriptors);
-    let first = process::hand_over_to_child(|| {
+    let first = process::exec_in_child(|| {
         let Some(descriptors) = taken_along.take() else { return 1 };
         match join::settle(entrance, descriptors.doors.as_ref()) {
             Ok(absent) => {
@@ -163,7 +163,7 @@ fn attend(
         if end != WaitEnd::Left {
             // All at once: a process that forks as fast as it can keeps forking while the sweep lists
             // children.
-            process::end_all_others_of_own_namespace();
+            process::kill_namespace_processes();
         }
         let ended_by_itself = status.get().is_some();
         swept = reap::end_children(watch, &[], &mut note);
@@ -176,7 +176,7 @@ fn attend(
         // It could not be killed; `swept.left` counts it.
         None => CommandEnd::Signalled(0),
     };
-    undone = undone.or(guards.undo_at_end()).or(after());
+    undone = undone.or(guards.revert_at_end()).or(after());
     let exceeded = if let WaitEnd::Exceeded(what) = end { Some(what) } else { None };
     if swept.left == 0 {
         freed();

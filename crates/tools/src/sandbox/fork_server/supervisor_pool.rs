@@ -54,28 +54,28 @@ impl SupervisorBoard {
     }
 
     /// Whether a supervisor is ready to take a command now.
-    pub(crate) fn anybody_ready(&self) -> bool {
-        self.anybody(SlotState::Ready)
+    pub(crate) fn has_ready(&self) -> bool {
+        self.has_state(SlotState::Ready)
     }
 
     /// Whether another supervisor has to be forked: none is ready and either a command is waiting or none
     /// will become ready.
-    pub(crate) fn lacks_somebody(&self, line: &OwnedFd) -> bool {
-        !self.anybody(SlotState::Ready) && (is_readable(line) || !self.anybody(SlotState::Busy))
+    pub(crate) fn needs_supervisor(&self, line: &OwnedFd) -> bool {
+        !self.has_state(SlotState::Ready) && (is_readable(line) || !self.has_state(SlotState::Busy))
     }
 
-    fn anybody(&self, does: SlotState) -> bool {
+    fn has_state(&self, does: SlotState) -> bool {
         self.states.iter().any(|state| state.load(Ordering::SeqCst) == does as u8)
     }
 
     /// Wakes the fork server.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         // Fails only if the counter is full, and then the fork server wakes up anyway.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
     /// Resets the eventfd, so that the next wake-up is seen.
-    pub(crate) fn hear(&self) {
+    pub(crate) fn reset_wake(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
     }
 
@@ -104,8 +104,8 @@ impl SupervisorSlot<'_> {
     /// ready.
     pub(crate) fn busy(&self, line: &OwnedFd) {
         self.board.set(self.place, SlotState::Busy);
-        if is_readable(line) && !self.board.anybody_ready() {
-            self.board.ring();
+        if is_readable(line) && !self.board.has_ready() {
+            self.board.wake();
         }
     }
 
@@ -113,15 +113,15 @@ impl SupervisorSlot<'_> {
     /// ready for the next.
     pub(crate) fn last(&self) {
         self.board.set(self.place, SlotState::Last);
-        if !self.board.anybody_ready() {
-            self.board.ring();
+        if !self.board.has_ready() {
+            self.board.wake();
         }
     }
 
     /// Tries to leave the pool. Returns false, and stays ready, if no other supervisor is ready.
     pub(crate) fn leave(&self) -> bool {
         self.board.set(self.place, SlotState::Last);
-        let others = self.board.anybody_ready();
+        let others = self.board.has_ready();
         if !others {
             self.ready();
         }
@@ -156,7 +156,7 @@ impl<'b> SupervisorPool<'b> {
     }
 
     /// Forks one more supervisor.
-    pub(crate) fn enlist(&mut self) -> ForkedSupervisor<'b> {
+    pub(crate) fn spawn(&mut self) -> ForkedSupervisor<'b> {
         let Some(place) = (0..SupervisorBoard::MOST).find(|place| self.board.is_free(*place)) else {
             return ForkedSupervisor::Nobody;
         };

@@ -55,11 +55,11 @@ fn give_up_privileges(owner: Option<Owner>) -> io::Result<()> {
 
 /// Restores the protected paths that a command changed. Runs in a child confined like the command, so that
 /// symbolic links the command left behind lead no further than the command itself could go.
-pub(crate) fn put_back(kept: &Kept<'_>, fencing: &Fencing<'_>, ruleset: &OwnedFd) -> Undone {
+pub(crate) fn restore(kept: &Kept<'_>, fencing: &Fencing<'_>, ruleset: &OwnedFd) -> Undone {
     const NOTHING: i32 = 0;
     const SOMETHING: i32 = 1;
     let child = process::start(|| match hold(fencing, ruleset.as_fd()) {
-        Ok(()) if kept.put_back() == Undone::Nothing => NOTHING,
+        Ok(()) if kept.restore() == Undone::Nothing => NOTHING,
         // If the state is unknown, report a change.
         Ok(()) | Err(_) => SOMETHING,
     });

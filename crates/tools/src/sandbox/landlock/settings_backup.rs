@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 
 use crate::sandbox::policy::CreatedPathAction;
-use crate::sandbox::protected_paths::{Undone, tame, undo_at};
+use crate::sandbox::protected_paths::{Undone, revert_at, sanitize_nested};
 
 /// Maximum size of a backup, in total and per file. Settings and hooks take a few kilobytes.
 const MOST_BYTES: u64 = 4 << 20;
@@ -107,10 +107,10 @@ impl<'p> Kept<'p> {
 
     /// Restores what was changed since and sets aside what was created. Must be called when no process of the
     /// command is left, by a process that can reach no more than the command could.
-    pub(crate) fn put_back(&self) -> Undone {
+    pub(crate) fn restore(&self) -> Undone {
         let mut undone = Undone::Nothing;
         for &(path, made) in &self.absent {
-            if undo_at(path, made) == Undone::Something {
+            if revert_at(path, made) == Undone::Something {
                 undone = Undone::Something;
             }
         }
@@ -124,14 +124,14 @@ impl<'p> Kept<'p> {
         for hooks in &self.hooks {
             let entries = fs::read_dir(hooks).into_iter().flatten().flatten().map(|entry| entry.path());
             for added in entries.filter(|path| is_hook(path) && !self.has(path)) {
-                if undo_at(&added, CreatedPathAction::SetAside) == Undone::Something {
+                if revert_at(&added, CreatedPathAction::SetAside) == Undone::Something {
                     undone = Undone::Something;
                 }
             }
         }
         // Last, because the backed-up files are restored by now.
         let is_guarded = |git: &Path| self.guarded.contains(&git);
-        self.trees.iter().map(|tree| tame(tree, &is_guarded)).fold(undone, Undone::or)
+        self.trees.iter().map(|tree| sanitize_nested(tree, &is_guarded)).fold(undone, Undone::or)
     }
 
     fn has(&self, path: &Path) -> bool {

@@ -30,7 +30,7 @@ impl Place {
         let own = [self.base.join("home/.config/fusee")];
         let workspace = self.base.join(workspace);
         std::fs::create_dir_all(&workspace).unwrap();
-        Policy::usual(&SandboxInputs {
+        Policy::defaults(&SandboxInputs {
             workspace: &workspace,
             environment: &environment,
             own: &own,
@@ -138,7 +138,7 @@ fn the_whole_system_is_no_workspace() {
         own: &[],
         network: Network::Own,
     };
-    assert_eq!(Policy::usual(&surroundings), Err(PolicyError::WholeSystem));
+    assert_eq!(Policy::defaults(&surroundings), Err(PolicyError::WholeSystem));
 }
 
 #[test]

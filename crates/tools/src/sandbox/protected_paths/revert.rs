@@ -95,13 +95,13 @@ impl<'w> Watch<'w> {
             // A directory that was created meanwhile may contain protected paths.
             self.listen();
         }
-        self.paths.iter().map(|(path, made)| undo_at(path, *made)).fold(Undone::Nothing, Undone::or)
+        self.paths.iter().map(|(path, made)| revert_at(path, *made)).fold(Undone::Nothing, Undone::or)
     }
 
     /// Like [`Self::undo`], when the command has ended. Only now are the repositories checked that its work
     /// trees link to: this reads git's index, which a command may write many times.
-    pub(in crate::sandbox) fn undo_at_end(&self) -> Undone {
-        let tame = |tree: &&Path| super::tame(tree, &super::is_pinned);
+    pub(in crate::sandbox) fn revert_at_end(&self) -> Undone {
+        let tame = |tree: &&Path| super::sanitize_nested(tree, &super::is_pinned);
         self.trees.iter().map(tame).fold(self.undo(), Undone::or)
     }
 
@@ -130,7 +130,7 @@ impl<'w> Watch<'w> {
 }
 
 /// Reverts what was created at a protected path.
-pub(in crate::sandbox) fn undo_at(path: &Path, made: CreatedPathAction) -> Undone {
+pub(in crate::sandbox) fn revert_at(path: &Path, made: CreatedPathAction) -> Undone {
     let Ok(status) = path.symlink_metadata() else { return Undone::Nothing };
     let fine = match made {
         // Nothing is created at this path itself; `nested` checks what it links to.
@@ -138,7 +138,7 @@ pub(in crate::sandbox) fn undo_at(path: &Path, made: CreatedPathAction) -> Undon
         CreatedPathAction::SetAside => false,
         CreatedPathAction::UnlessDirectory => status.is_dir(),
         CreatedPathAction::WithoutHooks if status.is_dir() => return without_hooks(path),
-        CreatedPathAction::Tamed if status.is_file() => is_tame(path),
+        CreatedPathAction::Tamed if status.is_file() => is_sanitized(path),
         CreatedPathAction::WithoutHooks | CreatedPathAction::Tamed => false,
     };
     if fine {
@@ -187,11 +187,11 @@ fn without_hooks(directory: &Path) -> Undone {
     undone
 }
 
-fn is_tame(path: &Path) -> bool {
-    bounded_read::read(path, MOST_SETTINGS).is_ok_and(|text| says_only_tame_things(&text))
+fn is_sanitized(path: &Path) -> bool {
+    bounded_read::read(path, MOST_SETTINGS).is_ok_and(|text| has_only_safe_settings(&text))
 }
 
-fn says_only_tame_things(text: &[u8]) -> bool {
+fn has_only_safe_settings(text: &[u8]) -> bool {
     let mut section: Option<&[&str]> = None;
     text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).all(|line| match line.first() {
         None | Some(b'#' | b';') => true,

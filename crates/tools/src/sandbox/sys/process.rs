@@ -34,7 +34,7 @@ pub(crate) fn fork() -> io::Result<ForkSide> {
 
 /// Forks with all signals blocked in the child until it has set its dispositions. The parent's mask is
 /// unchanged.
-pub(crate) fn fork_deaf() -> io::Result<ForkSide> {
+pub(crate) fn fork_signals_blocked() -> io::Result<ForkSide> {
     let all = {
         let mut set = signal_set(None);
         // SAFETY: the set is initialised.
@@ -59,17 +59,17 @@ pub(crate) fn fork_deaf() -> io::Result<ForkSide> {
 /// Like [`fork`], only called while there is one thread. What the child allocates before the exec stays
 /// allocated here, so it should not allocate: a supervisor starts many children.
 pub(crate) fn start(become_program: impl FnOnce() -> i32) -> io::Result<Pid> {
-    borrow_to_child(0, become_program)
+    vfork_shared(0, become_program)
 }
 
 /// Starts a child that takes over from this process, in whatever namespaces have been prepared: it shares
 /// memory and open files, and this process is suspended until it has ended. Much cheaper than a forked copy
 /// that would be waited for.
-pub(crate) fn hand_over_to_child(work: impl FnOnce() -> i32) -> io::Result<Pid> {
-    borrow_to_child(libc::CLONE_FILES, work)
+pub(crate) fn exec_in_child(work: impl FnOnce() -> i32) -> io::Result<Pid> {
+    vfork_shared(libc::CLONE_FILES, work)
 }
 
-fn borrow_to_child<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
+fn vfork_shared<F: FnOnce() -> i32>(also: c_int, work: F) -> io::Result<Pid> {
     /// More than any of these children needs; pages that are not touched cost nothing.
     const STACK: usize = 256 * 1024;
 
@@ -214,7 +214,7 @@ pub(crate) fn watch_children() -> io::Result<OwnedFd> {
 
 /// Kills all other processes of the PID namespace, if this process is its PID 1. Otherwise it does nothing:
 /// the same call would reach the whole machine.
-pub(crate) fn end_all_others_of_own_namespace() {
+pub(crate) fn kill_namespace_processes() {
     if rustix::process::getpid().is_init() {
         // SAFETY: takes two numbers; PID 1 of a namespace reaches no process outside of it.
         unsafe { libc::kill(-1, libc::SIGKILL) };
@@ -223,7 +223,7 @@ pub(crate) fn end_all_others_of_own_namespace() {
 
 /// Makes all threads share one malloc arena. They are few and rarely allocate at the same time, and an arena
 /// for each costs more memory and time than the contention. Must be called before any thread exists.
-pub(crate) fn share_heap() {
+pub(crate) fn use_single_arena() {
     #[cfg(target_env = "gnu")]
     // SAFETY: takes two numbers; unsupported options are ignored.
     unsafe {
@@ -232,18 +232,18 @@ pub(crate) fn share_heap() {
 }
 
 /// Makes a write past the file size limit fail with EFBIG instead of killing this process.
-pub(crate) fn outlive_file_limits() {
+pub(crate) fn ignore_sigxfsz() {
     set_disposition(libc::SIGXFSZ, libc::SIG_IGN);
 }
 
 /// Resets every signal to its default action, whatever this process was started with. Called once in the fork
 /// server, so that only the signals in `DEAF_TO` have to be reset for a command.
-pub(crate) fn forget_signals() {
+pub(crate) fn reset_signals() {
     (1..=64).for_each(set_default);
 }
 
 /// Restores the signal state that a program expects at its start.
-pub(crate) fn hear_again() {
+pub(crate) fn restore_signals() {
     DEAF_TO.into_iter().for_each(set_default);
     let set = signal_set(None);
     // SAFETY: the set is initialised, and a null old set is allowed.

@@ -10,13 +10,13 @@ use crate::sandbox::sys::process;
 ///
 /// Must be called before any thread exists, and after [`crate::sandbox::init`]: programs that rely on a low limit of
 /// open files are started from the fork server.
-pub fn withstand_limits() {
+pub fn setup_process() {
     let files = rustix::process::getrlimit(Resource::Nofile);
     if files.current != files.maximum {
         // If this is refused, the limit stays as it was.
         let raised = Rlimit { current: files.maximum, maximum: files.maximum };
         let _ = rustix::process::setrlimit(Resource::Nofile, raised);
     }
-    process::outlive_file_limits();
-    process::share_heap();
+    process::ignore_sigxfsz();
+    process::use_single_arena();
 }

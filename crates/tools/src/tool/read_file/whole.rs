@@ -4,7 +4,7 @@
 use super::page::{FilePage, PageWindow};
 use super::{binary, content_type};
 use crate::tool::image::ImageInfo;
-use crate::tool::read_tool::waiting;
+use crate::tool::read_tool::run_blocking;
 use crate::tool::{CallContext, ToolOutput};
 use crate::workspace::content::SeenVersion;
 use crate::workspace::{CachedContent, OpenedPath, PathProblem, WorkspacePath};
@@ -32,7 +32,7 @@ pub enum NotShown {
 /// Reads an entire file of at most `most` bytes and records it as seen.
 pub async fn read_whole(path: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotShown> {
     let given = path.to_owned();
-    let read = waiting(context, move |context| Ok(look(&given, most, context))).await;
+    let read = run_blocking(context, move |context| Ok(look(&given, most, context))).await;
     read.unwrap_or_else(|failed: ToolOutput| Err(NotShown::Unread(failed.content)))
 }
 
@@ -65,7 +65,7 @@ fn look(given: &str, most: u64, context: &CallContext) -> Result<WholeFile, NotS
         return Err(NotShown::NotText(binary(&path, size, kind)));
     }
     let seen = SeenVersion { path: path.as_str().to_owned(), hash };
-    context.workspace.saw(&seen);
+    context.workspace.record_seen(&seen);
     Ok(WholeFile { text: shown(&path, &bytes, &seen), seen })
 }
 

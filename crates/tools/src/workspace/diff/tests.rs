@@ -171,7 +171,7 @@ fn at_a_glance_only_that_nothing_moved_is_seen() {
     let settled = || std::thread::sleep(std::time::Duration::from_millis(60));
     settled();
     let mut tracker = tree.tracker();
-    assert!(tracker.is_unmoved());
+    assert!(tracker.is_unchanged());
     for (script, expected) in [
         ("echo more >> a.txt", vec!["~a.txt"]),
         ("echo new > dir/c.txt", vec!["+dir/c.txt"]),
@@ -179,16 +179,16 @@ fn at_a_glance_only_that_nothing_moved_is_seen() {
         ("rm -r dir", vec!["-dir/c.txt"]),
     ] {
         tree.sh(script);
-        assert!(!tracker.is_unmoved(), "{script}");
+        assert!(!tracker.is_unchanged(), "{script}");
         assert_eq!(outline(&tracker.look()), expected);
         settled();
         tracker.look();
-        assert!(tracker.is_unmoved(), "after {script}");
+        assert!(tracker.is_unchanged(), "after {script}");
     }
     (0..FEW_FILES).for_each(|n| tree.write(&format!("many/{n}"), ""));
     settled();
     tracker.look();
-    assert!(!tracker.is_unmoved(), "of many files nothing is said at a glance");
+    assert!(!tracker.is_unchanged(), "of many files nothing is said at a glance");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn files_and_links_take_each_others_places() {
         place.back("gone/link", Some(("../changed", LINK))),
         place.back("changed", Some(("old", 0o600))),
     ];
-    place.workspace.put_back(&files, "t", MOST).unwrap();
+    place.workspace.restore(&files, "t", MOST).unwrap();
     let shown = files.iter().map(|file| place.shows(&file.path)).collect::<Vec<_>>();
     assert_eq!(shown, ["-> target", "text 755", "-> old", "nothing", "-> ../changed", "old 600"]);
 }
@@ -75,12 +75,12 @@ fn nothing_is_put_back_when_something_moved_meanwhile() {
     place.write("third", "x");
     let files = [place.back("first", None), place.back("second", None), place.back("third", None)];
     place.write("third", "somebody else's");
-    let problem = place.workspace.put_back(&files, "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&files, "t", MOST).unwrap_err();
     assert!(problem.contains("third"), "{problem}");
     assert_eq!(["first", "second"].map(|path| place.shows(path)), ["-> a", "-> b"]);
     fs::remove_file(place.dir.path().join("second")).unwrap();
     place.link("moved", "second");
-    let problem = place.workspace.put_back(&files[..2], "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&files[..2], "t", MOST).unwrap_err();
     assert!(problem.contains("second"), "{problem}");
     assert_eq!(["first", "second"].map(|path| place.shows(path)), ["-> a", "-> moved"]);
 }
@@ -90,7 +90,7 @@ fn content_is_known_by_each_of_its_names() {
     let place = Place::new();
     place.write("a", "text");
     let standing = place.workspace.standing("a", MOST).unwrap().unwrap();
-    assert!(standing.is(ContentHash::of(b"text")) && standing.is(ContentHash::named_by_git(b"text")));
+    assert!(standing.is(ContentHash::of(b"text")) && standing.is(ContentHash::git_blob_of(b"text")));
     assert!(!standing.is(ContentHash::of(b"other")));
     place.link("a", "l");
     assert_eq!(place.workspace.standing("l", MOST).unwrap(), Some(FileState::Link("a".to_owned())));
@@ -104,7 +104,7 @@ fn links_among_what_belongs_to_git_are_left() {
     let place = Place::new();
     fs::create_dir(place.dir.path().join(".git")).unwrap();
     place.link("x", ".git/link");
-    let problem = place.workspace.put_back(&[place.back(".git/link", None)], "t", MOST).unwrap_err();
+    let problem = place.workspace.restore(&[place.back(".git/link", None)], "t", MOST).unwrap_err();
     assert!(problem.contains("belongs to git"), "{problem}");
     assert_eq!(place.shows(".git/link"), "-> x");
 }

@@ -65,7 +65,7 @@ struct Totals {
 impl SummaryLines {
     /// Adds the lines of one turn, for those of its messages that `untold` accepts. `exchanges` are the
     /// turn's own.
-    pub(super) fn tell(
+    pub(super) fn notify(
         &mut self,
         messages: &[Message],
         turn: &ReplyTurn,

@@ -5,7 +5,7 @@ use super::{LoopDetector, LoopVerdict};
 fn again(guard: &mut LoopDetector, result: &str, changed: bool) -> LoopVerdict {
     let verdict = guard.judge("shell", "{\"command\":\"make\"}");
     if verdict == LoopVerdict::Run {
-        guard.saw(result, changed);
+        guard.record_seen(result, changed);
     }
     verdict
 }

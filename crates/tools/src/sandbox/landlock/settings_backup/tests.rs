@@ -47,7 +47,7 @@ impl Repository {
             guarded.iter().map(|(path, made)| (path.as_path(), *made)).collect();
         let kept = Kept::of(&guarded).unwrap();
         change();
-        kept.put_back()
+        kept.restore()
     }
 }
 

@@ -30,21 +30,21 @@ fn what_the_index_links_to_is_tamed_however_deep() {
     let inner = make("two").replace("git add two", "git add two; git commit -qm two");
     let (_place, top) =
         tree(&format!("{}; (cd one; {inner}; {EVIL}; cd two; {EVIL}); git add one", make("one")));
-    assert_eq!(tame(&top, &|_| false), Undone::Something);
+    assert_eq!(sanitize_nested(&top, &|_| false), Undone::Something);
     for path in ["one", "one/two"] {
         assert!(!settings(&top, path).contains("fsmonitor"), "{path}");
         assert!(!top.join(path).join(".git/hooks/pre-commit").exists(), "{path}");
     }
-    assert_eq!(tame(&top, &|_| false), Undone::Nothing);
+    assert_eq!(sanitize_nested(&top, &|_| false), Undone::Nothing);
 }
 
 #[test]
 fn what_was_kept_or_says_nothing_stays() {
     let (_place, top) = tree(&format!("{}; (cd one; {EVIL})", make("one")));
-    assert_eq!(tame(&top, &|git| git.ends_with("one/.git")), Undone::Nothing);
+    assert_eq!(sanitize_nested(&top, &|git| git.ends_with("one/.git")), Undone::Nothing);
     assert!(settings(&top, "one").contains("fsmonitor"));
     let (_place, top) = tree(&make("plain"));
-    assert_eq!(tame(&top, &|_| false), Undone::Nothing);
+    assert_eq!(sanitize_nested(&top, &|_| false), Undone::Nothing);
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn a_submodule_leads_to_where_submodules_are() {
         "mkdir ../other; (cd ../other; {}); git -c protocol.file.allow=always submodule --quiet add ../other/one sub",
         make("one").replace("&& git add one", "").replace("mkdir -p one", "git init -q; mkdir -p one")
     ));
-    assert_eq!(tame(&top, &|_| false), Undone::Nothing);
+    assert_eq!(sanitize_nested(&top, &|_| false), Undone::Nothing);
     let pointer = std::fs::read_to_string(top.join("sub/.git")).unwrap();
     assert_eq!(pointer, "gitdir: ../.git/modules/sub\n");
     git(&top, "cp -r .git/modules/sub evil; echo 'gitdir: ../evil' > sub/.git");
-    assert_eq!(tame(&top, &|_| false), Undone::Something);
+    assert_eq!(sanitize_nested(&top, &|_| false), Undone::Something);
     assert!(!top.join("sub/.git").exists() && top.join("sub/.git.refused").exists());
 }

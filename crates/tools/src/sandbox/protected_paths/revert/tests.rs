@@ -15,8 +15,8 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn the_settings_of_a_new_repository_are_tame() {
-    assert!(says_only_tame_things(PLAIN_SETTINGS.as_bytes()));
-    assert!(says_only_tame_things(
+    assert!(has_only_safe_settings(PLAIN_SETTINGS.as_bytes()));
+    assert!(has_only_safe_settings(
         b"# new\n[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A\n\temail = a@b\n"
     ));
 }
@@ -40,7 +40,7 @@ fn settings_that_run_something_are_not() {
         "[core]]\n\tbare = false\n",
         "[user]\r[core]\rfsmonitor = evil\n",
     ] {
-        assert!(!says_only_tame_things(text.as_bytes()), "{text}");
+        assert!(!has_only_safe_settings(text.as_bytes()), "{text}");
     }
 }
 
@@ -65,7 +65,7 @@ fn a_link_is_set_aside_and_not_followed() {
     fs::create_dir(&target).unwrap();
     let path = directory.path().join(".fusee");
     std::os::unix::fs::symlink(&target, &path).unwrap();
-    assert_eq!(undo_at(&path, CreatedPathAction::SetAside), Undone::Something);
+    assert_eq!(revert_at(&path, CreatedPathAction::SetAside), Undone::Something);
     assert_eq!(names(directory.path()), [".fusee.refused", "target"]);
 }
 
@@ -75,12 +75,12 @@ fn samples_of_hooks_stay_and_hooks_do_not() {
     let hooks = directory.path().join("hooks");
     fs::create_dir(&hooks).unwrap();
     fs::write(hooks.join("pre-commit.sample"), "").unwrap();
-    assert_eq!(undo_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Nothing);
+    assert_eq!(revert_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Nothing);
     fs::write(hooks.join("pre-commit"), "evil").unwrap();
     std::os::unix::fs::symlink("pre-commit.sample", hooks.join("post-checkout")).unwrap();
-    assert_eq!(undo_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Something);
+    assert_eq!(revert_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Something);
     assert_eq!(names(&hooks), ["post-checkout.refused", "pre-commit.refused", "pre-commit.sample"]);
-    assert_eq!(undo_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Nothing);
+    assert_eq!(revert_at(&hooks, CreatedPathAction::WithoutHooks), Undone::Nothing);
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn settings_that_are_not_tame_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config");
     fs::write(&path, "[core]\n\tfsmonitor = evil\n").unwrap();
-    assert_eq!(undo_at(&path, CreatedPathAction::Tamed), Undone::Something);
+    assert_eq!(revert_at(&path, CreatedPathAction::Tamed), Undone::Something);
     assert_eq!(fs::read_to_string(&path).unwrap(), PLAIN_SETTINGS);
-    assert_eq!(undo_at(&path, CreatedPathAction::Tamed), Undone::Nothing);
+    assert_eq!(revert_at(&path, CreatedPathAction::Tamed), Undone::Nothing);
     assert_eq!(names(directory.path()), ["config", "config.refused"]);
 }
 
@@ -99,10 +99,10 @@ fn only_a_directory_may_be_a_repository() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(".git");
     fs::create_dir(&path).unwrap();
-    assert_eq!(undo_at(&path, CreatedPathAction::UnlessDirectory), Undone::Nothing);
+    assert_eq!(revert_at(&path, CreatedPathAction::UnlessDirectory), Undone::Nothing);
     fs::remove_dir(&path).unwrap();
     fs::write(&path, "gitdir: bad").unwrap();
-    assert_eq!(undo_at(&path, CreatedPathAction::UnlessDirectory), Undone::Something);
+    assert_eq!(revert_at(&path, CreatedPathAction::UnlessDirectory), Undone::Something);
     assert_eq!(names(directory.path()), [".git.refused"]);
 }
 
