@@ -3,7 +3,7 @@
 //! [`server`] is a model server that misbehaves on request, [`kill_injection`] kills the real binary at a chosen
 //! journal write, [`project`] creates workspaces and runs commands in them, [`events`] checks their event
 //! streams against the schema and a task's lifecycle. Nothing here imitates our own code: the tests in
-//! `crates/app/tests` drive the unmodified binary.
+//! `crates/cli/tests` drive the unmodified binary.
 #![expect(
     clippy::expect_used,
     clippy::panic,

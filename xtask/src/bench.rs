@@ -6,7 +6,7 @@ use crate::{Outcome, prerequisites, root, step};
 pub(crate) fn run(names: &[String]) -> Outcome {
     prerequisites::ensure(prerequisites::BENCH)?;
     // A single build: separate builds would unify features differently and compile everything twice.
-    let packages = ["fusee", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
+    let packages = ["fusee-cli", "fusee-testkit", "fusee-engine", "fusee-model", "fusee-tools", "fusee-lang"];
     let packages = packages.into_iter().flat_map(|name| ["-p", name]);
     let parts = ["build", "--release", "--locked", "--bins"];
     let examples = [

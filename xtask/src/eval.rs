@@ -47,7 +47,7 @@ struct Figures {
 
 pub(crate) fn run(args: &[String]) -> Outcome {
     let [base_url, model, names @ ..] = args else { return Err(USAGE.to_owned()) };
-    step::run("build", step::cargo(), ["build", "--locked", "--release", "-p", "fusee"])?;
+    step::run("build", step::cargo(), ["build", "--locked", "--release", "-p", "fusee-cli"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let binary = target.join("release/fusee");
     let ways = WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|name| name == way.name));

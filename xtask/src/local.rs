@@ -15,7 +15,7 @@ pub(crate) fn run() -> Outcome {
     )?;
     nextest(
         "runs with the local model",
-        &["-p", "fusee", "--features", "local", "--test", "local_model", "--run-ignored", "all"],
+        &["-p", "fusee-cli", "--features", "local", "--test", "local_model", "--run-ignored", "all"],
     )
 }
 

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 
 /// Generates the pages and schemas with the binary; the event schema comes from a test of its crate.
 fn docs() -> Outcome {
-    step::run("pages", step::cargo(), ["run", "--quiet", "--package", "fusee", "--", "__docs", "."])
+    step::run("pages", step::cargo(), ["run", "--quiet", "--package", "fusee-cli", "--", "__docs", "."])
 }
 
 /// Root of the repository. Cargo passes it when it runs xtask; the path known at build time may belong to

@@ -38,7 +38,7 @@ pub(crate) fn install() -> Outcome {
 pub(crate) fn test() -> Outcome {
     step::timed("tests with real MCP servers", || {
         let tests =
-            ["nextest", "run", "--locked", "-p", "fusee", "--test", "mcp_servers", "--run-ignored", "only"];
+            ["nextest", "run", "--locked", "-p", "fusee-cli", "--test", "mcp_servers", "--run-ignored", "only"];
         let status = std::process::Command::new(step::cargo())
             .args(tests)
             .arg("--config-file")

@@ -31,7 +31,7 @@ pub(crate) fn test() -> Outcome {
                 "run",
                 "--locked",
                 "-p",
-                "fusee",
+                "fusee-cli",
                 "--test",
                 "real_model",
                 "--run-ignored",
