@@ -19,7 +19,7 @@ pub(crate) mod error;
 #[cfg(test)]
 mod tests;
 
-/// Run LLM agents durably: every step is journaled, runs resume after a crash and replay without the model.
+/// Run LLM agents durably: every step is journaled, so runs can be resumed and replayed.
 #[derive(Parser)]
 #[command(name = "fusee", version, help_template = TEMPLATE, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -99,8 +99,9 @@ fn short_help(command: &clap::Command) -> String {
 
 fn long_help(command: &clap::Command) -> String {
     let mut text = String::from(
-        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input). It\n\
-         accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of `fusee run`.\n\n",
+        "Without a command, fusee opens a chat, in the terminal or as plain lines (--plain, or piped input).\n\
+         It accepts -C, -m, --base-url, --api, --continue, --approve, --sandbox and the limits of\n\
+         `fusee run`.\n\n",
     );
     for (group, names) in GROUPS {
         let _ = writeln!(text, "{group}:");

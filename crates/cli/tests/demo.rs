@@ -45,7 +45,7 @@ fn the_recorded_model_really_makes_the_tests_pass_and_nothing_is_left_behind() {
     let stage = Stage::new();
     let outcome = stage.demo(&[]).run().exits(0);
     assert!(outcome.stdout.contains("3 of 10 failed at first, all 10 pass now"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("a recording: its replies are played from a file"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("a recording, played from a file"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("+        cursor = max(cursor, busy.end)"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains('\x1b') && !outcome.stderr.contains('\x1b'), "colours in a pipe");
     assert_eq!(stage.left(), Vec::<PathBuf>::new());
@@ -132,7 +132,7 @@ fn a_model_on_a_server_is_given_the_same_project() {
 fn without_python_it_says_what_is_missing() {
     let stage = Stage::new();
     let outcome = stage.demo(&[]).env("PATH", stage.project.scratch("nowhere")).run().exits(2);
-    assert!(outcome.stderr.contains("there is no python3 on the PATH"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("python3 is not on the PATH"), "{}", outcome.stderr);
     assert_eq!(stage.left(), Vec::<PathBuf>::new());
 }
 

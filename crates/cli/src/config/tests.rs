@@ -164,7 +164,7 @@ fn what_confined_commands_may_use_and_reach_comes_from_the_users_file() {
 fn a_password_in_a_url_is_refused_because_urls_are_written_down() {
     let problems =
         Place::new("base_url = \"http://me:secret@host/v1\"\n", "", &[]).gather(Vec::new()).unwrap_err();
-    assert!(problems.contains("would end up in the journal"), "{problems}");
+    assert!(problems.contains("would be stored in the journal"), "{problems}");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn a_template_with_mistakes_costs_the_others_one_line() {
     let ran = fusee(&project).args(["templates"]).run().exits(0);
     assert_eq!(
         ran.stderr.lines().next().unwrap(),
-        "warning: skipped .fusee/templates/bad.xml:1:1: `<task>` lacks `<description>` (and 2 more errors); run `fusee check \
+        "warning: skipped .fusee/templates/bad.xml:1:1: `<task>` is missing `<description>` (and 2 more errors); run `fusee check \
          .fusee/templates/bad.xml` for details"
     );
 }

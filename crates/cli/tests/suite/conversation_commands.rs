@@ -114,7 +114,7 @@ fn what_cannot_run_is_told_and_the_conversation_goes_on() {
         talk(&project, &script, "/task\n/task fix-tets\n(+ 1\n/review --bse x\n/flow stagd\nhello\n");
     let outcome = outcome.run().exits(0);
     assert_eq!(outcome.stdout, "Still here.\n");
-    for part in ["what is to be run?", "`fix-tests`", "workflow:1:", "'--base'", "staged"] {
+    for part in ["missing task", "`fix-tests`", "workflow:1:", "'--base'", "staged"] {
         assert!(outcome.stderr.contains(part), "no {part:?} in {}", outcome.stderr);
     }
 }
@@ -219,7 +219,7 @@ fn undo_takes_back_one_task_after_the_other() {
     let then = [edit("two", "three"), Line::text("Three.")];
     let script = project.script(&first.into_iter().chain(then).collect::<Vec<_>>());
     let outcome = talk(&project, &script, "two\nthree\n/undo\n/undo\n/undo\n").run().exits(0);
-    let expected = "Two.\nThree.\nundo  three\nwill be put back  a.txt\nundone: 1 file\nundo  two\nwill be put back  a.txt\n\
+    let expected = "Two.\nThree.\nundo  three\nwill be restored  a.txt\nundone: 1 file\nundo  two\nwill be restored  a.txt\n\
         undone: 1 file\nnothing to undo in this conversation\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     assert_eq!(project.read("a.txt"), "one\n");

@@ -65,7 +65,7 @@ fn a_programs_tools_are_used_and_it_is_started_again_when_it_ends() {
     ]);
     let ran =
         run_json(&project, &script).args(["--run-id", "r"]).env("MY_VALUE", "a-value-of-mine").run().exits(0);
-    assert!(ran.stderr.contains("left out `huge`: its schema has 20"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipped `huge`: its schema has 20"), "{}", ran.stderr);
     let said = contents(&ran.events());
     // Variables passed to the server's environment are treated as secrets.
     assert_eq!(said[0], "one [redacted] True");

@@ -124,7 +124,7 @@ fn check_tells_of_a_conflict_with_the_defaults_of_the_subtype() {
     let problems: Value = serde_json::from_str(&shown.stdout).unwrap();
     let problem = &problems[0];
     assert_eq!(problem["code"], "context-conflict", "{problems}");
-    assert!(shown.stdout.contains("the default of subtype `standard`"), "{problems}");
+    assert!(shown.stdout.contains("the default of the subtype `standard`"), "{problems}");
     assert_eq!(problem["line"].as_u64().or(problem["start"]["line"].as_u64()), Some(5), "{problems}");
     fusee(&file("subtask", "<inherit_context>full</inherit_context>"))
         .args(["check", "t.xml"])

@@ -87,7 +87,7 @@ fn a_run_that_was_killed_is_taken_back_too_and_one_at_work_is_not() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let refused = fusee(&project).args(["runs", "undo", "k"]).run().exits(2);
-    assert!(refused.stderr.contains("is at work"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
     running.signal(Signal::KILL);
     running.wait();
     let done = fusee(&project).args(["runs", "undo", "k"]).run().exits(1).stdout;

@@ -186,7 +186,7 @@ fn a_dry_run_shows_the_plan_with_the_size_of_each_prompt() {
         (greet (name who))";
     let plan = task(&project, text).args(["--dry-run"]).run().exits(0).stdout;
     assert!(plan.contains("workflow:2:9  greet (name \"Ada\")  5 tokens"), "{plan}");
-    assert!(plan.contains("workflow:4:9  greet (name …)") && plan.contains("what is computed"), "{plan}");
+    assert!(plan.contains("workflow:4:9  greet (name …)") && plan.contains("plus computed values"), "{plan}");
     assert!(!project.journal().exists(), "a dry run writes nothing");
 }
 
@@ -261,7 +261,7 @@ fn what_cannot_be_kept_is_refused_and_not_ignored() {
     let cases = [
         (
             format!("{ATOM} (with-limits (:usd 1) (content (say (n 1))))"),
-            "the price of this model is not known",
+            "the price of this model is unknown",
         ),
         (
             ATOM.replace("(params", "(model \"other\") (params") + "(content (say (n 1)))",

@@ -8,7 +8,7 @@ use crate::config::Config;
 fn a_project_is_made_once_and_never_overwritten() {
     let place = tempfile::tempdir().unwrap();
     let first = make(place.path()).unwrap();
-    assert_eq!(first.lines().filter(|line| line.starts_with("made ")).count(), 3, "{first}");
+    assert_eq!(first.lines().filter(|line| line.starts_with("created ")).count(), 3, "{first}");
     fs::write(place.path().join("fusee.toml"), "max_turns = 7\n").unwrap();
     let second = make(place.path()).unwrap();
     assert_eq!(second.lines().filter(|line| line.starts_with("kept ")).count(), 3, "{second}");
